@@ -1,0 +1,53 @@
+// swift-tools-version: 6.0
+import PackageDescription
+
+let package = Package(
+  name: "FieldVault",
+  platforms: [.macOS(.v15), .iOS(.v18)],
+  products: [
+    .library(name: "FieldVault", targets: ["OfflineStore", "CipherSQL", "VaultKeys"]),
+    .library(name: "CipherSQL", targets: ["CipherSQL"]),
+    .library(name: "RestorationModel", targets: ["RestorationModel"]),
+    .plugin(name: "SchemaPlugin", targets: ["SchemaPlugin"]),
+    .executable(name: "fieldvault", targets: ["fieldvault"]),
+  ],
+  targets: [
+    // System libraries.
+    .systemLibrary(
+      name: "CSQLCipher", pkgConfig: "sqlcipher",
+      providers: [.apt(["libsqlcipher-dev"]), .brew(["sqlcipher"])]),
+    .systemLibrary(
+      name: "CSodium", pkgConfig: "libsodium",
+      providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
+    .systemLibrary(name: "CPlatform"),
+
+    // The rooms, from the lowest up. Imports run downward only.
+    .target(name: "CipherSQL", dependencies: ["CSQLCipher"]),
+    .target(name: "SchemaCompiler", dependencies: ["CipherSQL"]),
+    .executableTarget(name: "fieldvault-schema", dependencies: ["SchemaCompiler"]),
+    .plugin(name: "SchemaPlugin", capability: .buildTool(), dependencies: ["fieldvault-schema"], path: "Sources/SchemaPlugin"),
+    .target(name: "VaultKeys", dependencies: ["CSodium", "CPlatform"]),
+    .target(name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys"], plugins: ["SchemaPlugin"]),
+    .target(name: "RestorationModel", dependencies: ["OfflineStore"], plugins: ["SchemaPlugin"]),
+    .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
+    .executableTarget(
+      name: "fieldvault",
+      dependencies: ["OfflineStore", "RestorationModel", "CommandLineSupport"]),
+
+    // Benchmarks against the C floor.
+    .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher"], path: "Tests/BenchmarkFloor"),
+    .executableTarget(
+      name: "fieldvault-bench", dependencies: ["CipherSQL", "BenchmarkFloor"], path: "Tests/Benchmarks",
+      plugins: ["SchemaPlugin"]),
+
+    // Tests.
+    .testTarget(name: "CipherSQLTests", dependencies: ["CipherSQL"]),
+    .testTarget(name: "SchemaCompilerTests", dependencies: ["SchemaCompiler"]),
+    .testTarget(name: "VaultKeysTests", dependencies: ["VaultKeys"]),
+    .testTarget(name: "OfflineStoreTests", dependencies: ["OfflineStore"]),
+    .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel"]),
+    .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
+    .testTarget(name: "FieldVaultTests", dependencies: ["OfflineStore"]),
+  ],
+  swiftLanguageModes: [.v6]
+)
