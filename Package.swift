@@ -22,7 +22,7 @@ let package = Package(
     .systemLibrary(name: "CPlatform"),
 
     // The rooms, from the lowest up. Imports run downward only.
-    .target(name: "CipherSQL", dependencies: ["CSQLCipher"]),
+    .target(name: "CipherSQL", dependencies: ["CSQLCipher", "CSodium", "CPlatform"]),
     .target(name: "SchemaCompiler", dependencies: ["CipherSQL"]),
     .executableTarget(name: "fieldvault-schema", dependencies: ["SchemaCompiler"]),
     .plugin(name: "SchemaPlugin", capability: .buildTool(), dependencies: ["fieldvault-schema"], path: "Sources/SchemaPlugin"),

@@ -4,6 +4,7 @@
 
 #include <sys/ioctl.h>
 #include <fcntl.h>
+#include <stddef.h>
 #if defined(__linux__)
 #include <sys/prctl.h>
 #endif
@@ -16,6 +17,12 @@ static inline int cplatform_forbid_dumps(void) {
 #else
   return 0;
 #endif
+}
+
+// Zeroes memory in a way that no compiler leaves out.
+static inline void cplatform_wipe(void *memory, size_t count) {
+  volatile unsigned char *byte = (volatile unsigned char *)memory;
+  while (count--) *byte++ = 0;
 }
 
 // The columns of the terminal at a descriptor; 0 when it is none.

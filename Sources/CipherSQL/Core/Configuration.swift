@@ -1,0 +1,36 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// How a database is opened.
+public struct Configuration: Sendable {
+  /// The page cache of each connection, in bytes. Each page that is not in it is read and decrypted again, so a
+  /// cache that holds the working set decides more about speed than anything else; `Database.cacheAdvice()`
+  /// tells whether it does. The default is a 64th of the machine's memory, at least 16 MiB and at most 64 MiB.
+  public var pageCacheBytes: Int = Configuration.defaultPageCacheBytes
+
+  /// How many connections read at the same time, 1 to 64. Each opens when it is first needed.
+  public var readerCount: Int = 4
+
+  /// How long a write waits for another process that writes before it fails with `busy`.
+  public var busyTimeout: Duration = .seconds(10)
+
+  /// The size in bytes from which a commit tries to bring the write-ahead log back into the database and to
+  /// start it anew, waiting a moment for readers that still need it. Smaller checkpoints, which wait for
+  /// nobody, run at every 4 MiB.
+  public var walLimitBytes: Int = 32 << 20
+
+  /// Opens without the ability to write; the file must exist.
+  public var isReadOnly = false
+
+  public init() {}
+
+  /// A 64th of the machine's memory between 16 and 64 MiB: 64 MiB on a server or a laptop, 32 MiB on a phone of
+  /// 2 GiB.
+  public static let defaultPageCacheBytes: Int = {
+    let memory = Int(clamping: ProcessInfo.processInfo.physicalMemory)
+    return min(max(memory / 64, 16 << 20), 64 << 20)
+  }()
+}

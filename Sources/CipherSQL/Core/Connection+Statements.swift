@@ -1,0 +1,132 @@
+import CSQLCipher
+
+extension Connection {
+  /// Prepares, or takes from the cache, a statement whose text is a literal, and resets it after use.
+  ///
+  /// Literals are found by the address of their text, without hashing it.
+  @inlinable
+  public final func withStatement<Result>(
+    _ sql: StaticString, _ body: (Statement) throws -> Result
+  ) throws -> Result {
+    let statement: Statement
+    if let cached = literalStatements[sql.utf8Start], !cached.isInUse {
+      statement = cached
+    } else {
+      statement = try prepareLiteral(sql)
+    }
+    return try use(statement, body)
+  }
+
+  /// Prepares, or takes from the cache, a statement whose text was composed at run time.
+  public final func withStatement<Result>(
+    _ sql: String, _ body: (Statement) throws -> Result
+  ) throws -> Result {
+    let statement: Statement
+    if let cached = composedStatements[sql], !cached.isInUse {
+      statement = cached
+    } else {
+      statement = try prepare(sql)
+      composedStatements[sql] = statement
+    }
+    return try use(statement, body)
+  }
+
+  @inlinable
+  final func use<Result>(_ statement: Statement, _ body: (Statement) throws -> Result) throws -> Result {
+    try willUse(statement)
+    statement.isInUse = true
+    defer {
+      statement.reset()
+      statement.isInUse = false
+    }
+    return try body(statement)
+  }
+
+  @inlinable
+  final func willUse(_ statement: Statement) throws(SQLError) {
+    if cancellation != nil { try checkCancellation() }
+    if isNoting { noteUse(of: statement) }
+  }
+
+  @usableFromInline
+  final func checkCancellation() throws(SQLError) {
+    if cancellation?.isCancelled.load(ordering: .relaxed) == true {
+      throw SQLError(.interrupted, "the call was cancelled")
+    }
+  }
+
+  @usableFromInline
+  final func noteUse(of statement: Statement) {
+    observedReads?.formUnion(statement.footprint)
+    watchedChanges?.noteStatement(statement)
+  }
+
+  @usableFromInline
+  final func prepareLiteral(_ sql: StaticString) throws(SQLError) -> Statement {
+    let statement = try prepare(sql.description)
+    literalStatements[sql.utf8Start] = statement
+    return statement
+  }
+
+  /// Prepares one statement. More than one in the text is refused: nothing can ride on a composed text.
+  final func prepare(_ sql: String) throws(SQLError) -> Statement {
+    recorder.begin()
+    var prepared: OpaquePointer?
+    var rest = 0
+    var copy = sql
+    let result = copy.withUTF8 { text in
+      text.withMemoryRebound(to: CChar.self) { text -> Int32 in
+        var tail: UnsafePointer<CChar>?
+        let result = sqlite3_prepare_v3(
+          handle, text.baseAddress, Int32(clamping: text.count), UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, &tail)
+        if let tail, let start = text.baseAddress { rest = tail - start }
+        return result
+      }
+    }
+    let footprint = recorder.end()
+    guard result == SQLITE_OK else { throw SQLError.last(handle, result: result, sql: sql) }
+    guard let prepared else {
+      throw SQLError(.invalidSQL, "there is no statement in the text", sql: sql)
+    }
+    let statement = Statement(handle: prepared, footprint: footprint)
+    guard SQLText.isBlank(copy.utf8.dropFirst(rest)) else {
+      throw SQLError(
+        .invalidSQL, "there is a second statement behind the first", hint: "run one statement at a time", sql: sql,
+        offset: rest)
+    }
+    return statement
+  }
+}
+
+/// The statements of composed texts, the least recently used of which makes room for the next.
+struct ComposedStatementCache {
+  private var entries: [String: (statement: Statement, lastUse: UInt64)] = [:]
+  private var clock: UInt64 = 0
+  private let capacity: Int
+
+  init(capacity: Int) { self.capacity = capacity }
+
+  subscript(sql: String) -> Statement? {
+    mutating get {
+      guard let index = entries.index(forKey: sql) else { return nil }
+      clock += 1
+      entries.values[index].lastUse = clock
+      return entries.values[index].statement
+    }
+    set {
+      clock += 1
+      guard let newValue else {
+        entries[sql] = nil
+        return
+      }
+      if entries.count >= capacity, entries[sql] == nil,
+        let oldest = entries.min(by: { $0.value.lastUse < $1.value.lastUse })
+      {
+        entries[oldest.key] = nil
+      }
+      entries[sql] = (newValue, clock)
+    }
+  }
+
+  mutating func removeAll() { entries.removeAll() }
+}

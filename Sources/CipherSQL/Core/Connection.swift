@@ -1,0 +1,109 @@
+import CSQLCipher
+import Synchronization
+
+/// One connection to a database, for reading. Received by the closures of ``Database/read(_:)``; not to be kept
+/// beyond them.
+public class Connection {
+  @usableFromInline let handle: OpaquePointer
+  @usableFromInline final var literalStatements: [UnsafePointer<UInt8>: Statement] = [:]
+  final var composedStatements = ComposedStatementCache(capacity: 256)
+  final let recorder: FootprintRecorder
+  // Set while a call that can be cancelled runs.
+  @usableFromInline final var cancellation: Cancellation?
+  /// Gathers what the statements of an observed query read.
+  final var observedReads: Footprint? { didSet { updateNoting() } }
+  /// Gathers what the statements of a watched transaction write.
+  final var watchedChanges: TransactionChanges? { didSet { updateNoting() } }
+  // True while one of the two gathers, so that the usual case costs one comparison.
+  @usableFromInline final var isNoting = false
+
+  private final func updateNoting() { isNoting = observedReads != nil || watchedChanges != nil }
+
+  /// Opens a file, or a database in memory.
+  /// - Parameters:
+  ///   - path: the file, or nil for a database in memory.
+  ///   - key: the raw key; nil leaves the database unencrypted, which only a database in memory may be.
+  init(path: String?, key: (any EncryptionKey)?, configuration: Configuration) throws {
+    try Library.initialise()
+    var opened: OpaquePointer?
+    // Each connection is used by one thread at a time, which the pool guarantees; SQLite's own mutex would
+    // only cost time.
+    var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    flags |= configuration.isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+    let result = sqlite3_open_v2(path ?? ":memory:", &opened, flags, nil)
+    guard let opened, result == SQLITE_OK else {
+      let error = SQLError.last(opened, result: result)
+      sqlite3_close_v2(opened)
+      throw error
+    }
+    handle = opened
+    recorder = FootprintRecorder()
+    do {
+      try configure(key: key, configuration: configuration)
+      recorder.install(on: opened)
+    } catch {
+      sqlite3_close_v2(opened)
+      throw error
+    }
+  }
+
+  deinit {
+    literalStatements.removeAll()
+    composedStatements.removeAll()
+    sqlite3_close_v2(handle)
+  }
+
+  private func configure(key: (any EncryptionKey)?, configuration: Configuration) throws {
+    // SQLCipher writes its own lines to standard error when a page does not verify; the error that is thrown
+    // says the same.
+    try pragma("PRAGMA cipher_log_level = NONE")
+    if let key {
+      try Library.check(cipherVersion: try pragmaText("PRAGMA cipher_version"))
+      try key.withRawKeyText { text in
+        let result = sqlite3_key_v2(handle, "main", text.baseAddress, Int32(text.count))
+        guard result == SQLITE_OK else { throw SQLError.last(handle, result: result) }
+      }
+    }
+    sqlite3_busy_timeout(handle, Int32(clamping: configuration.busyTimeout.milliseconds))
+    try pragma("PRAGMA temp_store = MEMORY")
+    try pragma("PRAGMA cache_size = -\(max(configuration.pageCacheBytes / 1024, 64))")
+    try pragma("PRAGMA foreign_keys = ON")
+    try pragma("PRAGMA trusted_schema = OFF")
+    var result = csqlcipher_disable_double_quoted_strings(handle)
+    if result == SQLITE_OK { result = csqlcipher_enable_defensive(handle) }
+    guard result == SQLITE_OK else { throw SQLError.last(handle, result: result) }
+  }
+
+  /// Runs a setting while the connection is set up, before statements are cached and recorded.
+  final func pragma(_ sql: String) throws(SQLError) {
+    let result = sqlite3_exec(handle, sql, nil, nil, nil)
+    guard result == SQLITE_OK else { throw SQLError.last(handle, result: result, sql: sql) }
+  }
+
+  final func pragmaText(_ sql: String) throws(SQLError) -> String? {
+    var statement: OpaquePointer?
+    let result = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
+    guard result == SQLITE_OK, let statement else { throw SQLError.last(handle, result: result, sql: sql) }
+    defer { sqlite3_finalize(statement) }
+    let stepped = sqlite3_step(statement)
+    guard stepped == SQLITE_ROW else {
+      if stepped == SQLITE_DONE { return nil }
+      throw SQLError.last(handle, result: stepped, sql: sql)
+    }
+    return sqlite3_column_text(statement, 0).map { String(cString: $0) }
+  }
+
+  /// True while a transaction is open on this connection.
+  public final var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+}
+
+extension Duration {
+  /// Whole milliseconds.
+  var milliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
+}
+
+/// The mark that a running call should stop, set from any thread and looked at between statements.
+@usableFromInline
+final class Cancellation: Sendable {
+  @usableFromInline let isCancelled = Atomic<Bool>(false)
+}

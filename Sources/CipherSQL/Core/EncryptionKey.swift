@@ -1,0 +1,54 @@
+import CPlatform
+
+/// Something that can show the 32 bytes of a database key for the time of a call.
+///
+/// The room that keeps keys in guarded memory conforms to it, so that no copy lives longer than the call.
+public protocol EncryptionKey: Sendable {
+  /// Shows the key.
+  func withKeyBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result
+}
+
+/// A database key in ordinary memory, for tests, tools and databases that live in memory.
+public struct PlainKey: EncryptionKey {
+  private let bytes: [UInt8]
+
+  /// Takes exactly 32 bytes; nil for any other number.
+  public init?(_ bytes: [UInt8]) {
+    guard bytes.count == 32 else { return nil }
+    self.bytes = bytes
+  }
+
+  /// A fresh random key.
+  public static func random() -> PlainKey {
+    var generator = SystemRandomNumberGenerator()
+    return PlainKey(random: (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+  }
+
+  private init(random: [UInt8]) { bytes = random }
+
+  public func withKeyBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
+    try bytes.withUnsafeBytes(body)
+  }
+}
+
+extension EncryptionKey {
+  /// The form in which SQLCipher takes a raw key, `x'64 hexadecimal digits'`; wiped when `body` returns.
+  func withRawKeyText<Result>(_ body: (UnsafeMutableBufferPointer<UInt8>) throws -> Result) throws -> Result {
+    try withKeyBytes { key in
+      guard key.count == 32 else {
+        throw SQLError(.misuse, "a database key has 32 bytes, and this one has \(key.count)")
+      }
+      return try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 67) { text in
+        defer { cplatform_wipe(text.baseAddress, text.count) }
+        text[0] = UInt8(ascii: "x")
+        text[1] = UInt8(ascii: "'")
+        for index in 0..<32 {
+          text[2 + index * 2] = UUIDText.digit(key[index] >> 4)
+          text[3 + index * 2] = UUIDText.digit(key[index] & 15)
+        }
+        text[66] = UInt8(ascii: "'")
+        return try body(text)
+      }
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import CSQLCipher
+
+/// What went wrong below the typed layer: in SQLite, in SQLCipher, or in how they were called.
+///
+/// `code` is for programs, `message` for people, and `hint` says what to do next. None of them holds a value
+/// that was bound, a key or a passphrase.
+public struct SQLError: Error, Sendable, CustomStringConvertible {
+  /// A kind of failure. New kinds may be added; compare with `==` and have a default branch.
+  public struct Code: RawRepresentable, Hashable, Sendable {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// Another connection or process holds the lock; the call may be repeated.
+    public static let busy = Code(rawValue: "busy")
+    /// The file is no database under this key: a wrong key, a damaged first page or another kind of file.
+    public static let notADatabase = Code(rawValue: "notADatabase")
+    /// A page is not what was written.
+    public static let damaged = Code(rawValue: "damaged")
+    /// No space left on the device.
+    public static let diskFull = Code(rawValue: "diskFull")
+    /// The operating system failed a read, write or sync.
+    public static let inputOutput = Code(rawValue: "inputOutput")
+    /// The file cannot be opened.
+    public static let cannotOpen = Code(rawValue: "cannotOpen")
+    /// A write where only reads are allowed.
+    public static let readOnly = Code(rawValue: "readOnly")
+    /// A constraint of the schema refused the change; see ``SQLError/constraint``.
+    public static let constraint = Code(rawValue: "constraint")
+    /// The SQL is not valid for this schema.
+    public static let invalidSQL = Code(rawValue: "invalidSQL")
+    /// A value has another type than the Swift type that was asked for.
+    public static let typeMismatch = Code(rawValue: "typeMismatch")
+    /// The call was interrupted or its task was cancelled.
+    public static let interrupted = Code(rawValue: "interrupted")
+    /// A row that was asked for does not exist.
+    public static let notFound = Code(rawValue: "notFound")
+    /// The linked library is not SQLCipher, or is too old.
+    public static let unsuitableLibrary = Code(rawValue: "unsuitableLibrary")
+    /// The interface was used in a way that it forbids.
+    public static let misuse = Code(rawValue: "misuse")
+    /// A text or blob above SQLite's limit.
+    public static let tooBig = Code(rawValue: "tooBig")
+    /// A migration was refused; see the message.
+    public static let migration = Code(rawValue: "migration")
+    /// Anything else; ``SQLError/sqliteCode`` tells.
+    public static let other = Code(rawValue: "other")
+  }
+
+  private final class Storage: Sendable {
+    let code: Code
+    let message: String
+    let hint: String?
+    let sqliteCode: Int32
+    let sql: String?
+    let offset: Int?
+    init(code: Code, message: String, hint: String?, sqliteCode: Int32, sql: String?, offset: Int?) {
+      (self.code, self.message, self.hint) = (code, message, hint)
+      (self.sqliteCode, self.sql, self.offset) = (sqliteCode, sql, offset)
+    }
+  }
+
+  // One reference, so that a function that may throw stays as cheap as one that returns a pointer.
+  private let storage: Storage
+
+  /// Makes an error of the typed layer itself or of a room above it.
+  public init(
+    _ code: Code, _ message: String, hint: String? = nil, sqliteCode: Int32 = 0, sql: String? = nil,
+    offset: Int? = nil
+  ) {
+    storage = Storage(code: code, message: message, hint: hint, sqliteCode: sqliteCode, sql: sql, offset: offset)
+  }
+
+  /// The kind of failure.
+  public var code: Code { storage.code }
+  /// What happened, in words, without any bound value.
+  public var message: String { storage.message }
+  /// What to do next, where that is known.
+  public var hint: String? { storage.hint }
+  /// SQLite's extended result code; 0 when the error is not SQLite's.
+  public var sqliteCode: Int32 { storage.sqliteCode }
+  /// The statement, with its placeholders, where one was involved.
+  public var sql: String? { storage.sql }
+  /// The byte in `sql` at which SQLite saw the mistake, where it says so.
+  public var offset: Int? { storage.offset }
+
+  public var description: String {
+    var text = message
+    if let hint { text += " (\(hint))" }
+    return text
+  }
+}
+
+extension SQLError {
+  /// Translates the last failure of a connection.
+  @usableFromInline
+  @inline(never)
+  static func last(_ database: OpaquePointer?, result: Int32, sql: String? = nil) -> SQLError {
+    let extended = database.map { sqlite3_extended_errcode($0) } ?? result
+    let effective = extended & 0xff == result & 0xff ? extended : result
+    let text =
+      database.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) } ?? String(cString: sqlite3_errstr(result))
+    let offset = database.map { Int(sqlite3_error_offset($0)) } ?? -1
+    let (code, hint) = classify(effective, text)
+    return SQLError(
+      code, text, hint: hint, sqliteCode: effective, sql: sql, offset: offset >= 0 ? offset : nil)
+  }
+
+  private static func classify(_ result: Int32, _ text: String) -> (Code, String?) {
+    switch result & 0xff {
+    case SQLITE_BUSY, SQLITE_LOCKED:
+      return (.busy, "another process or connection is writing; try again")
+    case SQLITE_NOTADB:
+      return (.notADatabase, "the key is wrong, or this is not an encrypted database")
+    case SQLITE_CORRUPT:
+      return (.damaged, "restore a backup")
+    case SQLITE_FULL:
+      return (.diskFull, "free some space; nothing was changed")
+    case SQLITE_IOERR:
+      return (.inputOutput, "check the disk and the permissions of the folder")
+    case SQLITE_CANTOPEN:
+      return (.cannotOpen, "check that the folder exists and can be written")
+    case SQLITE_READONLY, SQLITE_PERM:
+      return (.readOnly, nil)
+    case SQLITE_CONSTRAINT, SQLITE_MISMATCH:
+      return (.constraint, nil)
+    case SQLITE_INTERRUPT, SQLITE_ABORT:
+      return (.interrupted, nil)
+    case SQLITE_TOOBIG:
+      return (.tooBig, nil)
+    case SQLITE_MISUSE, SQLITE_RANGE:
+      return (.misuse, nil)
+    case SQLITE_ERROR:
+      return (.invalidSQL, nil)
+    default:
+      return (.other, nil)
+    }
+  }
+}

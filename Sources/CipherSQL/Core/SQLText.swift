@@ -1,0 +1,103 @@
+/// Looks at SQL text as SQLite's tokenizer would, as far as that is needed to tell statements, comments,
+/// strings and parameters apart. Source of the rules: https://sqlite.org/lang_comment.html and the tokenizer's
+/// behaviour on quotes.
+public enum SQLText {
+  /// What a piece of SQL is.
+  public enum Kind: Equatable, Sendable {
+    case space, comment, word, number, string, blob, quotedName, parameter, symbol, unfinished
+  }
+
+  /// A piece of SQL and where it stands.
+  public struct Token: Sendable {
+    public let kind: Kind
+    /// Its bytes in the text.
+    public let range: Range<Int>
+  }
+
+  /// Splits a text into all its tokens, comments and spaces included.
+  public static func tokens(of text: [UInt8]) -> [Token] {
+    var tokens: [Token] = []
+    var position = 0
+    while position < text.count {
+      let (kind, end) = token(in: text, at: position)
+      tokens.append(Token(kind: kind, range: position..<end))
+      position = end
+    }
+    return tokens
+  }
+
+  /// True when there is nothing but spaces, comments and semicolons.
+  public static func isBlank(_ text: some Sequence<UInt8>) -> Bool {
+    let bytes = Array(text)
+    return tokens(of: bytes).allSatisfy {
+      switch $0.kind {
+      case .space, .comment: true
+      case .symbol: bytes[$0.range.lowerBound] == UInt8(ascii: ";")
+      default: false
+      }
+    }
+  }
+
+  private static func token(in text: [UInt8], at start: Int) -> (Kind, Int) {
+    let first = text[start]
+    let second = start + 1 < text.count ? text[start + 1] : 0
+    switch first {
+    case 0x20, 0x09, 0x0a, 0x0c, 0x0d:
+      return (.space, run(text, start) { [0x20, 0x09, 0x0a, 0x0c, 0x0d].contains($0) })
+    case UInt8(ascii: "-") where second == UInt8(ascii: "-"):
+      return (.comment, run(text, start) { $0 != 0x0a })
+    case UInt8(ascii: "/") where second == UInt8(ascii: "*"):
+      var end = start + 2
+      while end + 1 < text.count, !(text[end] == UInt8(ascii: "*") && text[end + 1] == UInt8(ascii: "/")) { end += 1 }
+      // SQLite ends an open comment at the end of the text.
+      return (.comment, min(end + 2, text.count))
+    case UInt8(ascii: "'"):
+      return quoted(text, start, close: first, .string)
+    case UInt8(ascii: "\""), UInt8(ascii: "`"):
+      return quoted(text, start, close: first, .quotedName)
+    case UInt8(ascii: "["):
+      return quoted(text, start, close: UInt8(ascii: "]"), .quotedName)
+    case UInt8(ascii: "x"), UInt8(ascii: "X"):
+      if second == UInt8(ascii: "'") {
+        let (kind, end) = quoted(text, start + 1, close: second, .blob)
+        return (kind, end)
+      }
+      return (.word, run(text, start, while: isWord))
+    case UInt8(ascii: "?"), UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "$"), UInt8(ascii: "#"):
+      let end = run(text, start + 1, while: isWord)
+      return (end > start + 1 || first == UInt8(ascii: "?") ? .parameter : .symbol, end)
+    case UInt8(ascii: "0")...UInt8(ascii: "9"):
+      return (.number, run(text, start) { isWord($0) || $0 == UInt8(ascii: ".") })
+    default:
+      if isWord(first) { return (.word, run(text, start, while: isWord)) }
+      return (.symbol, start + 1)
+    }
+  }
+
+  private static func run(_ text: [UInt8], _ start: Int, while isPart: (UInt8) -> Bool) -> Int {
+    var end = start
+    while end < text.count, isPart(text[end]) { end += 1 }
+    return end
+  }
+
+  private static func quoted(_ text: [UInt8], _ start: Int, close: UInt8, _ kind: Kind) -> (Kind, Int) {
+    var end = start + 1
+    while end < text.count {
+      if text[end] == close {
+        // A doubled quote is one in the text, but not for brackets.
+        if close != UInt8(ascii: "]"), end + 1 < text.count, text[end + 1] == close {
+          end += 2
+          continue
+        }
+        return (kind, end + 1)
+      }
+      end += 1
+    }
+    return (.unfinished, end)
+  }
+
+  private static func isWord(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+      || byte == UInt8(ascii: "_") || byte >= 0x80
+  }
+}

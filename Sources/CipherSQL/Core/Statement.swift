@@ -1,0 +1,91 @@
+import CSQLCipher
+
+/// A prepared statement of one connection.
+///
+/// Statements come from the connection's cache and go back there; they are used inside the closure that
+/// received them and by one thread at a time, which the connection guarantees.
+public final class Statement {
+  @usableFromInline let handle: OpaquePointer
+  /// What the statement reads and writes, as SQLite's authorizer told when it was prepared.
+  let footprint: Footprint
+  /// True while somebody steps through it, so that a nested use of the same SQL gets a statement of its own.
+  @usableFromInline var isInUse = false
+  /// Marks the transaction in which its writes were last noted.
+  var notedInTransaction: UInt64 = 0
+
+  init(handle: OpaquePointer, footprint: Footprint) {
+    self.handle = handle
+    self.footprint = footprint
+  }
+
+  deinit { sqlite3_finalize(handle) }
+
+  /// The text of the statement, with its placeholders.
+  public var sql: String { sqlite3_sql(handle).map { String(cString: $0) } ?? "" }
+
+  /// True when the statement cannot change the database.
+  public var isReadOnly: Bool { sqlite3_stmt_readonly(handle) != 0 }
+
+  /// How many placeholders the statement has.
+  public var parameterCount: Int32 { sqlite3_bind_parameter_count(handle) }
+
+  /// The name of a placeholder with its first character (`:projectId`), or nil for `?`.
+  public func parameterName(at index: Int32) -> String? {
+    sqlite3_bind_parameter_name(handle, index).map { String(cString: $0) }
+  }
+
+  /// The position of a named placeholder, counted from 1; nil when there is none of that name.
+  public func parameterIndex(_ name: String) -> Int32? {
+    let index = sqlite3_bind_parameter_index(handle, name)
+    return index == 0 ? nil : index
+  }
+
+  /// How many columns a row of the result has; 0 for a statement without result.
+  public var columnCount: Int32 { sqlite3_column_count(handle) }
+
+  /// The name of a result column, counted from 0.
+  public func columnName(at index: Int32) -> String {
+    sqlite3_column_name(handle, index).map { String(cString: $0) } ?? ""
+  }
+
+  /// Runs to the next row. False when there is none left.
+  /// - Throws: ``SQLError`` as SQLite reports it.
+  @inlinable
+  public func step() throws(SQLError) -> Bool {
+    let result = sqlite3_step(handle)
+    if result == SQLITE_ROW { return true }
+    if result == SQLITE_DONE { return false }
+    throw failure(result)
+  }
+
+  /// Runs a statement to its end; rows that it returns are not looked at.
+  @inlinable
+  public func run() throws(SQLError) {
+    while try step() {}
+  }
+
+  /// Ends the execution and frees its locks. The bound values stay until they are bound anew.
+  @inlinable
+  public func reset() {
+    // The result repeats the failure of the last step, which has been thrown already.
+    _ = sqlite3_reset(handle)
+  }
+
+  /// Forgets the bound values.
+  public func clearBindings() { _ = sqlite3_clear_bindings(handle) }
+
+  /// The current row.
+  @inlinable
+  public var row: Row { Row(handle: handle) }
+
+  @usableFromInline
+  @inline(never)
+  func failure(_ result: Int32) -> SQLError {
+    SQLError.last(sqlite3_db_handle(handle), result: result, sql: sql)
+  }
+
+  @inlinable
+  func check(_ result: Int32) throws(SQLError) {
+    if result != SQLITE_OK { throw failure(result) }
+  }
+}

@@ -1,0 +1,44 @@
+import CSodium
+
+/// One versioned file of a schema.
+public struct MigrationFile: Sendable, Hashable {
+  /// The number at the beginning of the file's name, from 1 on.
+  public let version: Int
+  /// The rest of the file's name, without `.sql`.
+  public let name: String
+  /// The whole text.
+  public let sql: String
+
+  public init(version: Int, name: String, sql: String) {
+    (self.version, self.name, self.sql) = (version, name, sql)
+  }
+
+  /// The name of the file, such as `0001_projects_and_rooms.sql`.
+  public var fileName: String {
+    let digits = String(version)
+    return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits + "_" + name + ".sql"
+  }
+
+  /// SHA-256 of the text, in lower-case hexadecimal digits.
+  public var checksum: String {
+    var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
+    var copy = sql
+    copy.withUTF8 { _ = crypto_hash_sha256(&digest, $0.baseAddress, UInt64($0.count)) }
+    return digest.map { byte in
+      String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+    }.joined()
+  }
+}
+
+/// A named folder of versioned SQL files, in order.
+public struct Schema: Sendable, Hashable {
+  /// The name under which its versions are recorded, such as `restoration`.
+  public let name: String
+  /// The files, by ascending version.
+  public let migrations: [MigrationFile]
+
+  public init(name: String, migrations: [MigrationFile]) {
+    self.name = name
+    self.migrations = migrations
+  }
+}

@@ -1,0 +1,67 @@
+import Synchronization
+
+/// The results of a query, now and after each transaction that changed them.
+///
+/// ```swift
+/// for try await rooms in database.observe({ db in try Room.all.fetch(db) }) { show(rooms) }
+/// ```
+///
+/// Yields the present result first. A transaction that touches none of the tables and columns that the query
+/// read does not run it again, and a result that is equal to the last one is not yielded. When changes come
+/// faster than they are taken, only the newest result is delivered. Changes by other processes are not seen.
+public struct Observation<Value: Sendable & Equatable>: AsyncSequence, Sendable {
+  public typealias Element = Value
+
+  let database: Database
+  let query: @Sendable (Connection) throws -> Value
+
+  public func makeAsyncIterator() -> Iterator {
+    Iterator(database: database, query: query)
+  }
+
+  /// Takes results one by one. Ends when the database is closed.
+  public final class Iterator: AsyncIteratorProtocol {
+    private let database: Database
+    private let query: @Sendable (Connection) throws -> Value
+    private let signal: ChangeSignal
+    private let registration: UInt64
+    private var last: Value?
+
+    init(database: Database, query: @escaping @Sendable (Connection) throws -> Value) {
+      let signal = ChangeSignal()
+      (self.database, self.query, self.signal) = (database, query, signal)
+      // Registered before the first look, so that no change falls between the two.
+      registration = database.hub.add { region, virtualTables in signal.receive(region, virtualTables) }
+    }
+
+    deinit { database.hub.remove(registration) }
+
+    /// The next result.
+    /// - Throws: what the query throws; `CancellationError` when the task is cancelled.
+    public func next() async throws -> Value? {
+      while true {
+        guard try await signal.wait() else { return nil }
+        let query = query
+        let (value, reads) = try await database.read { connection in
+          connection.observedReads = Footprint()
+          defer { connection.observedReads = nil }
+          let value = try query(connection)
+          return (value, connection.observedReads?.reads ?? [:])
+        }
+        signal.watch(reads)
+        if let last, last == value { continue }
+        last = value
+        return value
+      }
+    }
+  }
+}
+
+extension Database {
+  /// Observes a query; see ``Observation``.
+  public func observe<Value: Sendable & Equatable>(
+    _ query: @escaping @Sendable (Connection) throws -> Value
+  ) -> Observation<Value> {
+    Observation(database: self, query: query)
+  }
+}

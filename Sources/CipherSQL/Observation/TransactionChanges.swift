@@ -1,0 +1,112 @@
+import CSQLCipher
+
+/// What the running transaction changed, gathered from SQLite's update hook and from the footprints of the
+/// statements that ran; and the length of the write-ahead log after the last commit.
+@usableFromInline
+final class TransactionChanges {
+  /// Off while nobody observes: then a changed row costs nothing here.
+  private(set) var isWatching = false
+  private(set) var number: UInt64 = 0
+  private(set) var logPages = 0
+  private var changedRows: Set<String> = []
+  private var updatedRows: Set<String> = []
+  private var footprint = Footprint()
+  // SQLite hands the same pointer for the same table again and again.
+  private var lastTable: UnsafePointer<CChar>?
+  private var lastAction: Int32 = 0
+
+  func watchLog(of database: OpaquePointer) {
+    sqlite3_wal_hook(
+      database,
+      { context, _, _, pages in
+        if let context { Unmanaged<TransactionChanges>.fromOpaque(context).takeUnretainedValue().logPages = Int(pages) }
+        return SQLITE_OK
+      }, Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  func forgetLog() { logPages = 0 }
+
+  func begin(watching: Bool, on database: OpaquePointer) {
+    number &+= 1
+    changedRows.removeAll(keepingCapacity: true)
+    updatedRows.removeAll(keepingCapacity: true)
+    footprint = Footprint()
+    lastTable = nil
+    guard watching != isWatching else { return }
+    isWatching = watching
+    if watching {
+      sqlite3_update_hook(
+        database,
+        { context, action, _, table, _ in
+          guard let context, let table else { return }
+          Unmanaged<TransactionChanges>.fromOpaque(context).takeUnretainedValue().note(action, table)
+        }, Unmanaged.passUnretained(self).toOpaque())
+    } else {
+      sqlite3_update_hook(database, nil, nil)
+    }
+  }
+
+  private func note(_ action: Int32, _ table: UnsafePointer<CChar>) {
+    if table == lastTable, action == lastAction { return }
+    (lastTable, lastAction) = (table, action)
+    if action == SQLITE_UPDATE {
+      updatedRows.insert(String(cString: table))
+    } else {
+      changedRows.insert(String(cString: table))
+    }
+  }
+
+  /// Called for each statement that a watched transaction runs.
+  func noteStatement(_ statement: Statement) {
+    guard statement.notedInTransaction != number else { return }
+    statement.notedInTransaction = number
+    footprint.formUnion(statement.footprint)
+  }
+
+  /// What changed, once the transaction is committed.
+  func region() -> ChangedRegion {
+    var region = ChangedRegion()
+    for table in changedRows { region.tables[table] = .rows }
+    for table in updatedRows where region.tables[table] == nil {
+      region.tables[table] = footprint.updates[table].map { .columns($0) } ?? .rows
+    }
+    // Virtual tables (full-text search) have no rows of their own that the hook would see.
+    region.statementTables = footprint.rowChanges
+    return region
+  }
+}
+
+/// What one committed transaction changed.
+struct ChangedRegion: Sendable {
+  enum Extent: Sendable, Equatable {
+    /// Rows came or went, or nothing more precise is known.
+    case rows
+    /// Only these columns of existing rows.
+    case columns(Set<String>)
+  }
+
+  var tables: [String: Extent] = [:]
+  /// Tables that a statement of the transaction inserts into or deletes from, whether or not a row did.
+  var statementTables: Set<String> = []
+  /// Set when the transaction was not watched from its beginning.
+  var isEverything = false
+
+  var isEmpty: Bool { tables.isEmpty && !isEverything }
+
+  /// True when a query with these reads may give another result now. `isVirtual` tells tables for which the
+  /// update hook is silent.
+  func touches(_ reads: [String: Set<String>], isVirtual: (String) -> Bool) -> Bool {
+    if isEverything { return true }
+    for (table, columns) in reads {
+      switch tables[table] {
+      case .rows: return true
+      case .columns(let changed):
+        // A query that reads a table but no column of it depends on which rows there are, not on their values.
+        if !changed.isDisjoint(with: columns) { return true }
+      case nil:
+        if statementTables.contains(table), isVirtual(table) { return true }
+      }
+    }
+    return false
+  }
+}

@@ -1,0 +1,69 @@
+import CSQLCipher
+
+extension Connection {
+  /// Runs a body in a read transaction: all its statements see the same state.
+  final func inSnapshot<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+    if isInTransaction { return try body(self) }
+    try control("BEGIN DEFERRED")
+    do {
+      let result = try body(self)
+      try control("COMMIT")
+      return result
+    } catch {
+      rollBack()
+      throw error
+    }
+  }
+
+  /// Runs BEGIN, COMMIT and their like; a COMMIT is not to be interrupted by a cancellation half way.
+  final func control(_ sql: StaticString) throws {
+    let statement = try literalStatements[sql.utf8Start] ?? prepareLiteral(sql)
+    defer { statement.reset() }
+    try statement.run()
+  }
+
+  final func rollBack() {
+    // SQLite has rolled back by itself after some errors (full disk, I/O); then there is nothing to do.
+    guard isInTransaction else { return }
+    // A rollback can only fail when there is no transaction, which was just looked at.
+    _ = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+  }
+}
+
+extension WriteConnection {
+  final func inTransaction<Result>(_ body: () throws -> Result) throws -> Result {
+    try control("BEGIN IMMEDIATE")
+    do {
+      let result = try body()
+      guard isInTransaction else {
+        throw SQLError(
+          .misuse, "the transaction was ended inside its own body",
+          hint: "throw an error to roll back, return to commit")
+      }
+      try checkCancellation()
+      try control("COMMIT")
+      return result
+    } catch {
+      rollBack()
+      throw error
+    }
+  }
+
+  /// Runs a part of a transaction that may fail by itself: when `body` throws, what it did is undone and the
+  /// transaction goes on. Savepoints nest.
+  /// - Throws: what `body` throws.
+  public func savepoint<Result>(_ body: () throws -> Result) throws -> Result {
+    try control("SAVEPOINT fieldvault")
+    do {
+      let result = try body()
+      try control("RELEASE fieldvault")
+      return result
+    } catch {
+      if isInTransaction {
+        try control("ROLLBACK TO fieldvault")
+        try control("RELEASE fieldvault")
+      }
+      throw error
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import Dispatch
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// Hands out connections, each to one user at a time and to waiters in the order of their arrival. With a
+/// capacity of one it is the lock of the writer.
+///
+/// - Threads: every function may be called from any thread. A connection is reached only between `acquire` and
+///   `release`, by the one who acquired it.
+final class ConnectionPool<Member: Connection>: Sendable {
+  /// A connection on its way from thread to thread.
+  ///
+  /// `@unchecked Sendable` holds because the pool hands a lease to one user at a time, with the pool's mutex
+  /// between one user's last use and the next one's first, and nobody keeps the connection after `release`.
+  struct Lease: @unchecked Sendable {
+    let connection: Member
+  }
+
+  private enum Waiter: Sendable {
+    case thread(Ticket)
+    case task(UInt64, @Sendable (Result<Lease, any Error>) -> Void)
+  }
+
+  /// A blocked thread waits on it for its lease.
+  private final class Ticket: Sendable {
+    let semaphore = DispatchSemaphore(value: 0)
+    let result = Mutex<Result<Lease, any Error>?>(nil)
+  }
+
+  private struct State {
+    var idle: [Lease] = []
+    var opened = 0
+    var waiters: [Waiter] = []
+    var nextTask: UInt64 = 0
+    var isClosed = false
+    // Threads inside a synchronous body; a nested call on one of them would wait for itself.
+    var threads: [pthread_t] = []
+  }
+
+  private let state = Mutex(State())
+  private let capacity: Int
+  private let open: @Sendable () throws -> Member
+  private let name: String
+
+  init(capacity: Int, name: String, open: @escaping @Sendable () throws -> Member) {
+    (self.capacity, self.name, self.open) = (capacity, name, open)
+  }
+
+  private enum Step {
+    case lease(Lease)
+    case open
+    case wait
+  }
+
+  /// Waits on this thread for a connection.
+  func acquire() throws -> Lease {
+    let ticket = Ticket()
+    let step: Step = try state.withLock { state in
+      try refuseNesting(state)
+      return try next(&state, waiter: .thread(ticket))
+    }
+    switch step {
+    case .lease(let lease): return lease
+    case .open: return try openOne()
+    case .wait:
+      ticket.semaphore.wait()
+      guard let result = ticket.result.withLock({ $0 }) else { throw closed }
+      return try result.get()
+    }
+  }
+
+  /// Waits for a connection without blocking a thread. Ends at once when the task is cancelled.
+  func acquire() async throws -> Lease {
+    let id = state.withLock { state in
+      state.nextTask += 1
+      return state.nextTask
+    }
+    let lease: Lease = try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Lease, any Error>) in
+        let outcome: Result<Step, any Error> = state.withLock { state in
+          // Asked under the lock: a cancellation either finds the waiter in the list or is seen here.
+          Result {
+            if Task.isCancelled { throw CancellationError() }
+            return try next(&state, waiter: .task(id, { continuation.resume(with: $0) }))
+          }
+        }
+        switch outcome {
+        case .success(.lease(let lease)): continuation.resume(returning: lease)
+        case .success(.open): continuation.resume(with: Result { try openOne() })
+        case .success(.wait): break
+        case .failure(let error): continuation.resume(throwing: error)
+        }
+      }
+    } onCancel: {
+      let waiting: (@Sendable (Result<Lease, any Error>) -> Void)? = state.withLock { state in
+        for (index, waiter) in state.waiters.enumerated() {
+          if case .task(id, let resume) = waiter {
+            state.waiters.remove(at: index)
+            return resume
+          }
+        }
+        return nil
+      }
+      waiting?(.failure(CancellationError()))
+    }
+    return lease
+  }
+
+  /// Gives a connection back; the longest waiting user gets it.
+  func release(_ lease: Lease) {
+    let waiter: Waiter? = state.withLock { state in
+      if state.waiters.isEmpty {
+        if state.isClosed { state.opened -= 1 } else { state.idle.append(lease) }
+        return nil
+      }
+      return state.waiters.removeFirst()
+    }
+    hand(.success(lease), to: waiter)
+  }
+
+  /// Runs a body that belongs to this thread, so that a nested call is refused instead of waiting for itself.
+  func marking<Result>(_ body: () throws -> Result) rethrows -> Result {
+    let thread = pthread_self()
+    state.withLock { $0.threads.append(thread) }
+    defer {
+      state.withLock { state in
+        if let index = state.threads.lastIndex(where: { pthread_equal($0, thread) != 0 }) {
+          state.threads.remove(at: index)
+        }
+      }
+    }
+    return try body()
+  }
+
+  /// Closes idle connections and refuses new users; those at work finish.
+  func close() {
+    let (idle, waiters) = state.withLock { state in
+      state.isClosed = true
+      let (idle, waiters) = (state.idle, state.waiters)
+      state.opened -= idle.count
+      state.idle = []
+      state.waiters = []
+      return (idle, waiters)
+    }
+    for waiter in waiters { hand(.failure(closed), to: waiter) }
+    _ = idle
+  }
+
+  private func next(_ state: inout State, waiter: Waiter) throws -> Step {
+    if state.isClosed { throw closed }
+    if let lease = state.idle.popLast() { return .lease(lease) }
+    if state.opened < capacity {
+      state.opened += 1
+      return .open
+    }
+    state.waiters.append(waiter)
+    return .wait
+  }
+
+  private func openOne() throws -> Lease {
+    do {
+      return Lease(connection: try open())
+    } catch {
+      // The place is free again; somebody who waits for it tries to open in turn.
+      let waiter: Waiter? = state.withLock { state in
+        state.opened -= 1
+        guard !state.waiters.isEmpty else { return nil }
+        return state.waiters.removeFirst()
+      }
+      hand(.failure(error), to: waiter)
+      throw error
+    }
+  }
+
+  private func hand(_ result: Result<Lease, any Error>, to waiter: Waiter?) {
+    switch waiter {
+    case .thread(let ticket):
+      ticket.result.withLock { $0 = result }
+      ticket.semaphore.signal()
+    case .task(_, let resume):
+      resume(result)
+    case nil:
+      break
+    }
+  }
+
+  private func refuseNesting(_ state: borrowing State) throws {
+    let thread = pthread_self()
+    for other in state.threads where pthread_equal(other, thread) != 0 {
+      throw SQLError(
+        .misuse, "a \(name) inside a \(name) would wait for itself", hint: "pass the connection down instead")
+    }
+  }
+
+  private var closed: SQLError {
+    SQLError(.misuse, "the database is closed", hint: "open it again")
+  }
+}

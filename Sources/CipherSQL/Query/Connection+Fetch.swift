@@ -1,0 +1,84 @@
+extension Connection {
+  /// Steps through the rows of a composed statement.
+  /// - Throws: ``SQLError``; what `body` throws.
+  public final func forEach(_ sql: SQL, _ body: (borrowing Row) throws -> Void) throws {
+    try withStatement(sql.text) { statement in
+      try statement.bind(sql.arguments)
+      while try statement.step() {
+        try checkCancellation()
+        try body(statement.row)
+      }
+    }
+  }
+
+  /// All rows of a statement, the first column of each as a value.
+  public final func fetch<Value: SQLValue>(_ sql: SQL, as type: Value.Type) throws -> [Value] {
+    var values: [Value] = []
+    try forEach(sql) { row in values.append(try row.decode(at: 0)) }
+    return values
+  }
+
+  /// The first column of the first row; nil when there is no row.
+  public final func fetchOne<Value: SQLValue>(_ sql: SQL, as type: Value.Type) throws -> Value? {
+    try withStatement(sql.text) { statement in
+      try statement.bind(sql.arguments)
+      return try statement.step() ? try statement.row.decode(at: 0) : nil
+    }
+  }
+
+  /// All rows of a statement whose columns are those of a record in the record's order.
+  public final func fetch<R: Record>(_ sql: SQL, as type: R.Type) throws -> [R] {
+    var records: [R] = []
+    try forEach(sql) { row in records.append(try R(from: row, at: 0)) }
+    return records
+  }
+
+  /// All rows of a statement as tuples of typed values.
+  public final func fetch<each Value: SQLValue>(
+    _ sql: SQL, as type: (repeat (each Value).Type)
+  ) throws -> [(repeat each Value)] {
+    var rows: [(repeat each Value)] = []
+    try forEach(sql) { row in
+      var index: Int32 = -1
+      func next<V: SQLValue>(_ type: V.Type, _ row: borrowing Row) throws -> V {
+        index += 1
+        return try row.decode(V.self, at: index)
+      }
+      rows.append((repeat try next((each Value).self, row)))
+    }
+    return rows
+  }
+
+  /// The record of a key; nil when there is none, or when it is marked as deleted.
+  @inlinable
+  public final func find<R: KeyedRecord>(_ type: R.Type, _ key: R.Key) throws -> R? {
+    try withStatement(R.findSQL) { statement in
+      try key.bind(to: statement, from: 1)
+      return try statement.step() ? try R(from: statement.row, at: 0) : nil
+    }
+  }
+
+  /// All rows of a statement with a literal text; the parameters are bound by `bind`.
+  @inlinable
+  public final func fetchAll<R: Record>(
+    _ type: R.Type, _ sql: StaticString, bind: (Statement) throws -> Void
+  ) throws -> [R] {
+    try withStatement(sql) { statement in
+      try bind(statement)
+      var records: [R] = []
+      while try statement.step() { records.append(try R(from: statement.row, at: 0)) }
+      return records
+    }
+  }
+
+  /// The first row of a statement with a literal text, or nil; the parameters are bound by `bind`.
+  @inlinable
+  public final func fetchFirst<R: Record>(
+    _ type: R.Type, _ sql: StaticString, bind: (Statement) throws -> Void
+  ) throws -> R? {
+    try withStatement(sql) { statement in
+      try bind(statement)
+      return try statement.step() ? try R(from: statement.row, at: 0) : nil
+    }
+  }
+}

@@ -1,0 +1,117 @@
+/// A Swift type for the rows of a table or view. The schema compiler writes the conforming types.
+public protocol Record: Sendable {
+  /// The column tokens of the type, from which queries are composed.
+  associatedtype Columns: RecordColumns where Columns.Owner == Self
+  /// The table or view.
+  static var tableName: StaticString { get }
+  /// `SELECT` of all columns in the order in which `init(from:at:)` reads them.
+  static var selectSQL: StaticString { get }
+  /// The names of all columns in that order.
+  static var columnNames: [StaticString] { get }
+  /// Reads a row whose columns begin at a position.
+  init(from row: borrowing Row, at first: Int32) throws(SQLError)
+}
+
+/// The columns of a record under one name of its table, so that a table can stand in a query twice.
+public protocol RecordColumns: Sendable {
+  associatedtype Owner: Record
+  /// The name under which the table stands in the query.
+  var qualifier: String { get }
+  init(qualifier: String)
+}
+
+/// A record that marks deleted rows instead of removing them. Queries leave marked rows out unless they are
+/// asked for.
+public protocol SoftDeletable: Record {
+  /// True for a row that is marked as deleted.
+  var isDeleted: Bool { get }
+}
+
+/// A record of a table, which can be inserted.
+public protocol InsertableRecord: Record {
+  /// `INSERT` of all columns, with positional placeholders.
+  static var insertSQL: StaticString { get }
+  /// Binds all columns for `insertSQL`. A rowid of 0 is bound as NULL, so that the database gives one.
+  func bindInsert(to statement: Statement) throws(SQLError)
+  /// Takes the rowid that the database gave, when the primary key is the rowid.
+  mutating func didInsert(rowID: Int64)
+}
+
+extension InsertableRecord {
+  public mutating func didInsert(rowID: Int64) {}
+}
+
+/// A record of a table with a primary key, which can be found, updated and deleted by it.
+public protocol KeyedRecord: InsertableRecord {
+  associatedtype Key: RecordKey
+  /// The primary key.
+  var key: Key { get }
+  /// `SELECT` of all columns by key, without rows that are marked as deleted.
+  static var findSQL: StaticString { get }
+  /// `UPDATE` of all columns but the key; the key's placeholders come last.
+  static var updateSQL: StaticString { get }
+  /// `DELETE` by key.
+  static var deleteSQL: StaticString { get }
+  /// Binds all columns for `updateSQL`.
+  func bindUpdate(to statement: Statement) throws(SQLError)
+}
+
+/// The primary key of a record: one value, or a structure of several that the schema compiler writes.
+public protocol RecordKey: Hashable, Sendable {
+  /// Binds the values of the key to placeholders from a position on, counted from 1.
+  func bind(to statement: Statement, from index: Int32) throws(SQLError)
+}
+
+extension RecordKey where Self: SQLValue {
+  @inlinable
+  public func bind(to statement: Statement, from index: Int32) throws(SQLError) { try bind(to: statement, at: index) }
+}
+
+extension Int64: RecordKey {}
+extension Int: RecordKey {}
+extension String: RecordKey {}
+
+/// A reference from one record to another.
+public struct ToOne<Source: Record, Target: Record, Key: SQLValue & Hashable>: Sendable {
+  /// The column of the target that the reference names.
+  public let targetColumn: StaticString
+  /// The referring value; nil when the reference is NULL.
+  public let sourceKey: @Sendable (Source) -> Key?
+  /// The referred value.
+  public let targetKey: @Sendable (Target) -> Key
+
+  public init(
+    targetColumn: StaticString, sourceKey: @escaping @Sendable (Source) -> Key?,
+    targetKey: @escaping @Sendable (Target) -> Key
+  ) {
+    (self.targetColumn, self.sourceKey, self.targetKey) = (targetColumn, sourceKey, targetKey)
+  }
+}
+
+/// The records that refer to one record.
+public struct ToMany<Source: Record, Target: Record, Key: SQLValue & Hashable>: Sendable {
+  /// The column of the target that refers to the source.
+  public let targetColumn: StaticString
+  /// The referred value of the source.
+  public let sourceKey: @Sendable (Source) -> Key
+  /// The referring value of the target.
+  public let targetKey: @Sendable (Target) -> Key?
+
+  public init(
+    targetColumn: StaticString, sourceKey: @escaping @Sendable (Source) -> Key,
+    targetKey: @escaping @Sendable (Target) -> Key?
+  ) {
+    (self.targetColumn, self.sourceKey, self.targetKey) = (targetColumn, sourceKey, targetKey)
+  }
+}
+
+/// A column of a record, as a token from which queries are composed.
+public struct Column<Owner: Record, Value: SQLValue>: Sendable {
+  /// Its name in the table.
+  public let name: StaticString
+  /// The name under which its table stands in the query.
+  public let qualifier: String
+
+  @inlinable
+  public init(_ name: StaticString, of qualifier: String) { (self.name, self.qualifier) = (name, qualifier) }
+}

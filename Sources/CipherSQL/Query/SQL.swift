@@ -1,0 +1,105 @@
+/// A piece of SQL with its values kept apart, so that no value can change what the SQL says.
+///
+/// ```swift
+/// let name = "O'Hara"
+/// let query: SQL = "SELECT title FROM OfflineRoom WHERE title = \(name)"   // title = ?
+/// ```
+///
+/// Values in an interpolation are bound; `\(identifier:)` quotes a name; another `SQL` is put in with its values;
+/// `\(raw:)` puts text in as it is and must never hold what a person typed.
+public struct SQL: Sendable, Hashable, ExpressibleByStringInterpolation {
+  /// The text, with a `?` for each value.
+  public internal(set) var text: String
+  /// The values, in the order of the placeholders.
+  public internal(set) var arguments: [SQLArgument]
+
+  /// A piece of SQL without values, taken as it is.
+  public init(stringLiteral text: String) { (self.text, arguments) = (text, []) }
+
+  /// A piece of SQL from its parts.
+  public init(raw text: String, arguments: [SQLArgument] = []) { (self.text, self.arguments) = (text, arguments) }
+
+  public init(stringInterpolation: StringInterpolation) { self = stringInterpolation.sql }
+
+  /// Gathers the parts of an interpolated literal.
+  public struct StringInterpolation: StringInterpolationProtocol, Sendable {
+    var sql = SQL(raw: "")
+
+    public init(literalCapacity: Int, interpolationCount: Int) {
+      sql.text.reserveCapacity(literalCapacity + interpolationCount)
+      sql.arguments.reserveCapacity(interpolationCount)
+    }
+
+    public mutating func appendLiteral(_ literal: String) { sql.text += literal }
+
+    /// Binds a value.
+    public mutating func appendInterpolation(_ value: some SQLValue) {
+      sql.text += "?"
+      sql.arguments.append(value.sqlArgument)
+    }
+
+    /// Puts another piece of SQL in, with its values.
+    public mutating func appendInterpolation(_ other: SQL) { sql.append(other) }
+
+    /// Puts a name in, quoted.
+    public mutating func appendInterpolation(identifier name: String) { sql.text += SQL.quoted(name) }
+
+    /// Binds each value of a list: `IN (\(list: ids))`.
+    public mutating func appendInterpolation(list values: some Sequence<some SQLValue>) {
+      var isFirst = true
+      for value in values {
+        sql.text += isFirst ? "?" : ", ?"
+        sql.arguments.append(value.sqlArgument)
+        isFirst = false
+      }
+    }
+
+    /// Puts text in as it is; never what a person typed.
+    public mutating func appendInterpolation(raw text: String) { sql.text += text }
+  }
+
+  /// Adds another piece behind this one.
+  public mutating func append(_ other: SQL) {
+    text += other.text
+    arguments += other.arguments
+  }
+
+  /// One piece behind the other.
+  public static func + (left: SQL, right: SQL) -> SQL {
+    var result = left
+    result.append(right)
+    return result
+  }
+
+  /// A name as SQL writes it, in double quotes, with quotes in it doubled.
+  public static func quoted(_ name: String) -> String {
+    var result = "\""
+    for character in name {
+      if character == "\"" { result += "\"" }
+      result.append(character)
+    }
+    return result + "\""
+  }
+
+  /// The values of a list, each behind a comma.
+  public static func joined(_ parts: [SQL], separator: String = ", ") -> SQL {
+    var result = SQL(raw: "")
+    for (index, part) in parts.enumerated() {
+      if index > 0 { result.text += separator }
+      result.append(part)
+    }
+    return result
+  }
+}
+
+extension Statement {
+  /// Binds all values of a piece of SQL.
+  /// - Throws: ``SQLError`` with `misuse` when their number is not that of the placeholders.
+  public func bind(_ arguments: [SQLArgument]) throws(SQLError) {
+    guard arguments.count == Int(parameterCount) else {
+      throw SQLError(
+        .misuse, "the statement has \(parameterCount) parameters, and \(arguments.count) values were given", sql: sql)
+    }
+    for (index, argument) in arguments.enumerated() { try argument.bind(to: self, at: Int32(index + 1)) }
+  }
+}

@@ -1,0 +1,71 @@
+import CSQLCipher
+
+/// A day of the calendar without a time or a zone, stored as `2013-01-31`.
+public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertible {
+  /// 0 to 9999.
+  public let year: Int
+  /// 1 to 12.
+  public let month: Int
+  /// 1 to 31, as the month allows.
+  public let day: Int
+
+  /// Makes a day; nil when there is no such day.
+  public init?(year: Int, month: Int, day: Int) {
+    guard (0...9999).contains(year), (1...12).contains(month), day >= 1, day <= Calendar.days(in: month, of: year)
+    else { return nil }
+    (self.year, self.month, self.day) = (year, month, day)
+  }
+
+  /// Reads `YYYY-MM-DD`; nil when the text is anything else.
+  public init?(_ text: some StringProtocol) {
+    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.map(\.utf8.count) == [4, 2, 2], parts.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }),
+      let year = Int(parts[0]), let month = Int(parts[1]), let day = Int(parts[2])
+    else { return nil }
+    self.init(year: year, month: month, day: day)
+  }
+
+  /// `YYYY-MM-DD`.
+  public var description: String {
+    func padded(_ value: Int, _ width: Int) -> String {
+      let digits = String(value)
+      return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+    }
+    return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
+  }
+
+  public static func < (left: CalendarDay, right: CalendarDay) -> Bool {
+    (left.year, left.month, left.day) < (right.year, right.month, right.day)
+  }
+}
+
+extension CalendarDay: SQLValue {
+  public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> CalendarDay {
+    guard let day = CalendarDay(try String.decode(from: row, at: index)) else {
+      throw row.mismatch(index, expected: "day as TEXT")
+    }
+    return day
+  }
+
+  public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
+    try description.bind(to: statement, at: index)
+  }
+
+  public var sqlArgument: SQLArgument { .text(description) }
+}
+
+extension CalendarDay: Codable {
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    guard let day = CalendarDay(text) else {
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: "a day is written YYYY-MM-DD")
+    }
+    self = day
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}

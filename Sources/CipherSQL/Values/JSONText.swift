@@ -1,0 +1,57 @@
+import CSQLCipher
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A JSON document as it stands in a column; its text is kept to the letter.
+public struct JSONText: Hashable, Sendable, CustomStringConvertible {
+  /// The document.
+  public let text: String
+
+  /// Takes a text that is known to be JSON; the column's CHECK refuses anything else.
+  public init(_ text: String) { self.text = text }
+
+  /// Writes a value as JSON, with sorted keys.
+  /// - Throws: what the value's `encode(to:)` throws.
+  public init(encoding value: some Encodable) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    text = String(decoding: try encoder.encode(value), as: UTF8.self)
+  }
+
+  /// Reads the document as a Swift value.
+  /// - Throws: `DecodingError` when it does not have the shape of the type.
+  public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
+    try JSONDecoder().decode(type, from: Data(text.utf8))
+  }
+
+  public var description: String { text }
+}
+
+extension JSONText: SQLValue {
+  @inlinable
+  public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> JSONText {
+    JSONText(try String.decode(from: row, at: index))
+  }
+
+  @inlinable
+  public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
+    try text.bind(to: statement, at: index)
+  }
+
+  public var sqlArgument: SQLArgument { .text(text) }
+}
+
+extension JSONText: Codable {
+  public init(from decoder: any Decoder) throws {
+    text = try decoder.singleValueContainer().decode(String.self)
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+}

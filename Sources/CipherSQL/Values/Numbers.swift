@@ -1,0 +1,90 @@
+import CSQLCipher
+
+extension Int64: SQLValue {
+  @inlinable
+  public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Int64 {
+    guard sqlite3_column_type(row.handle, index) == SQLITE_INTEGER else { throw row.mismatch(index, expected: "INTEGER") }
+    return sqlite3_column_int64(row.handle, index)
+  }
+
+  @inlinable
+  public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
+    try statement.check(sqlite3_bind_int64(statement.handle, index, self))
+  }
+
+  public var sqlArgument: SQLArgument { .integer(self) }
+}
+
+extension Int: SQLValue {
+  @inlinable
+  public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Int {
+    guard let value = Int(exactly: try Int64.decode(from: row, at: index)) else {
+      throw row.mismatch(index, expected: "INTEGER")
+    }
+    return value
+  }
+
+  @inlinable
+  public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
+    try Int64(self).bind(to: statement, at: index)
+  }
+
+  public var sqlArgument: SQLArgument { .integer(Int64(self)) }
+}
+
+extension Int32: SQLValue {
+  @inlinable
+  public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Int32 {
+    guard let value = Int32(exactly: try Int64.decode(from: row, at: index)) else {
+      throw row.mismatch(index, expected: "INTEGER")
+    }
+    return value
+  }
+
+  @inlinable
+  public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
+    try Int64(self).bind(to: statement, at: index)
+  }
+
+  public var sqlArgument: SQLArgument { .integer(Int64(self)) }
+}
+
+extension Bool: SQLValue {
+  /// 0 is false and 1 is true; anything else is a mismatch.
+  @inlinable
+  public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Bool {
+    switch try Int64.decode(from: row, at: index) {
+    case 0: return false
+    case 1: return true
+    default: throw row.mismatch(index, expected: "INTEGER")
+    }
+  }
+
+  @inlinable
+  public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
+    try statement.check(sqlite3_bind_int(statement.handle, index, self ? 1 : 0))
+  }
+
+  public var sqlArgument: SQLArgument { .integer(self ? 1 : 0) }
+}
+
+extension Double: SQLValue {
+  /// A whole number in the column is taken as a Double too.
+  @inlinable
+  public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Double {
+    let type = sqlite3_column_type(row.handle, index)
+    guard type == SQLITE_FLOAT || type == SQLITE_INTEGER else { throw row.mismatch(index, expected: "REAL") }
+    return sqlite3_column_double(row.handle, index)
+  }
+
+  /// - Throws: ``SQLError`` with `typeMismatch` for NaN, which SQLite would store as NULL in silence.
+  @inlinable
+  public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
+    if isNaN {
+      throw SQLError(.typeMismatch, "not a number (NaN) cannot be stored", hint: "use nil for a missing value")
+    }
+    try statement.check(sqlite3_bind_double(statement.handle, index, self))
+  }
+
+  public var sqlArgument: SQLArgument { .real(self) }
+}

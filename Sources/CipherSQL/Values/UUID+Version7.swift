@@ -1,0 +1,39 @@
+import CSQLCipher
+import Synchronization
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension UUID {
+  /// A version 7 UUID (RFC 9562, section 5.7): 48 bits of Unix time in milliseconds, then a counter, then 62
+  /// random bits. Values made by one process ascend, also within a millisecond and when the clock steps back
+  /// (method 1 of section 6.2: the counter runs on, and carries into the time when it overflows).
+  public static func version7() -> UUID {
+    let now = UInt64(max(0, Date().timeIntervalSince1970) * 1000)
+    let stamp = lastStamp.withLock { last in
+      // Time in the upper 48 bits, the 12-bit counter below; a fresh millisecond starts its counter at 0.
+      last = max(last + 1, now << 12)
+      return last
+    }
+    return UUID(stamp: stamp, random: UInt64.random(in: 0...UInt64.max))
+  }
+
+  private init(stamp: UInt64, random: UInt64) {
+    let time = stamp >> 12
+    let upper = time << 16 | 0x7000 | stamp & 0xfff
+    let lower = 0x8000_0000_0000_0000 | random >> 2
+    func byte(_ value: UInt64, _ shift: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: value >> shift) }
+    self.init(
+      uuid: (
+        byte(upper, 56), byte(upper, 48), byte(upper, 40), byte(upper, 32),
+        byte(upper, 24), byte(upper, 16), byte(upper, 8), byte(upper, 0),
+        byte(lower, 56), byte(lower, 48), byte(lower, 40), byte(lower, 32),
+        byte(lower, 24), byte(lower, 16), byte(lower, 8), byte(lower, 0)
+      ))
+  }
+}
+
+private let lastStamp = Mutex<UInt64>(0)
