@@ -34,8 +34,8 @@ extension Connection {
   }
 
   /// All rows of a statement as tuples of typed values.
-  public final func fetch<each Value: SQLValue>(
-    _ sql: SQL, as type: (repeat (each Value).Type)
+  public final func fetchRows<each Value: SQLValue>(
+    _ sql: SQL, as types: repeat (each Value).Type
   ) throws -> [(repeat each Value)] {
     var rows: [(repeat each Value)] = []
     try forEach(sql) { row in

@@ -1,0 +1,88 @@
+import CSQLCipher
+
+/// A text of several statements, as a file holds them, run one by one.
+struct Script {
+  /// One statement of the text and where it begins.
+  struct Part {
+    /// Its first word in upper case, such as `CREATE`.
+    let firstWord: String
+    /// The line of its first word, counted from 1.
+    let line: Int
+  }
+
+  /// A failure and the line of the text at which SQLite saw it.
+  struct Failure: Error {
+    let line: Int
+    let error: SQLError
+  }
+
+  let text: [UInt8]
+
+  init(_ text: String) { self.text = Array(text.utf8) }
+
+  /// Runs all statements. Rows that they return are not looked at.
+  /// - Parameter willRun: sees each statement before it runs and may refuse it by throwing an ``SQLError``.
+  /// - Throws: ``Failure``
+  func run(on connection: Connection, willRun: (Part) throws(SQLError) -> Void) throws(Failure) {
+    var start = 0
+    while start < text.count {
+      let first = firstWord(from: start)
+      guard let first else { return }
+      let line = lineNumber(of: first.position)
+      var statement: OpaquePointer?
+      let (result, end) = prepare(from: start, on: connection, &statement)
+      guard result == SQLITE_OK, let statement else {
+        let error = SQLError.last(connection.handle, result: result)
+        throw Failure(line: error.offset.map { lineNumber(of: start + $0) } ?? line, error: error)
+      }
+      defer { sqlite3_finalize(statement) }
+      do throws(SQLError) {
+        try willRun(Part(firstWord: first.word, line: line))
+        try step(statement, on: connection)
+      } catch {
+        throw Failure(line: line, error: error)
+      }
+      start = end
+    }
+  }
+
+  private func step(_ statement: OpaquePointer, on connection: Connection) throws(SQLError) {
+    while true {
+      try connection.checkCancellation()
+      let result = sqlite3_step(statement)
+      if result == SQLITE_DONE { return }
+      guard result == SQLITE_ROW else { throw SQLError.last(connection.handle, result: result) }
+    }
+  }
+
+  private func prepare(
+    from start: Int, on connection: Connection, _ statement: inout OpaquePointer?
+  ) -> (result: Int32, end: Int) {
+    text.withUnsafeBytes { bytes in
+      let base = bytes.bindMemory(to: CChar.self)
+      var tail: UnsafePointer<CChar>?
+      let begin = base.baseAddress.map { $0 + start }
+      let result = sqlite3_prepare_v2(
+        connection.handle, begin, Int32(clamping: text.count - start), &statement, &tail)
+      let consumed = tail.flatMap { tail in begin.map { tail - $0 } } ?? text.count - start
+      return (result, start + consumed)
+    }
+  }
+
+  private func firstWord(from start: Int) -> (word: String, position: Int)? {
+    for token in SQLText.tokens(of: Array(text[start...])) {
+      switch token.kind {
+      case .space, .comment: continue
+      case .symbol where text[start + token.range.lowerBound] == UInt8(ascii: ";"): continue
+      default:
+        let range = start + token.range.lowerBound..<start + token.range.upperBound
+        return (String(decoding: text[range], as: UTF8.self).uppercased(), range.lowerBound)
+      }
+    }
+    return nil
+  }
+
+  private func lineNumber(of position: Int) -> Int {
+    1 + text[..<min(position, text.count)].count { $0 == 0x0a }
+  }
+}

@@ -1,0 +1,63 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A row of the table `SchemaMigration`: one file of a schema that was applied.
+public struct MigrationRecord: Sendable, Hashable {
+  /// The name of the schema.
+  public let schema: String
+  /// The number of the file.
+  public let version: Int
+  /// What the file's name says.
+  public let name: String
+  /// SHA-256 of the file, in hexadecimal digits.
+  public let checksum: String
+  /// The file itself, so that the schema can be verified where the file is not at hand.
+  public let sql: String
+  /// When it was applied.
+  public let appliedAt: Date
+  /// How long it took, in milliseconds.
+  public let durationMilliseconds: Int64
+
+  static func createTable(in connection: WriteConnection) throws {
+    try connection.execute(
+      """
+      CREATE TABLE IF NOT EXISTS SchemaMigration (
+        schema TEXT NOT NULL,
+        version INTEGER NOT NULL CHECK (version > 0),
+        name TEXT NOT NULL,
+        checksum TEXT NOT NULL,
+        sql TEXT NOT NULL,
+        appliedAt TEXT NOT NULL,
+        durationMilliseconds INTEGER NOT NULL,
+        PRIMARY KEY (schema, version)
+      ) STRICT, WITHOUT ROWID
+      """)
+  }
+
+  func insert(into connection: WriteConnection) throws {
+    try connection.execute(
+      """
+      INSERT INTO SchemaMigration (schema, version, name, checksum, sql, appliedAt, durationMilliseconds)
+      VALUES (\(schema), \(version), \(name), \(checksum), \(sql), \(appliedAt), \(durationMilliseconds))
+      """)
+  }
+
+  /// All files that were applied, by schema and version; none in a database that has never been migrated.
+  public static func all(in connection: Connection) throws -> [MigrationRecord] {
+    let exists = try connection.fetchOne(
+      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'SchemaMigration'", as: Int.self)
+    guard exists == 1 else { return [] }
+    return try connection.fetchRows(
+      """
+      SELECT schema, version, name, checksum, sql, appliedAt, durationMilliseconds FROM SchemaMigration
+      ORDER BY schema, version
+      """, as: String.self, Int.self, String.self, String.self, String.self, Date.self, Int64.self
+    ).map {
+      MigrationRecord(
+        schema: $0.0, version: $0.1, name: $0.2, checksum: $0.3, sql: $0.4, appliedAt: $0.5, durationMilliseconds: $0.6)
+    }
+  }
+}

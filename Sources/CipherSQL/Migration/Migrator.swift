@@ -1,0 +1,176 @@
+import CSQLCipher
+
+/// Brings a database to the state that a list of schemas describes.
+///
+/// Each file runs in one transaction, with all foreign keys checked before its commit, and is recorded in the
+/// table `SchemaMigration` with its text and checksum. A file that has run must never be changed: a change of
+/// the schema is a new file. Files hold no BEGIN, COMMIT, PRAGMA, ATTACH or VACUUM.
+///
+/// - After a crash: a file has run as a whole or not at all; the next call goes on behind the last one.
+public struct Migrator: Sendable {
+  /// The schemas in the order in which they are applied; a schema may refer to tables of those before it.
+  public let schemas: [Schema]
+  /// Called inside each file's transaction, before the file runs; for what must not stand in its way.
+  public let willApply: @Sendable (WriteConnection) throws -> Void
+  /// Called inside each file's transaction, after the file has run; for what is derived from the tables.
+  public let didApply: @Sendable (WriteConnection) throws -> Void
+
+  public init(
+    schemas: [Schema], willApply: @escaping @Sendable (WriteConnection) throws -> Void = { _ in },
+    didApply: @escaping @Sendable (WriteConnection) throws -> Void = { _ in }
+  ) {
+    (self.schemas, self.willApply, self.didApply) = (schemas, willApply, didApply)
+  }
+
+  /// What stands in the way of applying, and what is left to apply.
+  /// - Throws: ``SQLError`` with `migration`: a gap or a duplicate number, a file that was changed after it was
+  ///   applied, a database that is newer than these schemas.
+  public func pending(in connection: Connection) throws -> [(schema: String, file: MigrationFile)] {
+    let records = try MigrationRecord.all(in: connection)
+    var pending: [(String, MigrationFile)] = []
+    for schema in schemas {
+      try checkNumbers(of: schema)
+      let applied = records.filter { $0.schema == schema.name }
+      if let newest = applied.last, newest.version > schema.migrations.count {
+        throw SQLError(
+          .migration,
+          "the database is at version \(newest.version) of schema '\(schema.name)', and this program knows versions up to "
+            + "\(schema.migrations.count)",
+          hint: "use a newer program; nothing was changed")
+      }
+      for record in applied { try check(record, against: schema.migrations[record.version - 1], of: schema) }
+      guard applied.map(\.version) == Array(1..<applied.count + 1) else {
+        throw SQLError(
+          .migration, "the database lacks a version of schema '\(schema.name)' that comes before one it has",
+          hint: "restore a backup; the table SchemaMigration was changed by hand")
+      }
+      pending += schema.migrations.dropFirst(applied.count).map { (schema.name, $0) }
+    }
+    return pending
+  }
+
+  /// Applies what is left.
+  /// - Parameter progress: called before each file with its schema, its file and how many are left with it.
+  /// - Returns: what was applied.
+  /// - Throws: as ``pending(in:)``; ``SQLError`` with `migration` that names file, line and reason when a file
+  ///   fails, after which the database is as the file before it left it.
+  @discardableResult
+  public func apply(
+    to database: Database, progress: (String, MigrationFile, Int) -> Void = { _, _, _ in }
+  ) throws -> [MigrationRecord] {
+    try database.withMigrationWriter { connection in
+      try connection.withoutForeignKeys {
+        var done: [MigrationRecord] = []
+        let pending = try pending(in: connection)
+        for (index, (schema, file)) in pending.enumerated() {
+          progress(schema, file, pending.count - index)
+          done.append(try connection.inTransaction { try run(file, of: schema, on: connection) })
+        }
+        return done
+      }
+    }
+  }
+
+  private func run(_ file: MigrationFile, of schema: String, on connection: WriteConnection) throws -> MigrationRecord {
+    let clock = ContinuousClock()
+    let start = clock.now
+    try MigrationRecord.createTable(in: connection)
+    try willApply(connection)
+    do throws(Script.Failure) {
+      try Script(file.sql).run(on: connection) { part throws(SQLError) in
+        if Self.forbidden.contains(part.firstWord) {
+          throw SQLError(
+            .migration, "\(part.firstWord) does not belong into a schema file, which runs as one transaction",
+            hint: "remove it")
+        }
+      }
+    } catch {
+      throw SQLError(
+        .migration, "\(schema)/\(file.fileName):\(error.line): \(error.error.message)",
+        hint: error.error.hint ?? "correct the file; the database is as it was before it",
+        sqliteCode: error.error.sqliteCode)
+    }
+    try checkForeignKeys(after: file, of: schema, on: connection)
+    try didApply(connection)
+    let record = MigrationRecord(
+      schema: schema, version: file.version, name: file.name, checksum: file.checksum, sql: file.sql,
+      appliedAt: .nowInMilliseconds(), durationMilliseconds: (clock.now - start).milliseconds)
+    try record.insert(into: connection)
+    return record
+  }
+
+  private static let forbidden: Set<String> = [
+    "BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "PRAGMA", "ATTACH", "DETACH", "VACUUM",
+  ]
+
+  private func checkForeignKeys(after file: MigrationFile, of schema: String, on connection: Connection) throws {
+    let broken = try connection.fetchRows(
+      "SELECT \"table\", \"parent\", count(*) FROM pragma_foreign_key_check GROUP BY 1, 2",
+      as: String.self, String.self, Int.self)
+    guard let first = broken.first else { return }
+    throw SQLError(
+      .migration,
+      "\(schema)/\(file.fileName): after this file \(first.2) rows of \(first.0) would refer to rows of \(first.1) that do not "
+        + "exist",
+      hint: "correct the file; the database is as it was before it")
+  }
+
+  private func checkNumbers(of schema: Schema) throws {
+    for (index, file) in schema.migrations.enumerated() where file.version != index + 1 {
+      let isDuplicate = index > 0 && file.version == schema.migrations[index - 1].version
+      throw SQLError(
+        .migration,
+        isDuplicate
+          ? "\(schema.name)/\(file.fileName): version \(file.version) stands twice"
+          : "\(schema.name)/\(file.fileName): version \(index + 1) is missing before it",
+        hint: "number the files 0001, 0002, ... without a gap")
+    }
+  }
+
+  private func check(_ record: MigrationRecord, against file: MigrationFile, of schema: Schema) throws {
+    guard record.checksum != file.checksum || record.name != file.name else { return }
+    let place = "\(schema.name)/\(file.fileName)"
+    if record.checksum == file.checksum {
+      throw SQLError(
+        .migration, "\(place): was named \(record.name) when it was applied", hint: "give the file its old name back")
+    }
+    let line = Self.firstDifference(record.sql, file.sql)
+    throw SQLError(
+      .migration, "\(place):\(line): the file was changed after it was applied at \(record.appliedAt.sqlText)",
+      hint: "undo the change, and put what is new into a file of its own with the next number")
+  }
+
+  private static func firstDifference(_ left: String, _ right: String) -> Int {
+    let old = left.split(separator: "\n", omittingEmptySubsequences: false)
+    let new = right.split(separator: "\n", omittingEmptySubsequences: false)
+    return 1 + (zip(old, new).enumerated().first { $0.element.0 != $0.element.1 }?.offset ?? min(old.count, new.count))
+  }
+}
+
+extension WriteConnection {
+  /// Rebuilding a table must not fire the cascades of its references; SQLite documents this order in
+  /// https://sqlite.org/lang_altertable.html#otheralter. The switch does nothing inside a transaction.
+  func withoutForeignKeys<Result>(_ body: () throws -> Result) throws -> Result {
+    try pragma("PRAGMA foreign_keys = OFF")
+    let result: Result
+    do {
+      result = try body()
+    } catch {
+      try pragma("PRAGMA foreign_keys = ON")
+      throw error
+    }
+    try pragma("PRAGMA foreign_keys = ON")
+    return result
+  }
+}
+
+extension Database {
+  /// The writer outside of a transaction; observers are told afterwards that anything may have changed.
+  func withMigrationWriter<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
+    let lease = try writer.acquire()
+    defer { writer.release(lease) }
+    let result = try writer.marking { try body(lease.connection) }
+    hub.publish(ChangedRegion(isEverything: true), after: lease.connection)
+    return result
+  }
+}
