@@ -1,0 +1,194 @@
+/// Reads comma-separated values as RFC 4180 has them, a record at a time, in memory that does not grow with the
+/// file: quotes around a field may hold commas, line breaks and doubled quotes; lines end in LF or CRLF; a byte
+/// order mark at the beginning is skipped, and so are empty lines.
+///
+/// Written here because the well-known C library for it (libcsv) tells neither the line on which an open quote
+/// began nor the place of a broken character, and both are what a person needs.
+final class CSVReader {
+  /// A mistake in the file and the line where it is.
+  struct Problem: Error {
+    let line: Int
+    let message: String
+  }
+
+  /// The longest record that is accepted, in bytes. What is longer is an open quote.
+  static let longestRecord = 16 << 20
+
+  private let source: ByteSource
+  private let separator: UInt8
+  private var buffer: UnsafeMutableBufferPointer<UInt8>
+  private var start = 0
+  private var end = 0
+  private var isAtEnd = false
+  private var nextLine = 1
+  private var fields: [(start: Int, end: Int, isQuoted: Bool)] = []
+  /// The line on which the present record begins, counted from 1.
+  private(set) var line = 1
+
+  init(_ source: ByteSource, separator: UInt8 = UInt8(ascii: ",")) {
+    (self.source, self.separator) = (source, separator)
+    buffer = .allocate(capacity: 256 << 10)
+  }
+
+  deinit { buffer.deallocate() }
+
+  /// The number of fields of the present record.
+  var count: Int { fields.count }
+
+  /// The bytes of a field of the present record, without its quotes. Valid until the next record is read.
+  func field(_ index: Int) -> UnsafeBufferPointer<UInt8> {
+    let (start, end, _) = fields[index]
+    return UnsafeBufferPointer(rebasing: UnsafeBufferPointer(buffer)[start..<end])
+  }
+
+  /// A field as text.
+  func text(_ index: Int) -> String { String(decoding: field(index), as: UTF8.self) }
+
+  /// Reads the next record. False at the end.
+  /// - Throws: ``Problem``, after which reading goes on behind the broken record, unless a quote was never
+  ///   closed; ``VaultError`` when the file cannot be read.
+  func next() throws -> Bool {
+    if nextLine == 1, start == 0, end == 0 { try skipByteOrderMark() }
+    while true {
+      line = nextLine
+      if let hasRecord = try scan() {
+        if !hasRecord { return false }
+        if fields.count == 1, fields[0].start == fields[0].end, !fields[0].isQuoted { continue }
+        return true
+      }
+      try refill()
+    }
+  }
+
+  private func skipByteOrderMark() throws {
+    try refill()
+    if end >= 3, buffer[0] == 0xef, buffer[1] == 0xbb, buffer[2] == 0xbf { start = 3 }
+  }
+
+  /// Moves what is unread to the front and reads more behind it; the buffer grows when a record fills it.
+  private func refill() throws {
+    guard let base = buffer.baseAddress else { return }
+    if start > 0 {
+      base.update(from: base + start, count: end - start)
+      end -= start
+      start = 0
+    }
+    if end == buffer.count {
+      guard buffer.count < Self.longestRecord else {
+        throw Problem(line: line, message: "a record above 16 MiB; is a quote never closed?")
+      }
+      let larger = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: buffer.count * 2)
+      _ = larger.update(fromContentsOf: buffer[0..<end])
+      buffer.deallocate()
+      buffer = larger
+    }
+    let count = try source.read(into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[end...]))
+    if count == 0 { isAtEnd = true }
+    end += count
+  }
+
+  /// Finds the record at `start`. Nil when more bytes are needed, false when there are no more records.
+  ///
+  /// Nothing is written to the buffer before the whole record is there, so that a scan can begin anew.
+  private func scan() throws -> Bool? {
+    if start == end, isAtEnd { return false }
+    fields.removeAll(keepingCapacity: true)
+    var position = start
+    var lines = 0
+    var highBits: UInt8 = 0
+    var hasDoubledQuote = false
+    while true {
+      // One field begins here.
+      if position < end, buffer[position] == UInt8(ascii: "\"") {
+        let opened = nextLine + lines
+        let begin = position + 1
+        position = begin
+        while true {
+          guard position < end else {
+            if !isAtEnd { return nil }
+            start = end
+            throw Problem(line: opened, message: "the quote that opens here is never closed")
+          }
+          let byte = buffer[position]
+          if byte == UInt8(ascii: "\"") {
+            guard position + 1 < end || isAtEnd else { return nil }
+            if position + 1 < end, buffer[position + 1] == UInt8(ascii: "\"") {
+              hasDoubledQuote = true
+              position += 2
+              continue
+            }
+            break
+          }
+          if byte == 0x0a { lines += 1 }
+          highBits |= byte
+          position += 1
+        }
+        fields.append((begin, position, true))
+        position += 1
+        guard position < end || isAtEnd else { return nil }
+        if position < end, buffer[position] == 0x0d, position + 1 == end, !isAtEnd { return nil }
+        if position < end, buffer[position] != separator, !isLineEnd(position) {
+          skipLine(from: position, extra: lines)
+          throw Problem(line: opened, message: "there is text behind a closing quote; quotes in a field are doubled")
+        }
+      } else {
+        let begin = position
+        while position < end {
+          let byte = buffer[position]
+          if byte == separator || byte == 0x0a { break }
+          highBits |= byte
+          position += 1
+        }
+        guard position < end || isAtEnd else { return nil }
+        var close = position
+        if position >= end || buffer[position] == 0x0a, close > begin, buffer[close - 1] == 0x0d { close -= 1 }
+        fields.append((begin, close, false))
+      }
+      if position < end, buffer[position] == separator {
+        position += 1
+        guard position < end || isAtEnd else { return nil }
+        continue
+      }
+      break
+    }
+    if position < end, buffer[position] == 0x0d { position += 1 }
+    if position < end { position += 1 }
+    nextLine += lines + 1
+    start = position
+    if hasDoubledQuote { removeDoubledQuotes() }
+    if highBits & 0x80 != 0 { try checkCharacters() }
+    return true
+  }
+
+  private func isLineEnd(_ position: Int) -> Bool {
+    buffer[position] == 0x0a || buffer[position] == 0x0d && position + 1 < end && buffer[position + 1] == 0x0a
+      || buffer[position] == 0x0d && position + 1 == end
+  }
+
+  private func skipLine(from position: Int, extra lines: Int) {
+    var position = position
+    while position < end, buffer[position] != 0x0a { position += 1 }
+    start = min(position + 1, end)
+    nextLine += lines + 1
+  }
+
+  private func removeDoubledQuotes() {
+    for (index, field) in fields.enumerated() where field.isQuoted {
+      var target = field.start
+      var position = field.start
+      while position < field.end {
+        let byte = buffer[position]
+        buffer[target] = byte
+        target += 1
+        position += byte == UInt8(ascii: "\"") ? 2 : 1
+      }
+      fields[index].end = target
+    }
+  }
+
+  private func checkCharacters() throws {
+    for (index, _) in fields.enumerated() where String(validating: field(index), as: UTF8.self) == nil {
+      throw Problem(line: line, message: "field \(index + 1) is not valid UTF-8; save the file as UTF-8")
+    }
+  }
+}

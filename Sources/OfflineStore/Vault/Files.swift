@@ -1,0 +1,85 @@
+import CPlatform
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// Translates failures of the file system.
+enum FileProblem {
+  /// The error for the last failed call.
+  static func current(_ action: String, _ path: String) -> VaultError { error(errno, action, path) }
+
+  static func error(_ number: Int32, _ action: String, _ path: String) -> VaultError {
+    let reason = String(cString: strerror(number))
+    let message = "cannot \(action) \(path): \(reason)"
+    switch number {
+    case ENOENT, ENOTDIR: return VaultError(.unreadable, message, hint: "check the path")
+    case ENOSPC, EDQUOT: return VaultError(.noSpace, message, hint: "free some space and try again")
+    case EACCES, EPERM, EROFS:
+      return VaultError(.cannotWrite, message, hint: "check the permissions of the folder, or choose another place")
+    default: return VaultError(.cannotWrite, message)
+    }
+  }
+}
+
+/// Folders and files as a vault makes them: for their owner alone, and on the disk before anybody relies on them.
+enum Files {
+  /// True when something stands at a path, a dangling link included.
+  static func exists(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0
+  }
+
+  static func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// Makes a folder of mode 0700.
+  static func makeFolder(_ path: String) throws(VaultError) {
+    guard mkdir(path, 0o700) == 0 else { throw FileProblem.current("make the folder", path) }
+  }
+
+  /// Makes names that were added to or removed from a folder durable.
+  static func syncFolder(_ path: String) throws(VaultError) {
+    let descriptor = cplatform_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+    guard descriptor >= 0 else { throw FileProblem.current("open the folder", path) }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw FileProblem.current("sync the folder", path) }
+  }
+
+  /// Removes a folder and all in it; what is missing already is no error.
+  static func removeTree(_ path: String) throws(VaultError) {
+    if isFolder(path), !isLink(path) {
+      for name in try names(in: path) { try removeTree(path + "/" + name) }
+      guard rmdir(path) == 0 || errno == ENOENT else { throw FileProblem.current("remove", path) }
+    } else {
+      guard unlink(path) == 0 || errno == ENOENT else { throw FileProblem.current("remove", path) }
+    }
+  }
+
+  private static func isLink(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+  }
+
+  /// The names in a folder, without `.` and `..`, in order.
+  static func names(in path: String) throws(VaultError) -> [String] {
+    guard let folder = opendir(path) else { throw FileProblem.current("read the folder", path) }
+    defer { closedir(folder) }
+    var names: [String] = []
+    while let entry = readdir(folder) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: pointer.pointee)) {
+          String(cString: $0)
+        }
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names.sorted()
+  }
+}

@@ -1,0 +1,27 @@
+/// Where the parts of a vault stand in its folder.
+public struct VaultLayout: Sendable, Hashable {
+  /// The folder of the vault.
+  public let folder: String
+
+  public init(folder: String) {
+    self.folder = folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
+  }
+
+  /// The manifest: format, key slots, which generation is current.
+  public var keyring: String { folder + "/keyring.json" }
+  /// Held while the vault is open; exclusively while its key is rotated.
+  public var lock: String { folder + "/lock" }
+  /// The folder of the generations.
+  public var databases: String { folder + "/db" }
+  /// The folder of the encrypted photos and files.
+  public var attachments: String { folder + "/attachments" }
+
+  /// The folder of one generation, such as `db/0001`.
+  public func generation(_ number: Int) -> String {
+    let digits = String(number)
+    return databases + "/" + String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
+  }
+
+  /// The database of one generation.
+  public func database(generation number: Int) -> String { generation(number) + "/vault.db" }
+}

@@ -1,0 +1,78 @@
+import CommandLineSupport
+
+extension FieldVaultProgram {
+  static let recordCommands: [CommandDescription] = [
+    CommandDescription(
+      "put", group: "Records", summary: "create a record, or change one",
+      discussion: """
+        Creates a record, or changes the one of --uuid: then only the fields that are named change. A reference to \
+        another record is its uuid or its local id. An empty value (notes=) is NULL where the field may be NULL.
+        """,
+      arguments: [entityArgument, .any("FIELD=VALUE", "a field and its value")],
+      options: [
+        .value("uuid", "UUID", "the record to create or change"),
+        .value(
+          "from", "FILE", "a JSON object or an array of them; - is standard input; all or none", completion: .file),
+      ],
+      choices: [Choice("FIELD=VALUE", "from", required: true), Choice("uuid", "from")],
+      examples: [
+        Example("fieldvault put Project title='14 Elm Street' status=active", "a new project"),
+        Example("fieldvault put Room projectId=0193... title=Attic squareFootage=120.5", "a room of it"),
+        Example("fieldvault put Room --uuid 0193... title=Loft", "another title"),
+      ],
+      exitCodes: usual + [.noSpace, .refused]),
+    CommandDescription(
+      "get", group: "Records", summary: "one record", arguments: [entityArgument, .required("UUID", "the record")],
+      examples: [Example("fieldvault get Project 0193... --json", "as JSON")], exitCodes: usual),
+    CommandDescription(
+      "list", aliases: ["ls"], group: "Records", summary: "records of one kind",
+      arguments: [entityArgument],
+      options: [
+        .value("where", "SQL", short: "w", "an SQL expression; only records for which it is true"),
+        .value("order", "FIELD[:desc]", short: "o", "the order; may be repeated", repetition: .list),
+        .value("limit", "N", short: "n", "at most this many"),
+        .flag("deleted", "deleted records, too"),
+      ],
+      examples: [
+        Example("fieldvault list AtmosphericLog --where 'relativeHumidity > 90' --order date:desc -n 10", ""),
+        Example("fieldvault ls Room --json", "all rooms for a program"),
+      ],
+      exitCodes: usual + [.refused]),
+    CommandDescription(
+      "delete", aliases: ["rm"], group: "Records", summary: "delete records and what hangs on them",
+      discussion: "The records are marked as deleted and kept until a server has acknowledged it.",
+      arguments: [entityArgument, .oneOrMore("UUID", "the records")],
+      examples: [Example("fieldvault delete Room 0193...", "the room, its logs, its photos")],
+      exitCodes: usual + [.refused]),
+    CommandDescription(
+      "import", group: "Records", summary: "records from a CSV, NDJSON or JSON file",
+      discussion: """
+        The kind of file is told by its ending (.csv, .ndjson, .jsonl, .json) or by --format. Columns named as fields \
+        are taken by themselves; --map names the others. All rows or none, unless --skip-invalid. An empty value is \
+        NULL. --map roomId.title=origin finds the referenced record by a column of its own.
+        """,
+      arguments: [entityArgument, .required("FILE", "the file; - is standard input", completion: .file)],
+      options: [
+        .value("map", "FIELD=COLUMN,...", "which column fills which field", repetition: .assignments),
+        .value("set", "FIELD=VALUE", "a value for every record", repetition: .assignments),
+        .value("null", "TEXT", "the text that means a missing value"),
+        .value("format", "FORMAT", "the kind of file", allowed: ["csv", "ndjson", "json"]),
+        .flag("skip-invalid", "leave out rows that cannot be taken, and name them"),
+      ],
+      examples: [
+        Example("fieldvault import Room rooms.csv --set projectId=0193...", "columns named as the fields"),
+        Example(
+          "fieldvault import AtmosphericLog w.csv --map date=time_hour,temperature=temp --null NA --skip-invalid", ""),
+      ],
+      exitCodes: usual + [.noSpace, .refused]),
+    CommandDescription(
+      "export", group: "Records", summary: "records to standard output, not encrypted",
+      arguments: [entityArgument],
+      options: [
+        .value(
+          "format", "FORMAT", "how to write them", default: "csv", allowed: ["csv", "ndjson", "json"])
+      ],
+      examples: [Example("fieldvault export Room --format csv > rooms.csv", "for a spreadsheet")],
+      exitCodes: usual),
+  ]
+}

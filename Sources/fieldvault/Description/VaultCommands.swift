@@ -1,0 +1,52 @@
+import CommandLineSupport
+
+extension FieldVaultProgram {
+  static let vaultCommands: [CommandDescription] = [
+    CommandDescription(
+      "init", group: "Vault", summary: "make a vault",
+      discussion: """
+        A vault is a folder: the encrypted database, its keyring, the encrypted files. It appears whole or not at all. \
+        The passphrase is asked for twice, or is the first line of --passphrase-file. There is no way to read a vault \
+        whose passphrase is lost.
+        """,
+      options: [
+        .value(
+          "schema", "NAME_OR_FOLDER", "the tables: restoration, or a folder of NNNN_name.sql files; may be repeated",
+          repetition: .list, required: true, completion: .folder)
+      ],
+      examples: [
+        Example("fieldvault init --schema restoration --vault job.vault", "a vault for restoration projects"),
+        Example("fieldvault init --schema ./Schema --vault mine.vault", "a vault with tables of one's own"),
+      ],
+      exitCodes: usual + [.noSpace, .refused]),
+    CommandDescription(
+      "migrate", group: "Vault", summary: "the versions of the vault's tables",
+      exitCodes: usual,
+      subcommands: [
+        CommandDescription(
+          "status", summary: "which files have been applied, and which wait",
+          examples: [Example("fieldvault migrate status --json", "the same for a program")], exitCodes: usual),
+        CommandDescription(
+          "apply", summary: "apply the files that wait, each in one transaction",
+          discussion: "A file that fails leaves the vault as the file before it left it.",
+          examples: [Example("fieldvault migrate apply", "bring the vault up to date")],
+          exitCodes: usual + [.noSpace, .refused]),
+        CommandDescription(
+          "verify", summary: "rebuild the tables from the files in memory and show every difference",
+          examples: [Example("fieldvault migrate verify", "was a table changed by hand?")],
+          exitCodes: usual + [.refused]),
+      ]),
+    CommandDescription(
+      "shell", group: "Vault", summary: "the sqlcipher shell on the open vault",
+      discussion: """
+        Starts the real shell, read and write. The key goes to it through a pipe: it stands in no argument, no \
+        environment, no history and no file. Writes made there pass the same rules and triggers as any other.
+        """,
+      options: [.value("command", "SQL", short: "c", "run this and end", completion: .none)],
+      examples: [
+        Example("fieldvault shell", "look around"),
+        Example("fieldvault shell --command 'SELECT * FROM entities'", "one question"),
+      ],
+      exitCodes: usual),
+  ]
+}

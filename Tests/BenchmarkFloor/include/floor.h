@@ -1,0 +1,41 @@
+// The same work as the typed layer's benchmarks, written directly against the C API: what SQLCipher itself
+// costs. Dates and UUIDs are converted by hand, text is copied once, statements are prepared once.
+#ifndef FIELDVAULT_BENCHMARK_FLOOR_H
+#define FIELDVAULT_BENCHMARK_FLOOR_H
+
+#include <stdint.h>
+
+typedef struct {
+  int64_t readingId;
+  uint8_t uuid[16];
+  int64_t projectId;
+  double date;  // seconds since 1970
+  double relativeHumidity;
+  double temperature;
+  double dewPoint;
+  int hasDewPoint;
+  const char *note;  // NULL when there is none
+  int noteLength;
+  int isDeleted;
+  double createdAt;
+  double updatedAt;
+} floor_reading;
+
+typedef struct floor_database floor_database;
+
+// Opens with a raw key (67 characters, x'...') and the settings of the typed layer. NULL on failure.
+floor_database *floor_open(const char *path, const char *key, int cacheKiB, int isReader);
+void floor_close(floor_database *database);
+const char *floor_error(floor_database *database);
+
+// Each answers 0 on success. The fetching ones put a checksum of what they read where they are told, so that
+// no compiler leaves the work out.
+int floor_execute(floor_database *database, const char *sql);
+int floor_insert_all(floor_database *database, const floor_reading *readings, int count);
+int floor_insert_durably(floor_database *database, const floor_reading *readings, int count);
+int floor_fetch_all(floor_database *database, int *count, double *checksum);
+int floor_look_up(floor_database *database, const uint8_t (*uuids)[16], int count, double *checksum);
+int floor_update(floor_database *database, const int64_t *identifiers, int count, double date);
+int floor_pages(floor_database *database, const int64_t *projects, int count, double *checksum);
+
+#endif
