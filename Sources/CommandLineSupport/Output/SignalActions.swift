@@ -39,6 +39,11 @@ func setCloseOnExec(_ descriptor: Int32) {
   _ = cplatform_fcntl(descriptor, F_SETFD, FD_CLOEXEC)
 }
 
-func readByte(_ descriptor: Int32, _ byte: inout UInt8) -> Int {
-  read(descriptor, &byte, 1)
+func readByte(_ descriptor: Int32) -> UInt8? {
+  var byte: UInt8 = 0
+  while true {
+    let count = read(descriptor, &byte, 1)
+    if count == 1 { return byte }
+    if count == 0 || errno != EINTR { return nil }
+  }
 }

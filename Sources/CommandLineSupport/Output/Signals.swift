@@ -25,8 +25,6 @@ public enum Signals {
     case terminate
   }
 
-  private static let state = Mutex<(source: any DispatchSourceRead, read: Int32)?>(nil)
-
   /// Has writing to a closed pipe reported as ``OutputError/Kind/closed`` and not end the process.
   ///
   /// It is an empty handler and not SIG_IGN, which a child would inherit.
@@ -41,15 +39,11 @@ public enum Signals {
     for end in ends { setCloseOnExec(end) }
     writeEnd.store(ends[1], ordering: .sequentiallyConsistent)
     let read = ends[0]
-    let source = DispatchSource.makeReadSource(fileDescriptor: read, queue: DispatchQueue(label: "signals"))
-    source.setEventHandler {
-      var number: UInt8 = 0
-      guard readByte(read, &number) == 1 else { return }
+    DispatchQueue(label: "signals").async {
+      // Waits here for as long as the process lives, or until a signal comes.
+      guard let number = readByte(read) else { return }
       action(Int32(number) == SIGINT ? .interrupt : .terminate)
     }
-    source.resume()
-    // Kept for as long as the process lives.
-    state.withLock { $0 = (source, read) }
     for number in [SIGINT, SIGTERM] where !isIgnored(number) { install(number, handleStop) }
   }
 }

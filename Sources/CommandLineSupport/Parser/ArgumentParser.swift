@@ -26,7 +26,11 @@ public struct ArgumentParser: Sendable {
     var scan = ArgumentScan(program: program)
     if asksForHelp(words) {
       // Other mistakes on the line do not matter to somebody who asks, except that of the command itself.
-      do throws(UsageError) { try scan.run(words) } catch where error.kind == .unknownCommand { throw error } catch {}
+      do throws(UsageError) {
+        try scan.run(words)
+      } catch {
+        if error.kind == .unknownCommand { throw error }
+      }
       return scan.result(.help)
     }
     try scan.run(words)

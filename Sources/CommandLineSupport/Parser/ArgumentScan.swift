@@ -70,7 +70,8 @@ struct ArgumentScan {
       throw program.usageError(.repeatedOption, "\(spelled) is given twice", option: option, in: chain)
     }
     guard let value = attached ?? (rest.first.map(isValue) == true ? rest.popFirst() : nil) else {
-      let hint = rest.isEmpty || rest.first == "--" ? nil : "a value that begins with '-' is given as --\(option.long)=-VALUE"
+      let isEnd = rest.isEmpty || rest.first == "--"
+      let hint = isEnd ? nil : "a value that begins with '-' is given as --\(option.long)=-VALUE"
       throw program.usageError(.missingValue, "\(spelled) needs a value", hint: hint, option: option, in: chain)
     }
     try check(value, of: option)
