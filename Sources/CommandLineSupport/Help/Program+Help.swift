@@ -21,12 +21,14 @@ struct HelpPage {
 
   func program(_ program: Program) -> String {
     var sections = [wrap(program.summary, width: width) + "\n", usage(program.usageLine([]))]
-    for group in groups(program.commands) {
-      sections.append(section(group.name.isEmpty ? "Commands" : group.name, commandRows(group.commands)))
-    }
+    let groups = groups(program.commands).map { ($0.name.isEmpty ? "Commands" : $0.name, commandRows($0.commands)) }
+    let column = groups.flatMap(\.1).map(\.name.count).max() ?? 0
+    sections += groups.map { section($0.0, $0.1, column: column) }
     sections.append(section("Options, before or after the command", optionRows(program.globalOptions)))
     sections.append(examples(program.examples))
-    sections.append(exitCodes(program.exitCodes))
+    // In one paragraph, so that the page fits a screen; the page of a command has a line for each.
+    let codes = program.exitCodes.map { "\($0.rawValue) \($0.meaning)" }.joined(separator: "; ")
+    sections.append(wrap(codes, width: width, first: heading("Exit codes") + "  ", indent: 2) + "\n")
     sections.append("See '\(program.name) help COMMAND' for a command.\n")
     return sections.filter { !$0.isEmpty }.joined(separator: "\n")
   }
@@ -50,11 +52,11 @@ struct HelpPage {
   // MARK: Parts
 
   private func usage(_ line: String) -> String {
-    wrap(line, width: width, first: terminal.styled("Usage:", .bold) + " ", indent: 7) + "\n"
+    wrapUsage(line, width: width, first: terminal.styled("Usage:", .bold) + " ", indent: 7) + "\n"
   }
 
-  private func section(_ title: String, _ rows: [(name: String, text: String)]) -> String {
-    rows.isEmpty ? "" : heading(title) + twoColumns(rows, width: width, terminal: terminal)
+  private func section(_ title: String, _ rows: [(name: String, text: String)], column: Int = 0) -> String {
+    rows.isEmpty ? "" : heading(title) + twoColumns(rows, width: width, terminal: terminal, atLeast: column)
   }
 
   private func heading(_ title: String) -> String { terminal.styled("\(title):", .bold) + "\n" }

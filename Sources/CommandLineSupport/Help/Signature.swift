@@ -3,8 +3,12 @@ extension OptionDescription {
   /// With all its spellings: `-n, --limit N`.
   var signature: String { spellings.joined(separator: ", ") + valuePart }
 
-  /// In a usage line: `--limit N`.
-  var usage: String { "--\(long)" + valuePart + (isFlag || repetition == .once ? "" : " ...") }
+  /// In a usage line: `--limit N`, `--format csv|json`.
+  var usage: String {
+    let words = allowedValues.joined(separator: "|")
+    let value = words.isEmpty || words.count > 30 ? valuePart : " \(words)"
+    return "--\(long)" + value + (isFlag || repetition == .once ? "" : " ...")
+  }
 
   private var valuePart: String { valueName.map { " \($0)" } ?? "" }
 
@@ -53,7 +57,7 @@ extension Program {
         command.options.first { $0.long == name }?.usage ?? name
           + (command.arguments.first { $0.name == name }?.isRepeating == true ? " ..." : "")
       }
-      words.append(choice.isRequired ? parts.joined(separator: " | ") : "[\(parts.joined(separator: " | "))]")
+      words.append(choice.isRequired ? "(\(parts.joined(separator: " | ")))" : "[\(parts.joined(separator: " | "))]")
     }
     for argument in command.arguments { take(argument.name, alone: argument.usage) }
     for option in chain.flatMap(\.options) where !option.isHidden {

@@ -57,11 +57,11 @@ extension ArgumentScan {
         chain.last?.options.contains { isLong ? $0.long == name : $0.short.map(String.init) == name } == true
       }
       if let owner = owners.first {
-        hint = "it is an option of \(owner.chain.quoted), and stands after the command"
+        hint = "it is an option of \(program.quoted(owner.chain)), and stands after the command"
       }
     }
     return program.usageError(
-      .unknownOption, "\(chain.quoted) has no option '\(escaped(spelling))'", hint: hint, in: chain)
+      .unknownOption, "\(program.quoted(chain)) has no option '\(escaped(spelling))'", hint: hint, in: chain)
   }
 
   func unknownCommand(_ word: String) -> UsageError {
@@ -71,19 +71,19 @@ extension ArgumentScan {
       hint = "did you mean '\(group.name) \(word)'?"
     }
     return program.usageError(
-      .unknownCommand, "\(chain.quoted) has no command '\(escaped(word))'", hint: hint, in: chain)
+      .unknownCommand, "\(program.quoted(chain)) has no command '\(escaped(word))'", hint: hint, in: chain)
   }
 
   func missingCommand() -> UsageError {
     let names = commands.filter { !$0.isHidden }.map(\.name)
-    let message = chain.isEmpty ? "no command given" : "\(chain.quoted) needs one of its commands: \(names.listed())"
+    let message = chain.isEmpty ? "no command given" : "\(program.quoted(chain)) needs one of its commands: \(names.listed())"
     return program.usageError(.missingCommand, message, in: chain)
   }
 
   func tooManyArguments() -> UsageError {
     let names = chain.last?.arguments.map(\.name) ?? []
     return program.usageError(
-      .tooManyArguments, "too many arguments: \(chain.quoted) takes \(names.isEmpty ? "none" : names.listed("and"))",
+      .tooManyArguments, "too many arguments: \(program.quoted(chain)) takes \(names.isEmpty ? "none" : names.listed("and"))",
       hint: names.isEmpty ? nil : "quote a value that has spaces", in: chain)
   }
 

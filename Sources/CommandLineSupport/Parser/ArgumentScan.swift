@@ -37,9 +37,10 @@ struct ArgumentScan {
 
   private mutating func takeLong(_ word: String, _ rest: inout ArraySlice<String>) throws(UsageError) {
     let body = word.dropFirst(2)
-    let name = body.prefix { $0 != "=" }
+    // By bytes: a mark at the start of the value would be one character with the sign.
+    let name = body[..<(body.utf8.firstIndex(of: UInt8(ascii: "=")) ?? body.endIndex)]
     guard let option = options.first(where: { $0.long == name }) else { throw unknownOption("--\(name)") }
-    let attached = name.endIndex == body.endIndex ? nil : String(body[name.endIndex...].dropFirst())
+    let attached = name.endIndex == body.endIndex ? nil : String(body.unicodeScalars[name.endIndex...].dropFirst())
     if option.isFlag {
       guard attached == nil else {
         throw program.usageError(.unexpectedValue, "--\(name) takes no value", option: option, in: chain)
@@ -51,9 +52,11 @@ struct ArgumentScan {
   }
 
   private mutating func takeShort(_ word: String, _ rest: inout ArraySlice<String>) throws(UsageError) {
-    var letters = word.dropFirst()
+    var letters = word.unicodeScalars.dropFirst()
     while let letter = letters.popFirst() {
-      guard let option = options.first(where: { $0.short == letter }) else { throw unknownOption("-\(letter)") }
+      guard let option = options.first(where: { $0.short == Character(letter) }) else {
+        throw unknownOption("-\(letter)")
+      }
       if option.isFlag {
         given[option.long, default: []].append("")
       } else {

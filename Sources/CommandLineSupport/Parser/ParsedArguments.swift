@@ -73,7 +73,7 @@ public struct ParsedArguments: Sendable {
   }
 
   private func occurrences(_ name: String) -> [String]? {
-    assert(option(name) != nil || argument(name) != nil, "\(chain.quoted) declares no \(name)")
+    assert(option(name) != nil || argument(name) != nil, "\(program.quoted(chain)) declares no \(name)")
     return given[name]
   }
 

@@ -11,12 +11,10 @@ extension Program {
       kind: kind, message: message, hint: hint, help: help, usage: usageLine(chain),
       more: ([name, "help"] + path).joined(separator: " "), path: path)
   }
-}
 
-extension [CommandDescription] {
-  /// How messages call the command: `'key add'`, or `this program` outside of any.
-  var quoted: String {
-    isEmpty ? "this program" : "'\(map(\.name).joined(separator: " "))'"
+  /// How messages call the command: `'key add'`, or by the program's name outside of any.
+  func quoted(_ chain: [CommandDescription]) -> String {
+    chain.isEmpty ? name : "'\(chain.map(\.name).joined(separator: " "))'"
   }
 }
 

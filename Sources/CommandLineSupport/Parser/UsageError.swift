@@ -51,7 +51,7 @@ public struct UsageError: Error, Sendable, Equatable {
     if let hint { lines.append(terminal.styled("hint:", .yellow, .bold) + "  " + hint) }
     if let help { lines.append(terminal.styled("help:", .bold) + "  " + help) }
     lines.append(
-      wrap(usage, width: terminal.textWidth, first: terminal.styled("usage:", .bold) + " ", indent: 9))
+      wrapUsage(usage, width: terminal.textWidth, first: terminal.styled("usage:", .bold) + " ", indent: 7))
     lines.append("       See '\(more)' for more.")
     return lines.joined(separator: "\n") + "\n"
   }

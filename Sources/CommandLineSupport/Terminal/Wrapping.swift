@@ -21,9 +21,25 @@ func wrap(_ text: String, width: Int, first: String = "", indent: Int = 0) -> St
   return result
 }
 
+/// A usage line in lines that are not broken within brackets.
+func wrapUsage(_ line: String, width: Int, first: String, indent: Int) -> String {
+  var depth = 0
+  let joined = line.map { character -> Character in
+    if character == "[" || character == "(" { depth += 1 }
+    if character == "]" || character == ")" { depth -= 1 }
+    return depth > 0 && character == " " ? "\u{A0}" : character
+  }
+  let text = wrap(String(joined), width: width, first: first, indent: indent)
+  return String(text.map { $0 == "\u{A0}" ? " " : $0 })
+}
+
 /// Rows of a name and its description in two columns; a name that is too wide has its description below.
-func twoColumns(_ rows: [(name: String, text: String)], width: Int, terminal: Terminal, widest: Int = 26) -> String {
-  let column = rows.map { displayWidth($0.name) }.filter { $0 <= widest }.max() ?? 0
+///
+/// The first column is as wide as its widest name, and not narrower than asked for.
+func twoColumns(
+  _ rows: [(name: String, text: String)], width: Int, terminal: Terminal, atLeast: Int = 0, atMost: Int = 26
+) -> String {
+  let column = rows.map { displayWidth($0.name) }.filter { $0 <= atMost }.reduce(atLeast, max)
   let indent = 2 + column + 2
   var result = ""
   for row in rows {
