@@ -3,10 +3,12 @@ import Testing
 
 @Suite("A command line is understood")
 struct ParserTests {
-  @Test("in every spelling of an option", arguments: [
-    "list Room --limit 5", "list Room --limit=5", "list Room -n 5", "list Room -n5", "ls --limit 5 Room",
-    "ls -n5 -- Room",
-  ])
+  @Test(
+    "in every spelling of an option",
+    arguments: [
+      "list Room --limit 5", "list Room --limit=5", "list Room -n 5", "list Room -n5", "ls --limit 5 Room",
+      "ls -n5 -- Room",
+    ])
   func spellings(line: String) throws {
     let arguments = try parse(line)
     #expect(arguments.command == "list")
@@ -22,9 +24,11 @@ struct ParserTests {
     #expect(try parse("ls -vv Room").count("verbose") == 2)
   }
 
-  @Test("with global options before and after the command", arguments: [
-    "--vault job.vault --json list Room", "list Room --vault job.vault --json", "--json list --vault=job.vault Room",
-  ])
+  @Test(
+    "with global options before and after the command",
+    arguments: [
+      "--vault job.vault --json list Room", "list Room --vault job.vault --json", "--json list --vault=job.vault Room",
+    ])
   func globals(line: String) throws {
     let arguments = try parse(line)
     #expect(arguments.flag("json"))
@@ -72,11 +76,13 @@ struct ParserTests {
     #expect(arguments.values("limit").isEmpty)
   }
 
-  @Test("as a question for help", arguments: [
-    ("--help", []), ("-h", []), ("help", []), ("list --help", ["list"]), ("--help ls", ["list"]),
-    ("help key add", ["key", "add"]), ("key help", ["key"]), ("key add -h", ["key", "add"]),
-    ("list --limt 3 --help", ["list"]), ("list Room --where --help", ["list"]),
-  ])
+  @Test(
+    "as a question for help",
+    arguments: [
+      ("--help", []), ("-h", []), ("help", []), ("list --help", ["list"]), ("--help ls", ["list"]),
+      ("help key add", ["key", "add"]), ("key help", ["key"]), ("key add -h", ["key", "add"]),
+      ("list --limt 3 --help", ["list"]), ("list Room --where --help", ["list"]),
+    ])
   func help(line: String, path: [String]) throws {
     let arguments = try parse(line)
     #expect(arguments.request == .help)

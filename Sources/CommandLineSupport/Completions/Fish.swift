@@ -5,10 +5,8 @@ extension Program {
     lines += visibleGlobalOptions.map { fishOption($0, condition: "") }
     for place in places {
       for command in place.visibleCommands {
-        for word in [command.name] + command.aliases {
-          lines.append(
-            "complete -c \(name) -n \(at(place, 0)) -a \(fishQuoted(word)) -d \(fishQuoted(command.summary))")
-        }
+        lines.append(
+          "complete -c \(name) -n \(at(place, 0)) -a \(fishQuoted(command.name)) -d \(fishQuoted(command.summary))")
       }
       lines += place.options.map { fishOption($0, condition: " -n \(at(place))") }
       for (number, argument) in place.arguments.enumerated() where argument.offered != .none {

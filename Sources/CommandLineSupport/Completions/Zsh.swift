@@ -5,7 +5,7 @@ extension Program {
       #compdef \(name)
       # Completions of \(name) for zsh. To load them, write them to a file _\(name) in a folder of $fpath.
 
-      _\(identifier)_global=(
+      typeset -ga _\(identifier)_global=(
       \(visibleGlobalOptions.map { "  \(zshOption($0))" }.lines)
       )
 
@@ -39,9 +39,8 @@ extension Program {
         """
     }
     let help = place.path.isEmpty ? "\n    'help:help for a command'" : ""
-    let described = place.visibleCommands.flatMap { command in
-      ([command.name] + command.aliases).map { "    " + shellQuoted("\(zshEscaped($0)):\(command.summary)") }
-    }
+    let helpCall = place.path.isEmpty ? "\n        'help') \(function("")) ;;" : ""
+    let described = place.visibleCommands.map { "    " + shellQuoted("\(zshEscaped($0.name)):\($0.summary)") }
     let calls = place.visibleCommands.map { command in
       let words = ([command.name] + command.aliases).map(shellQuoted).joined(separator: "|")
       return "        \(words)) \(function(place.path(of: command))) ;;"
@@ -59,7 +58,7 @@ extension Program {
           command) _describe -t commands command commands ;;
           rest)
             case $words[1] in
-      \(calls.lines)
+      \(calls.lines)\(helpCall)
             esac ;;
         esac
       }
@@ -69,7 +68,7 @@ extension Program {
 
   /// One specification for `_arguments`; both spellings exclude each other unless the option repeats.
   private func zshOption(_ option: OptionDescription) -> String {
-    let repeats = option.repetition != .once
+    let repeats = !option.isFlag && option.repetition != .once
     let help = "[\(zshEscaped(option.help))]"
     let value = option.valueName.map { ":\(zshEscaped($0)):\(zshAction(option.offered))" } ?? ""
     let exclusion = repeats ? "*" : "(\(option.spellings.joined(separator: " ")))"

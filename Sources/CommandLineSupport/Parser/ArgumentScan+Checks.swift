@@ -76,14 +76,16 @@ extension ArgumentScan {
 
   func missingCommand() -> UsageError {
     let names = commands.filter { !$0.isHidden }.map(\.name)
-    let message = chain.isEmpty ? "no command given" : "\(program.quoted(chain)) needs one of its commands: \(names.listed())"
+    let message =
+      chain.isEmpty ? "no command given" : "\(program.quoted(chain)) needs one of its commands: \(names.listed())"
     return program.usageError(.missingCommand, message, in: chain)
   }
 
   func tooManyArguments() -> UsageError {
     let names = chain.last?.arguments.map(\.name) ?? []
     return program.usageError(
-      .tooManyArguments, "too many arguments: \(program.quoted(chain)) takes \(names.isEmpty ? "none" : names.listed("and"))",
+      .tooManyArguments,
+      "too many arguments: \(program.quoted(chain)) takes \(names.isEmpty ? "none" : names.listed("and"))",
       hint: names.isEmpty ? nil : "quote a value that has spaces", in: chain)
   }
 
