@@ -3,6 +3,20 @@ import Testing
 
 @Suite("Help")
 struct HelpTests {
+  @Test("fits the width", arguments: [50, 80, 100])
+  func width(columns: Int) {
+    for text in [Program.sample.manual(terminal: Terminal(isTerminal: true, width: columns))] {
+      for line in text.split(separator: "\n") where !line.hasPrefix("  $ ") {
+        #expect(displayWidth(String(line)) <= columns, "\(line)")
+      }
+    }
+  }
+
+  @Test func leavesOutWhatIsHidden() {
+    #expect(!Program.sample.manual().contains("dump"))
+    #expect(!Shell.allCases.contains { Program.sample.completions(for: $0).contains("dump") })
+  }
+
   @Test func ofTheProgram() {
     #expect(
       Program.sample.help() == """

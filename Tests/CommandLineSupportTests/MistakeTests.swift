@@ -3,6 +3,36 @@ import Testing
 
 @Suite("A mistake is answered with what is wrong, help for that argument, and the usage line")
 struct MistakeTests {
+  @Test(
+    "No message repeats what could be a secret or a field value",
+    arguments: [
+      "list Room hunter2", "key add passphrase hunter2", "put Room --passphrase=hunter2", "put Room --json=hunter2",
+      "list --passphrase hunter2", "key add passphrase --pin hunter2 --pin hunter2", "sync hunter2",
+      "put Room name=hunter2 --from hunter2", "--passphrase-file hunter2 --key-file hunter2 sync",
+    ])
+  func secrets(line: String) {
+    #expect(complaint(line).hasPrefix("error: "))
+    #expect(!complaint(line).contains("hunter2"))
+  }
+
+  @Test func aNumberOfASecretIsNotRepeated() throws {
+    let arguments = try parse("key add passphrase --pin hunter2")
+    let error = #expect(throws: UsageError.self) { try arguments.integer("pin") }
+    #expect(error?.message == "--pin is a whole number")
+  }
+
+  @Test func aNumberOutOfItsRange() throws {
+    let arguments = try parse("list Room --limit 0")
+    let error = #expect(throws: UsageError.self) { try arguments.integer("limit", in: 1...) }
+    #expect(error?.message == "--limit is a whole number from 1, not '0'")
+    #expect(throws: UsageError.self) { try arguments.integer("limit", in: 5...9) }
+  }
+
+  @Test func whatWasTypedCannotDriveTheTerminal() throws {
+    let error = #expect(throws: UsageError.self) { try ArgumentParser(.sample).parse(["\u{1B}[2J"]) }
+    #expect(error?.message == #"fieldvault has no command '\x1B[2J'"#)
+  }
+
   @Test func aMistypedCommand() {
     #expect(
       complaint("lsit Room") == """

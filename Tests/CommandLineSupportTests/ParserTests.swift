@@ -46,6 +46,12 @@ struct ParserTests {
     #expect(try parse("list Room --limit -5").integer("limit") == -5)
   }
 
+  @Test func sqlMayBeginWithAComment() throws {
+    let sql = "-- every room\nSELECT title FROM OfflineRoom"
+    #expect(try ArgumentParser(.sample).parse(["query", sql]).value("SQL") == sql)
+    #expect(try ArgumentParser(.sample).parse(["list", "Room", "--where", "- x = 1"]).value("where") == "- x = 1")
+  }
+
   @Test func twoDashesEndTheOptions() throws {
     #expect(try parse("query -- --json").value("SQL") == "--json")
     #expect(try parse("put Room -- --json -h").values("FIELD=VALUE") == ["--json", "-h"])

@@ -24,7 +24,9 @@ struct Randomness: RandomNumberGenerator {
 
   mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 
-  mutating func pick<Element>(_ elements: [Element]) -> Element { elements[Int.random(in: elements.indices, using: &self)] }
+  mutating func pick<Element>(_ elements: [Element]) -> Element {
+    elements[Int.random(in: elements.indices, using: &self)]
+  }
 
   /// Text with what is hard about text: quotes, controls, marks, wide characters, dashes at the start.
   mutating func text(upTo length: Int = 8) -> String {

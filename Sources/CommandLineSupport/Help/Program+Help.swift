@@ -45,7 +45,7 @@ struct HelpPage {
     let always: [ExitCode] = [.done, .failed, .usage]
     let codes = always + command.exitCodes.filter { !always.contains($0) }.sorted { $0.rawValue < $1.rawValue }
     sections.append(command.subcommands.isEmpty ? exitCodes(codes) : "")
-    sections.append("See '\(program.name) help' for the options that every command has.\n")
+    sections.append(wrap("See '\(program.name) help' for the options that every command has.", width: width) + "\n")
     return sections.filter { !$0.isEmpty }.joined(separator: "\n")
   }
 

@@ -2,7 +2,7 @@
 ///
 /// - `--name value`, `--name=value`, `-n value`, `-nvalue`; flags in a group: `-qv`.
 /// - `--` ends the options; a lone `-` is a value, by custom standard input; negative numbers are values.
-/// - A value that begins with a dash is given as `--name=-value`.
+/// - Another value that begins with a dash is given as `--name=-value`, unless its name would have a space in it.
 /// - Options of a command stand after it, global ones anywhere. `--help` anywhere asks for help.
 ///
 /// ```swift

@@ -23,12 +23,12 @@ struct ArgumentScan {
         for word in rest { try takeWord(word) }
         return
       }
-      if word.hasPrefix("--") {
-        try takeLong(word, &rest)
-      } else if word.hasPrefix("-"), word != "-", !isNegativeNumber(word) {
-        try takeShort(word, &rest)
-      } else {
+      if isValue(word) {
         try takeWord(word)
+      } else if word.hasPrefix("--") {
+        try takeLong(word, &rest)
+      } else {
+        try takeShort(word, &rest)
       }
     }
   }
@@ -95,9 +95,11 @@ struct ArgumentScan {
     }
   }
 
-  /// Whether a word after an option is its value and not another option.
+  /// Whether a word is a value and not an option. A name with a space in it is none: SQL may begin with a comment.
   private func isValue(_ word: String) -> Bool {
-    !word.hasPrefix("-") || word == "-" || isNegativeNumber(word)
+    guard word.hasPrefix("-"), word != "-", !isNegativeNumber(word) else { return true }
+    let name = word.hasPrefix("--") ? word.unicodeScalars.prefix { $0 != "=" } : word.unicodeScalars.prefix(2)
+    return name.contains(where: \.properties.isWhitespace)
   }
 
   private func isNegativeNumber(_ word: String) -> Bool {
