@@ -10,10 +10,10 @@ private final class Screen: Sendable {
   func pass(milliseconds: Int) { state.withLock { $0.now += .milliseconds(milliseconds) } }
 
   func progress(
-    _ what: String, total: Int, unit: Progress.Unit = .items, width: Int = 80, isTerminal: Bool = true,
+    _ what: String, total: Int, unit: ProgressLine.Unit = .items, width: Int = 80, isTerminal: Bool = true,
     isQuiet: Bool = false
-  ) -> Progress {
-    Progress(
+  ) -> ProgressLine {
+    ProgressLine(
       what, total: total, unit: unit, terminal: Terminal(isTerminal: isTerminal, width: width), isQuiet: isQuiet,
       now: { self.state.withLock { $0.now } }, write: { text in self.state.withLock { $0.drawn.append(text) } })
   }

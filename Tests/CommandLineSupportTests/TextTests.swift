@@ -79,12 +79,13 @@ struct TextTests {
   @Test(
     "Amounts read as people say them",
     arguments: [
-      (byteCount(0), "0 B"), (byteCount(999), "999 B"), (byteCount(1000), "1.0 kB"), (byteCount(12_345_678), "12.3 MB"),
-      (byteCount(999_960), "1.0 MB"), (byteCount(-2_000_000), "-2.0 MB"), (byteCount(.max), "9.2 EB"),
-      (grouped(7), "7"), (grouped(1000), "1,000"), (grouped(-1_234_567), "-1,234,567"),
-      (grouped(.min), "-9,223,372,036,854,775,808"),
-      (duration(0), "0.0 s"), (duration(0.42), "0.4 s"), (duration(0.97), "1 s"), (duration(200), "3 min 20 s"),
-      (duration(7500), "2 h 5 min"), (duration(273_700), "3 d 4 h"), (duration(.infinity), "long"),
+      (byteText(0), "0 B"), (byteText(999), "999 B"), (byteText(1000), "1.0 kB"), (byteText(12_345_678), "12.3 MB"),
+      (byteText(999_960), "1.0 MB"), (byteText(-2_000_000), "-2.0 MB"), (byteText(.max), "9.2 EB"),
+      (countText(7), "7"), (countText(1000), "1,000"), (countText(-1_234_567), "-1,234,567"),
+      (countText(.min), "-9,223,372,036,854,775,808"),
+      (durationText(0), "0.0 s"), (durationText(0.42), "0.4 s"), (durationText(0.97), "1 s"),
+      (durationText(200), "3 min 20 s"),
+      (durationText(7500), "2 h 5 min"), (durationText(273_700), "3 d 4 h"), (durationText(.infinity), "long"),
     ])
   func amounts(text: String, expected: String) {
     #expect(text == expected)

@@ -7,12 +7,12 @@ import Synchronization
 /// look at the clock.
 ///
 /// ```swift
-/// let progress = Progress("importing", total: 100_000, terminal: standardError, isQuiet: arguments.flag("quiet"))
+/// let progress = ProgressLine("importing", total: 100_000, terminal: standardError, isQuiet: arguments.flag("quiet"))
 /// defer { progress.finish() }
 /// for row in rows { try insert(row); progress.advance() }
 /// // importing  12,345 of 100,000  12%  4,512/s  19 s left
 /// ```
-public final class Progress: Sendable {
+public final class ProgressLine: Sendable {
   /// What is counted.
   public enum Unit: Sendable {
     /// Things: `12,345`.

@@ -4,11 +4,11 @@
 /// that hold only numbers are aligned at the right. Whatever the cells hold, the terminal is not driven by it.
 ///
 /// ```swift
-/// var table = Table(["id", "entity", "status"])
+/// var table = TextTable(["id", "entity", "status"])
 /// table.add(["7", "AtmosphericLog", "failed"])
 /// output.write(table.text(for: terminal))
 /// ```
-public struct Table: Sendable {
+public struct TextTable: Sendable {
   /// The headings.
   public let titles: [String]
   /// Where the cells of each column stand; nil lets the cells decide.
