@@ -1,0 +1,102 @@
+extension Program {
+  /// The help that a command line asks for.
+  public func help(for arguments: ParsedArguments, terminal: Terminal = .plain) -> String {
+    help(arguments.path, terminal: terminal)
+  }
+
+  /// Help for the command with the path, or for the program when the path is empty or names nothing.
+  ///
+  /// It fits into 80 columns, or into the terminal when that is narrower or a little wider.
+  public func help(_ path: [String] = [], terminal: Terminal = .plain) -> String {
+    let page = HelpPage(terminal: terminal)
+    guard let chain = chain(path), let command = chain.last else { return page.program(self) }
+    return page.command(command, chain, of: self)
+  }
+}
+
+/// Lays out one page of help.
+struct HelpPage {
+  let terminal: Terminal
+  var width: Int { terminal.textWidth }
+
+  func program(_ program: Program) -> String {
+    var sections = [wrap(program.summary, width: width) + "\n", usage(program.usageLine([]))]
+    let groups = groups(program.commands).map { ($0.name.isEmpty ? "Commands" : $0.name, commandRows($0.commands)) }
+    let column = groups.flatMap(\.1).map(\.name.count).max() ?? 0
+    sections += groups.map { section($0.0, $0.1, column: column) }
+    sections.append(section("Options, before or after the command", optionRows(program.globalOptions)))
+    sections.append(examples(program.examples))
+    // In one paragraph, so that the page fits a screen; the page of a command has a line for each.
+    let codes = program.exitCodes.map { "\($0.rawValue) \($0.meaning)" }.joined(separator: "; ")
+    sections.append(wrap(codes, width: width, first: heading("Exit codes") + "  ", indent: 2) + "\n")
+    sections.append("See '\(program.name) help COMMAND' for a command.\n")
+    return sections.filter { !$0.isEmpty }.joined(separator: "\n")
+  }
+
+  func command(_ command: CommandDescription, _ chain: [CommandDescription], of program: Program) -> String {
+    let name = ([program.name] + chain.map(\.name)).joined(separator: " ")
+    var sections = [wrap("\(name): \(command.summary)", width: width) + "\n", usage(program.usageLine(chain))]
+    if !command.aliases.isEmpty { sections.append("Also called: \(command.aliases.joined(separator: ", "))\n") }
+    if !command.discussion.isEmpty { sections.append(wrap(command.discussion, width: width) + "\n") }
+    sections.append(section("Commands", commandRows(command.subcommands.filter { !$0.isHidden })))
+    sections.append(section("Arguments", command.arguments.map { ($0.name, $0.describedHelp) }))
+    sections.append(section("Options", optionRows(chain.flatMap(\.options))))
+    sections.append(examples(command.examples))
+    let always: [ExitCode] = [.done, .failed, .usage]
+    let codes = always + command.exitCodes.filter { !always.contains($0) }.sorted { $0.rawValue < $1.rawValue }
+    sections.append(command.subcommands.isEmpty ? exitCodes(codes) : "")
+    sections.append(wrap("See '\(program.name) help' for the options that every command has.", width: width) + "\n")
+    return sections.filter { !$0.isEmpty }.joined(separator: "\n")
+  }
+
+  // MARK: Parts
+
+  private func usage(_ line: String) -> String {
+    wrapUsage(line, width: width, first: terminal.styled("Usage:", .bold) + " ", indent: 7) + "\n"
+  }
+
+  private func section(_ title: String, _ rows: [(name: String, text: String)], column: Int = 0) -> String {
+    rows.isEmpty ? "" : heading(title) + twoColumns(rows, width: width, terminal: terminal, atLeast: column)
+  }
+
+  private func heading(_ title: String) -> String { terminal.styled("\(title):", .bold) + "\n" }
+
+  private func commandRows(_ commands: [CommandDescription]) -> [(name: String, text: String)] {
+    commands.map { (([$0.name] + $0.aliases).joined(separator: ", "), $0.summary) }
+  }
+
+  private func optionRows(_ options: [OptionDescription]) -> [(name: String, text: String)] {
+    options.filter { !$0.isHidden }.map {
+      // Options without a letter stand under those with one.
+      (($0.short == nil ? "    " : "") + $0.signature, $0.describedHelp)
+    }
+  }
+
+  private func examples(_ examples: [Example]) -> String {
+    if examples.isEmpty { return "" }
+    return heading("Examples")
+      + examples.map { "  $ \($0.command)\n" + wrap($0.effect, width: width, first: "    ", indent: 4) + "\n" }.joined()
+  }
+
+  private func exitCodes(_ codes: [ExitCode]) -> String {
+    let digits = codes.map { String($0.rawValue).count }.max() ?? 0
+    return section(
+      "Exit codes",
+      codes.map { code in
+        let number = String(code.rawValue)
+        return (String(repeating: " ", count: digits - number.count) + number, code.meaning)
+      })
+  }
+
+  private func groups(_ commands: [CommandDescription]) -> [(name: String, commands: [CommandDescription])] {
+    var groups: [(name: String, commands: [CommandDescription])] = []
+    for command in commands where !command.isHidden {
+      if let index = groups.firstIndex(where: { $0.name == command.group }) {
+        groups[index].commands.append(command)
+      } else {
+        groups.append((command.group, [command]))
+      }
+    }
+    return groups
+  }
+}

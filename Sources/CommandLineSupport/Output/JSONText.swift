@@ -1,0 +1,87 @@
+/// Appends the text as a JSON string, quotes included.
+func appendJSONString(_ text: String, to bytes: inout [UInt8]) {
+  var text = text
+  // A native string hands out its own bytes, which are valid UTF-8.
+  text.withUTF8 { appendValid($0, to: &bytes) }
+}
+
+/// Appends UTF-8 from elsewhere, which may be wrong, as a JSON string.
+func appendJSONString(utf8 text: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]) {
+  if text.allSatisfy({ $0 < 0x80 }) {
+    appendValid(text, to: &bytes)
+  } else {
+    appendJSONString(String(decoding: text, as: UTF8.self), to: &bytes)
+  }
+}
+
+/// Appends valid UTF-8: runs without anything to escape in one piece.
+private func appendValid(_ text: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]) {
+  bytes.append(UInt8(ascii: "\""))
+  var start = 0
+  var index = 0
+  while index < text.count {
+    let byte = text[index]
+    if isPlain(byte) {
+      index += 1
+      continue
+    }
+    let (length, scalar) = scalarToEscape(text, at: index)
+    guard let scalar else {
+      index += length
+      continue
+    }
+    bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start..<index]))
+    appendEscape(scalar, to: &bytes)
+    index += length
+    start = index
+  }
+  bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start...]))
+  bytes.append(UInt8(ascii: "\""))
+}
+
+/// Whether no character that has the byte is escaped, at whatever place in it.
+@inline(__always)
+private func isPlain(_ byte: UInt8) -> Bool {
+  byte < 0x80
+    ? byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    : byte != 0xC2 && byte != 0xD8 && byte != 0xE2
+}
+
+/// The length of the character at the index, and its scalar when JSON or a terminal needs it escaped.
+private func scalarToEscape(
+  _ text: UnsafeBufferPointer<UInt8>, at index: Int
+) -> (length: Int, scalar: Unicode.Scalar?) {
+  let byte = text[index]
+  let length: Int
+  let value: UInt32
+  switch byte {
+  case ..<0x80:
+    return (1, Unicode.Scalar(byte))
+  case 0xC2, 0xD8:
+    length = 2
+    value = UInt32(byte & 0x1F) << 6 | UInt32(text[index + 1] & 0x3F)
+  default:  // 0xE2
+    length = 3
+    value = 0x2000 | UInt32(text[index + 1] & 0x3F) << 6 | UInt32(text[index + 2] & 0x3F)
+  }
+  let scalar = Unicode.Scalar(value)
+  return (length, scalar.flatMap { drivesTerminal($0) ? $0 : nil })
+}
+
+private func appendEscape(_ scalar: Unicode.Scalar, to bytes: inout [UInt8]) {
+  bytes.append(UInt8(ascii: "\\"))
+  switch scalar {
+  case "\"", "\\": bytes.append(UInt8(truncatingIfNeeded: scalar.value))
+  case "\n": bytes.append(UInt8(ascii: "n"))
+  case "\r": bytes.append(UInt8(ascii: "r"))
+  case "\t": bytes.append(UInt8(ascii: "t"))
+  case "\u{08}": bytes.append(UInt8(ascii: "b"))
+  case "\u{0C}": bytes.append(UInt8(ascii: "f"))
+  default:
+    bytes.append(UInt8(ascii: "u"))
+    for shift in [12, 8, 4, 0] as [UInt32] {
+      let digit = UInt8(truncatingIfNeeded: scalar.value >> shift & 0xF)
+      bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+    }
+  }
+}

@@ -1,0 +1,127 @@
+/// Writes JSON to a growing buffer of bytes, without building a tree first.
+///
+/// The same calls always make the same bytes: keys stay in the order given. Pretty for a person at a terminal, compact
+/// for everything else. Characters that could drive a terminal are escaped, so the text is safe to show.
+///
+/// ```swift
+/// var json = JSONWriter()
+/// json.beginObject()
+/// json.member("pending", 3)
+/// json.key("rows")
+/// json.beginArray()
+/// try json.value(21.0)
+/// json.endArray()
+/// json.endObject()
+/// json.endDocument()  // {"pending":3,"rows":[21.0]}
+/// ```
+///
+/// A long document is written while it grows: call ``drain(to:)`` after each row. Calls in an order that makes no JSON,
+/// such as a value without a key in an object, are mistakes in the program and stop a debug build.
+public struct JSONWriter: Sendable {
+  /// What was written and not yet taken.
+  public private(set) var bytes: [UInt8] = []
+  /// Whether lines are broken and indented.
+  public let isPretty: Bool
+  private var levels: [Level] = []
+  private var hasKey = false
+
+  private struct Level {
+    let isObject: Bool
+    var isEmpty = true
+  }
+
+  /// A writer of one document, or of several one after the other.
+  public init(pretty: Bool = false) {
+    isPretty = pretty
+  }
+
+  /// A writer that is pretty when the output is a terminal.
+  public init(for output: Output) {
+    self.init(pretty: output.terminal.isTerminal)
+  }
+
+  // MARK: Structure
+
+  /// Begins an object: `{`.
+  public mutating func beginObject() { begin(UInt8(ascii: "{"), isObject: true) }
+
+  /// Ends the object: `}`.
+  public mutating func endObject() { end(UInt8(ascii: "}"), isObject: true) }
+
+  /// Begins an array: `[`.
+  public mutating func beginArray() { begin(UInt8(ascii: "["), isObject: false) }
+
+  /// Ends the array: `]`.
+  public mutating func endArray() { end(UInt8(ascii: "]"), isObject: false) }
+
+  /// The key of the value that comes next.
+  public mutating func key(_ name: String) {
+    assert(levels.last?.isObject == true && !hasKey, "a key stands in an object, before its value")
+    separate()
+    appendJSONString(name, to: &bytes)
+    bytes.append(UInt8(ascii: ":"))
+    if isPretty { bytes.append(UInt8(ascii: " ")) }
+    hasKey = true
+  }
+
+  /// Ends a document with a line feed; another may follow, as in NDJSON.
+  public mutating func endDocument() {
+    assert(levels.isEmpty, "the document is not complete")
+    bytes.append(UInt8(ascii: "\n"))
+  }
+
+  /// Hands the bytes to the output once there are enough of them, or all of them when the document is complete.
+  public mutating func drain(to output: Output) throws(OutputError) {
+    guard bytes.count >= 64 * 1024 || levels.isEmpty else { return }
+    try output.write(takeBytes())
+  }
+
+  /// The bytes so far, which are the caller's from now on.
+  public mutating func takeBytes() -> [UInt8] {
+    var taken: [UInt8] = []
+    taken.reserveCapacity(min(bytes.capacity, 128 * 1024))
+    swap(&taken, &bytes)
+    return taken
+  }
+
+  /// Puts one value where the next one belongs.
+  mutating func put(_ write: (inout [UInt8]) -> Void) {
+    beginValue()
+    write(&bytes)
+  }
+
+  private mutating func begin(_ bracket: UInt8, isObject: Bool) {
+    beginValue()
+    bytes.append(bracket)
+    levels.append(Level(isObject: isObject))
+  }
+
+  private mutating func end(_ bracket: UInt8, isObject: Bool) {
+    assert(levels.last?.isObject == isObject && !hasKey, "what ends is not what began")
+    let level = levels.popLast()
+    if level?.isEmpty == false { breakLine() }
+    bytes.append(bracket)
+  }
+
+  private mutating func beginValue() {
+    if hasKey {
+      hasKey = false
+    } else {
+      assert(levels.last?.isObject != true, "a value in an object has a key")
+      separate()
+    }
+  }
+
+  private mutating func separate() {
+    guard let last = levels.indices.last else { return }
+    if !levels[last].isEmpty { bytes.append(UInt8(ascii: ",")) }
+    levels[last].isEmpty = false
+    breakLine()
+  }
+
+  private mutating func breakLine() {
+    guard isPretty else { return }
+    bytes.append(UInt8(ascii: "\n"))
+    bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: 2 * levels.count))
+  }
+}

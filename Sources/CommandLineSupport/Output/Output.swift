@@ -1,0 +1,89 @@
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// A buffered writer to a descriptor, such as standard output.
+///
+/// A terminal sees every write at once; a file or pipe gets large blocks, the last one with ``flush()``. What cannot be
+/// written is thrown as ``OutputError``: a program that ends without a successful flush has not told what it should.
+///
+/// May be used from any thread; each write stays in one piece.
+public final class Output: Sendable {
+  /// Where it writes to.
+  public let descriptor: Int32
+  /// What is there.
+  public let terminal: Terminal
+  private let buffer: Mutex<[UInt8]>
+  private let limit: Int
+
+  /// A writer to an open descriptor, which it does not close.
+  public init(descriptor: Int32, terminal: Terminal? = nil, limit: Int = 64 * 1024) {
+    let terminal = terminal ?? Terminal(descriptor: descriptor)
+    self.descriptor = descriptor
+    self.terminal = terminal
+    self.limit = terminal.isTerminal ? 0 : limit
+    buffer = Mutex([])
+  }
+
+  /// Writes text as it is. Data goes through ``escaped(_:)`` first when the output is a terminal.
+  public func write(_ text: String) throws(OutputError) {
+    try append { $0.append(contentsOf: text.utf8) }
+  }
+
+  /// Writes bytes as they are.
+  public func write(_ bytes: some Sequence<UInt8>) throws(OutputError) {
+    try append { $0.append(contentsOf: bytes) }
+  }
+
+  /// Writes text and a line feed.
+  public func line(_ text: String = "") throws(OutputError) {
+    try append {
+      $0.append(contentsOf: text.utf8)
+      $0.append(UInt8(ascii: "\n"))
+    }
+  }
+
+  /// Writes what is still in the buffer.
+  public func flush() throws(OutputError) {
+    try buffer.withLock { buffer throws(OutputError) in try drain(&buffer) }
+  }
+
+  private func append(_ change: (inout [UInt8]) -> Void) throws(OutputError) {
+    try buffer.withLock { buffer throws(OutputError) in
+      change(&buffer)
+      if buffer.count > limit { try drain(&buffer) }
+    }
+  }
+
+  private func drain(_ buffer: inout [UInt8]) throws(OutputError) {
+    // Dropped even when writing fails, so that nothing is written twice or grows without end.
+    defer { buffer.removeAll(keepingCapacity: buffer.capacity <= 4 * limit) }
+    try writeAll(buffer, to: descriptor)
+  }
+}
+
+/// Writes all of the bytes, however many calls that takes.
+func writeAll(_ bytes: [UInt8], to descriptor: Int32) throws(OutputError) {
+  var start = 0
+  while start < bytes.count {
+    let written = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress?.advanced(by: start), $0.count - start) }
+    if written >= 0 {
+      start += written
+      continue
+    }
+    switch errno {
+    case EINTR: continue
+    case EAGAIN:
+      // Somebody made the descriptor non-blocking, perhaps the other end of a shared terminal.
+      var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+      _ = poll(&wait, 1, -1)
+    case let code: throw OutputError(code)
+    }
+  }
+}

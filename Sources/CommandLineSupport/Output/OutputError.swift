@@ -1,0 +1,50 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Why output could not be written.
+public struct OutputError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The kinds that a program treats differently.
+  public enum Kind: Sendable, Equatable {
+    /// Nobody reads any more, as after `| head`. A program stops, says nothing and returns 0, as others do.
+    case closed
+    /// The disk or the quota is full.
+    case noSpace
+    /// Anything else.
+    case failed
+  }
+
+  /// The system's number.
+  public let code: Int32
+
+  init(_ code: Int32) {
+    self.code = code
+  }
+
+  /// What kind of failure it is.
+  public var kind: Kind {
+    switch code {
+    case EPIPE: .closed
+    case ENOSPC, EDQUOT, EFBIG: .noSpace
+    default: .failed
+    }
+  }
+
+  /// What the program returns.
+  public var exitCode: ExitCode {
+    switch kind {
+    case .closed: .done
+    case .noSpace: .noSpace
+    case .failed: .failed
+    }
+  }
+
+  /// The message, with the system's words.
+  public var description: String {
+    "cannot write the output: \(String(cString: strerror(code)).lowercased())"
+  }
+}

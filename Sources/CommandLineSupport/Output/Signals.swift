@@ -1,0 +1,61 @@
+import Dispatch
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// What the process does when it is asked to stop.
+///
+/// The first SIGINT or SIGTERM calls back on a queue of its own, where anything may be done; the program then comes to
+/// an orderly end. A second one ends the process at once, with 128 and the number of the signal, for the person who
+/// will not wait. A signal that was ignored from the start, as under `nohup`, stays ignored.
+///
+/// Handlers are not handed on to programs that are started: a child has the usual behaviour of every signal.
+public enum Signals {
+  /// Which signal came.
+  public enum Signal: Sendable {
+    /// SIGINT: Control-C.
+    case interrupt
+    /// SIGTERM: the system or a service manager.
+    case terminate
+  }
+
+  /// Has writing to a closed pipe reported as ``OutputError/Kind/closed`` and not end the process.
+  ///
+  /// It is an empty handler and not SIG_IGN, which a child would inherit.
+  public static func ignoreBrokenPipe() {
+    install(SIGPIPE) { _ in }
+  }
+
+  /// Calls back once, when the process is asked to stop. To be called once, at the start of the program.
+  public static func onStop(_ action: @escaping @Sendable (Signal) -> Void) {
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { return }
+    for end in ends { setCloseOnExec(end) }
+    writeEnd.store(ends[1], ordering: .sequentiallyConsistent)
+    let read = ends[0]
+    DispatchQueue(label: "signals").async {
+      // Waits here for as long as the process lives, or until a signal comes.
+      guard let number = readByte(read) else { return }
+      action(Int32(number) == SIGINT ? .interrupt : .terminate)
+    }
+    for number in [SIGINT, SIGTERM] where !isIgnored(number) { install(number, handleStop) }
+  }
+}
+
+/// The pipe that the handler writes to, and how many signals came: all that a handler may safely touch.
+private let writeEnd = Atomic<Int32>(-1)
+private let arrivals = Atomic<Int>(0)
+
+private func handleStop(_ number: Int32) {
+  if arrivals.add(1, ordering: .relaxed).oldValue > 0 { _exit(128 + number) }
+  let saved = errno
+  var byte = UInt8(truncatingIfNeeded: number)
+  _ = write(writeEnd.load(ordering: .relaxed), &byte, 1)
+  errno = saved
+}

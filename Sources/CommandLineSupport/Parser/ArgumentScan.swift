@@ -1,0 +1,165 @@
+/// The state while a command line is read, word by word.
+struct ArgumentScan {
+  let program: Program
+  private(set) var chain: [CommandDescription] = []
+  private(set) var asksForHelp = false
+  private var given: [String: [String]] = [:]
+  private var positionals: [String] = []
+
+  init(program: Program) {
+    self.program = program
+  }
+
+  func isGiven(_ name: String) -> Bool { given[name] != nil }
+
+  func result(_ request: ParsedArguments.Request) -> ParsedArguments {
+    ParsedArguments(program: program, request: request, chain: chain, given: given)
+  }
+
+  mutating func run(_ words: [String]) throws(UsageError) {
+    var rest = words[...]
+    while let word = rest.popFirst() {
+      if word == "--" {
+        for word in rest { try takeWord(word) }
+        return
+      }
+      if isValue(word) {
+        try takeWord(word)
+      } else if word.hasPrefix("--") {
+        try takeLong(word, &rest)
+      } else {
+        try takeShort(word, &rest)
+      }
+    }
+  }
+
+  // MARK: Options
+
+  private mutating func takeLong(_ word: String, _ rest: inout ArraySlice<String>) throws(UsageError) {
+    let body = word.dropFirst(2)
+    // By bytes: a mark at the start of the value would be one character with the sign.
+    let name = body[..<(body.utf8.firstIndex(of: UInt8(ascii: "=")) ?? body.endIndex)]
+    guard let option = options.first(where: { $0.long == name }) else { throw unknownOption("--\(name)") }
+    let attached = name.endIndex == body.endIndex ? nil : String(body.unicodeScalars[name.endIndex...].dropFirst())
+    if option.isFlag {
+      guard attached == nil else {
+        throw program.usageError(.unexpectedValue, "--\(name) takes no value", option: option, in: chain)
+      }
+      given[option.long, default: []].append("")
+    } else {
+      try takeValue(of: option, spelled: "--\(name)", attached: attached, &rest)
+    }
+  }
+
+  private mutating func takeShort(_ word: String, _ rest: inout ArraySlice<String>) throws(UsageError) {
+    var letters = word.unicodeScalars.dropFirst()
+    while let letter = letters.popFirst() {
+      guard let option = options.first(where: { $0.short == Character(letter) }) else {
+        throw unknownOption("-\(letter)")
+      }
+      if option.isFlag {
+        given[option.long, default: []].append("")
+      } else {
+        return try takeValue(
+          of: option, spelled: "-\(letter)", attached: letters.isEmpty ? nil : String(letters), &rest)
+      }
+    }
+  }
+
+  private mutating func takeValue(
+    of option: OptionDescription, spelled: String, attached: String?, _ rest: inout ArraySlice<String>
+  ) throws(UsageError) {
+    if option.repetition == .once, isGiven(option.long) {
+      throw program.usageError(.repeatedOption, "\(spelled) is given twice", option: option, in: chain)
+    }
+    guard let value = attached ?? (rest.first.map(isValue) == true ? rest.popFirst() : nil) else {
+      let isEnd = rest.isEmpty || rest.first == "--"
+      let hint = isEnd ? nil : "a value that begins with '-' is given as --\(option.long)=-VALUE"
+      throw program.usageError(.missingValue, "\(spelled) needs a value", hint: hint, option: option, in: chain)
+    }
+    try check(value, of: option)
+    given[option.long, default: []].append(value)
+    guard attached == nil else { return }
+    while let next = rest.first, isValue(next), continues(option, with: next) {
+      try check(next, of: option)
+      given[option.long, default: []].append(next)
+      rest.removeFirst()
+    }
+  }
+
+  private func continues(_ option: OptionDescription, with word: String) -> Bool {
+    switch option.repetition {
+    case .once, .each: false
+    case .list: true
+    case .assignments: isAssignment(word)
+    }
+  }
+
+  /// Whether a word is a value and not an option. A name with a space in it is none: SQL may begin with a comment.
+  private func isValue(_ word: String) -> Bool {
+    guard word.hasPrefix("-"), word != "-", !isNegativeNumber(word) else { return true }
+    let name = word.hasPrefix("--") ? word.unicodeScalars.prefix { $0 != "=" } : word.unicodeScalars.prefix(2)
+    return name.contains(where: \.properties.isWhitespace)
+  }
+
+  private func isNegativeNumber(_ word: String) -> Bool {
+    guard let second = word.dropFirst().first, !options.contains(where: { $0.short == second }) else { return false }
+    return second.isASCII && (second.isNumber || second == ".") && Double(word) != nil
+  }
+
+  // MARK: Words
+
+  private mutating func takeWord(_ word: String) throws(UsageError) {
+    if let command = chain.last, command.subcommands.isEmpty {
+      positionals.append(word)
+    } else if let command = commands.first(where: { $0.isCalled(word) }) {
+      chain.append(command)
+    } else if word == "help" {
+      asksForHelp = true
+    } else {
+      throw unknownCommand(word)
+    }
+  }
+}
+
+extension ArgumentScan {
+  /// The commands of which the next word is one.
+  var commands: [CommandDescription] { chain.last?.subcommands ?? program.commands }
+
+  /// The options that may stand here, the nearest first.
+  var options: [OptionDescription] { chain.reversed().flatMap(\.options) + program.globalOptions }
+
+  /// Checks what only the whole line can show, and gives the arguments their names.
+  mutating func finish() throws(UsageError) {
+    if chain.last?.subcommands.isEmpty != true { throw missingCommand() }
+    try nameArguments()
+    try checkChoices()
+    try checkRequired()
+  }
+
+  private mutating func nameArguments() throws(UsageError) {
+    guard let command = chain.last else { return }
+    var rest = positionals[...]
+    for argument in command.arguments {
+      let values = argument.isRepeating ? rest : rest.prefix(1)
+      rest = rest.dropFirst(values.count)
+      for value in values { try check(value, of: argument) }
+      if !values.isEmpty { given[argument.name] = Array(values) }
+    }
+    if !rest.isEmpty { throw tooManyArguments() }
+  }
+}
+
+/// Whether a word reads `NAME=VALUE`, with a name as SQL knows them; dots join names.
+private func isAssignment(_ word: String) -> Bool {
+  guard let equals = word.utf8.firstIndex(of: UInt8(ascii: "=")) else { return false }
+  let name = word.utf8[..<equals]
+  guard let first = name.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else { return false }
+  return name.allSatisfy {
+    switch $0 {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "."): true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,98 @@
+/// A command line that was understood: which command, and what was given to it.
+///
+/// Options are asked for by their long name, arguments by the name in capitals. Asking for a name that the command
+/// does not declare is a mistake in the program and stops a debug build.
+public struct ParsedArguments: Sendable {
+  /// What the person wants.
+  public enum Request: Sendable, Equatable {
+    /// The command is to be run.
+    case run
+    /// Help for the command, or for the program when the path is empty.
+    case help
+    /// The version.
+    case version
+  }
+
+  let program: Program
+  let chain: [CommandDescription]
+  let given: [String: [String]]
+  /// What the person wants.
+  public let request: Request
+
+  init(program: Program, request: Request, chain: [CommandDescription], given: [String: [String]]) {
+    self.program = program
+    self.request = request
+    self.chain = chain
+    self.given = given
+  }
+
+  /// The words of the command by their declared names: `["key", "add"]`.
+  public var path: [String] { chain.map(\.name) }
+
+  /// The path as one string, to switch over: `"key add"`.
+  public var command: String { path.joined(separator: " ") }
+
+  /// Whether the flag is on.
+  public func flag(_ name: String) -> Bool { occurrences(name) != nil }
+
+  /// How often the flag was given: `-vv` is 2.
+  public func count(_ name: String) -> Int { occurrences(name)?.count ?? 0 }
+
+  /// Whether the option or argument was given at all.
+  public func isGiven(_ name: String) -> Bool { occurrences(name) != nil }
+
+  /// The value of an option or argument, or the option's declared default.
+  public func value(_ name: String) -> String? {
+    occurrences(name)?.first ?? option(name)?.defaultValue
+  }
+
+  /// All values of an option or argument, in the order given; its default when there are none.
+  public func values(_ name: String) -> [String] {
+    occurrences(name) ?? option(name)?.defaultValue.map { [$0] } ?? []
+  }
+
+  /// A value that the command cannot do without.
+  public func required(_ name: String) throws(UsageError) -> String {
+    if let value = value(name) { return value }
+    throw mistake("\(spelled(name)) is missing", about: name, .missingArgument)
+  }
+
+  /// The value as one of the cases of an enumeration whose raw values are the allowed values.
+  public func value<Case: RawRepresentable<String>>(_ name: String, as type: Case.Type) throws(UsageError) -> Case? {
+    guard let text = value(name) else { return nil }
+    if let value = Case(rawValue: text) { return value }
+    throw mistake("\(spelled(name)) is not one of its values", about: name)
+  }
+
+  /// A usage error of the command's own, with the help line of the option or argument concerned.
+  public func mistake(
+    _ message: String, about name: String? = nil, _ kind: UsageError.Kind = .invalidValue, hint: String? = nil
+  ) -> UsageError {
+    program.usageError(
+      kind, message, hint: hint, option: name.flatMap(option), argument: name.flatMap(argument), in: chain)
+  }
+
+  private func occurrences(_ name: String) -> [String]? {
+    assert(option(name) != nil || argument(name) != nil, "\(program.quoted(chain)) declares no \(name)")
+    return given[name]
+  }
+
+  private func option(_ name: String) -> OptionDescription? {
+    (chain.flatMap(\.options) + program.globalOptions).first { $0.long == name }
+  }
+
+  private func argument(_ name: String) -> ArgumentDescription? {
+    chain.last?.arguments.first { $0.name == name }
+  }
+
+  func isSecret(_ name: String) -> Bool { option(name)?.isSecret ?? argument(name)?.isSecret ?? false }
+
+  func spelled(_ name: String) -> String { option(name) == nil ? name : "--\(name)" }
+}
+
+extension ParsedArguments: Equatable {
+  /// Equal when the same was asked for and given, in whatever spelling.
+  public static func == (a: Self, b: Self) -> Bool {
+    a.request == b.request && a.path == b.path && a.given == b.given
+  }
+}

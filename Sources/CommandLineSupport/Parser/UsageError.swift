@@ -1,0 +1,63 @@
+/// A command line that cannot be meant: what is wrong, then help for the argument concerned, then the usage line.
+///
+/// The texts repeat names, and values only where those are from a closed set or a number; never the value of a
+/// secret option, nor words that could be field values.
+public struct UsageError: Error, Sendable, Equatable {
+  /// What kind of mistake it is.
+  public enum Kind: Sendable, Equatable {
+    /// No command was given, or a group without one of its commands.
+    case missingCommand
+    /// A word where a command should stand is none.
+    case unknownCommand
+    /// No such option here.
+    case unknownOption
+    /// An option lacks its value, or a required option is missing altogether.
+    case missingValue
+    /// A flag was given a value.
+    case unexpectedValue
+    /// An argument is missing.
+    case missingArgument
+    /// More arguments than the command takes.
+    case tooManyArguments
+    /// A value is not allowed.
+    case invalidValue
+    /// An option was given twice.
+    case repeatedOption
+    /// Options that exclude each other were given.
+    case conflict
+  }
+
+  /// What kind of mistake it is.
+  public let kind: Kind
+  /// What is wrong, in a sentence without a full stop.
+  public let message: String
+  /// What to do about it, such as the name that was probably meant.
+  public let hint: String?
+  /// The help line of the argument concerned.
+  public let help: String?
+  /// How the command is called.
+  public let usage: String
+  /// The command that shows more.
+  public let more: String
+  /// The words of the command, as far as they were understood.
+  public let path: [String]
+
+  /// Always ``ExitCode/usage``.
+  public var exitCode: ExitCode { .usage }
+
+  /// The lines to write to standard error.
+  public func text(for terminal: Terminal = .plain) -> String {
+    var lines = [terminal.styled("error:", .red, .bold) + " " + message]
+    if let hint { lines.append(terminal.styled("hint:", .yellow, .bold) + "  " + hint) }
+    if let help { lines.append(terminal.styled("help:", .bold) + "  " + help) }
+    lines.append(
+      wrapUsage(usage, width: terminal.textWidth, first: terminal.styled("usage:", .bold) + " ", indent: 7))
+    lines.append("       See '\(more)' for more.")
+    return lines.joined(separator: "\n") + "\n"
+  }
+}
+
+extension UsageError: CustomStringConvertible {
+  /// The text without colours.
+  public var description: String { text() }
+}

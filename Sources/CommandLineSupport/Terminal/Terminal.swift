@@ -1,0 +1,56 @@
+import CPlatform
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// What is known about the place that text goes to: whether a person sees it there, how wide it is, and whether it
+/// shows colours.
+public struct Terminal: Sendable, Equatable {
+  /// Whether it is a terminal and not a file or a pipe.
+  public var isTerminal: Bool
+  /// Its columns; 80 when there is no terminal or it does not say.
+  public var width: Int
+  /// Whether styles are shown.
+  public var hasColours: Bool
+  /// Whether the cursor can be moved, so that a line can be replaced.
+  public var canRedraw: Bool
+
+  /// A terminal with these properties, for tests.
+  public init(isTerminal: Bool, width: Int = 80, hasColours: Bool = false, canRedraw: Bool? = nil) {
+    self.isTerminal = isTerminal
+    self.width = width
+    self.hasColours = hasColours
+    self.canRedraw = canRedraw ?? isTerminal
+  }
+
+  /// Not a terminal: 80 columns, no colours.
+  public static let plain = Terminal(isTerminal: false)
+
+  /// What is at standard output (1) or standard error (2).
+  ///
+  /// There are no colours with `--no-color`, with `NO_COLOR` set to anything but nothing, with `TERM=dumb` or without
+  /// `TERM`, or when the descriptor is no terminal.
+  public init(descriptor: Int32, noColor: Bool = false, environment: (String) -> String? = Terminal.variable) {
+    let kind = environment("TERM") ?? ""
+    let isCapable = kind != "dumb" && !kind.isEmpty
+    let refusesColours = noColor || environment("NO_COLOR")?.isEmpty == false
+    isTerminal = isatty(descriptor) == 1
+    let columns = isTerminal ? Int(cplatform_terminal_columns(descriptor)) : 80
+    width = columns > 0 ? columns : environment("COLUMNS").flatMap { Int($0) } ?? 80
+    hasColours = isTerminal && isCapable && !refusesColours
+    canRedraw = isTerminal && isCapable
+  }
+
+  /// A variable of the process's environment.
+  public static func variable(_ name: String) -> String? {
+    getenv(name).map { String(cString: $0) }
+  }
+
+  /// The columns for running text: those of the terminal, within what can be read.
+  var textWidth: Int { isTerminal ? min(max(width, 40), 100) : 80 }
+}

@@ -1,0 +1,54 @@
+/// The text in lines of at most the width, broken at spaces. Lines after the first are indented.
+///
+/// `first` stands before the text, and may hold styles; it is as wide as the indent or narrower. A word that is wider
+/// than a line stays whole, so that it can be copied. Line breaks in the text stay.
+func wrap(_ text: String, width: Int, first: String = "", indent: Int = 0) -> String {
+  let margin = String(repeating: " ", count: indent)
+  var lines: [String] = []
+  for paragraph in text.split(separator: "\n", omittingEmptySubsequences: false) {
+    var line = ""
+    for word in paragraph.split(separator: " ") {
+      if !line.isEmpty, indent + displayWidth(line) + 1 + displayWidth(String(word)) > width {
+        lines.append(line)
+        line = ""
+      }
+      line += (line.isEmpty ? "" : " ") + word
+    }
+    lines.append(line)
+  }
+  var result = first + (lines.first ?? "")
+  for line in lines.dropFirst() { result += "\n" + (line.isEmpty ? "" : margin + line) }
+  return result
+}
+
+/// A usage line in lines that are not broken within brackets.
+func wrapUsage(_ line: String, width: Int, first: String, indent: Int) -> String {
+  var depth = 0
+  let joined = line.map { character -> Character in
+    if character == "[" || character == "(" { depth += 1 }
+    if character == "]" || character == ")" { depth -= 1 }
+    return depth > 0 && character == " " ? "\u{A0}" : character
+  }
+  let text = wrap(String(joined), width: width, first: first, indent: indent)
+  return String(text.map { $0 == "\u{A0}" ? " " : $0 })
+}
+
+/// Rows of a name and its description in two columns; a name that is too wide has its description below.
+///
+/// The first column is as wide as its widest name, and not narrower than asked for.
+func twoColumns(
+  _ rows: [(name: String, text: String)], width: Int, terminal: Terminal, atLeast: Int = 0, atMost: Int = 26
+) -> String {
+  let column = rows.map { displayWidth($0.name) }.filter { $0 <= atMost }.reduce(atLeast, max)
+  let indent = 2 + column + 2
+  var result = ""
+  for row in rows {
+    let used = displayWidth(row.name)
+    let isWide = used > column
+    let gap = isWide ? "\n" + String(repeating: " ", count: indent) : String(repeating: " ", count: indent - 2 - used)
+    let name = "  " + terminal.styled(row.name, .bold)
+    result += row.text.isEmpty ? name : wrap(row.text, width: width, first: name + gap, indent: indent)
+    result += "\n"
+  }
+  return result
+}

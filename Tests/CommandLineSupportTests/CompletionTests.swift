@@ -1,0 +1,102 @@
+import CommandLineSupport
+import Foundation
+import Testing
+
+@Suite("Completions")
+struct CompletionTests {
+  @Test(
+    "are scripts that the shell itself accepts",
+    arguments: [
+      (Shell.bash, ["-n"]), (.zsh, ["-n"]), (.fish, ["--no-execute"]),
+    ])
+  func syntax(shell: Shell, options: [String]) throws {
+    guard let path = tool(shell.rawValue) else {
+      print("skipped: \(shell.rawValue) is not installed, so its completions were not checked")
+      return
+    }
+    let result = try run(path, options, file: Program.sample.completions(for: shell))
+    #expect(result.status == 0 && result.errors == "", "\(result.errors)")
+  }
+
+  @Test(
+    "in bash are what may stand at the cursor",
+    arguments: [
+      (["l"], ["list"]),
+      (["he"], ["help"]),
+      (["help", "ke"], ["key"]),
+      (["help", "key", "a"], ["add"]),
+      (["du"], []),
+      (["key", ""], ["list", "add", "remove"]),
+      (["key", "add", ""], ["passphrase", "key-file", "recovery"]),
+      (["key", "add", "pass"], ["passphrase"]),
+      (["key", "add", "passphrase", ""], []),
+      (["--vault", "list", "key", "re"], ["remove"]),
+      (["--vault", "=", "list", "key", "re"], ["remove"]),
+      (["list", "--f"], ["--format"]),
+      (["ls", "--format", ""], ["table", "csv", "ndjson"]),
+      (["ls", "--format", "=", "c"], ["csv"]),
+      (["ls", "--format", "="], ["table", "csv", "ndjson"]),
+      (["ls", "--where", "a=1", "--de"], ["--deleted"]),
+      (["ls", "--", "--de"], []),
+      (["completions", ""], ["bash", "zsh", "fish"]),
+      (["sync", "--p"], ["--passphrase-file", "--push-only", "--pull-only"]),
+      (["put", "Room", "--from", "two w"], ["two words.json"]),
+      (["init", "--schema", ""], ["my schemas"]),
+      (["init", "--schema", "range", "my"], ["my schemas"]),
+      (["--vault", ""], ["my schemas"]),
+      (["--key-file", "m"], ["my schemas"]),
+    ])
+  func bash(words: [String], offered: [String]) throws {
+    let bash = try #require(tool("bash"))
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("completion-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      at: folder.appendingPathComponent("my schemas"), withIntermediateDirectories: true)
+    try Data().write(to: folder.appendingPathComponent("two words.json"))
+    defer { try? FileManager.default.removeItem(at: folder) }
+    // What readline does: it looks up the function, fills COMP_WORDS and calls it.
+    let quoted = (["fieldvault"] + words).map { "'\($0)'" }.joined(separator: " ")
+    let script = """
+      set -u
+      \(Program.sample.completions(for: .bash))
+      COMP_WORDS=(\(quoted))
+      COMP_CWORD=\(words.count)
+      $(complete -p fieldvault | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
+      ((${#COMPREPLY[@]} == 0)) || printf '%s\\n' "${COMPREPLY[@]}"
+      """
+    let result = try run(bash, ["--norc"], file: script, in: folder)
+    #expect(result.errors == "")
+    #expect(result.output.split(separator: "\n").map(String.init) == offered)
+  }
+
+  @Test(
+    "in fish are what may stand at the cursor",
+    arguments: [
+      ("l", ["list"]), ("key ", ["add", "list", "remove"]), ("key add pass", ["passphrase"]),
+      ("--vault list key re", ["remove"]), ("ls --format=c", ["--format=csv"]), ("ls --format c", ["csv"]),
+      ("ls --delet", ["--deleted"]), ("help key a", ["add"]), ("completions b", ["bash"]),
+    ])
+  func fish(line: String, offered: [String]) throws {
+    guard let fish = tool("fish") else {
+      print("skipped: fish is not installed, so its completions were not driven")
+      return
+    }
+    let script = Program.sample.completions(for: .fish) + "\ncomplete -C 'fieldvault \(line)'\n"
+    let result = try run(fish, ["--no-config"], file: script)
+    let words = result.output.split(separator: "\n").map { String($0.prefix { $0 != "\t" }) }
+    #expect(result.errors == "")
+    #expect(words == offered)
+  }
+
+  @Test func aNameWithADashMakesNamesOfFunctionsWithout() {
+    let program = Program(
+      name: "fieldvault-server", version: "1", summary: "it's a server",
+      commands: [CommandDescription("serve", summary: "answers; it's [fast]: $(rm) `x`")])
+    for shell in Shell.allCases {
+      let script = program.completions(for: shell)
+      #expect(script.contains("_fieldvault_server"), "\(shell)")
+      guard let path = tool(shell.rawValue) else { continue }
+      let result = try? run(path, [shell == .fish ? "--no-execute" : "-n"], file: script)
+      #expect(result?.status == 0, "\(shell): \(result?.errors ?? "")")
+    }
+  }
+}

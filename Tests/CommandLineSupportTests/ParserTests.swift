@@ -1,0 +1,124 @@
+import CommandLineSupport
+import Testing
+
+@Suite("A command line is understood")
+struct ParserTests {
+  @Test(
+    "in every spelling of an option",
+    arguments: [
+      "list Room --limit 5", "list Room --limit=5", "list Room -n 5", "list Room -n5", "ls --limit 5 Room",
+      "ls -n5 -- Room",
+    ])
+  func spellings(line: String) throws {
+    let arguments = try parse(line)
+    #expect(arguments.command == "list")
+    #expect(arguments.value("ENTITY") == "Room")
+    #expect(try arguments.integer("limit", in: 1...) == 5)
+  }
+
+  @Test func flagsMayStandInAGroup() throws {
+    let arguments = try parse("ls -qdvn7 Room")
+    #expect(arguments.flag("quiet") && arguments.flag("deleted") && arguments.flag("verbose"))
+    #expect(try arguments.integer("limit") == 7)
+    #expect(!arguments.flag("json"))
+    #expect(try parse("ls -vv Room").count("verbose") == 2)
+  }
+
+  @Test(
+    "with global options before and after the command",
+    arguments: [
+      "--vault job.vault --json list Room", "list Room --vault job.vault --json", "--json list --vault=job.vault Room",
+    ])
+  func globals(line: String) throws {
+    let arguments = try parse(line)
+    #expect(arguments.flag("json"))
+    #expect(arguments.value("vault") == "job.vault")
+    #expect(arguments.value("ENTITY") == "Room")
+  }
+
+  @Test func aLoneDashIsAValue() throws {
+    #expect(try parse("put Room --from -").value("from") == "-")
+    #expect(try parse("query -").value("SQL") == "-")
+  }
+
+  @Test func negativeNumbersAreValues() throws {
+    #expect(try parse("put Room a=1 -5 -.5 -1e3").values("FIELD=VALUE") == ["a=1", "-5", "-.5", "-1e3"])
+    #expect(try parse("list Room --limit -5").integer("limit") == -5)
+  }
+
+  @Test func sqlMayBeginWithAComment() throws {
+    let sql = "-- every room\nSELECT title FROM OfflineRoom"
+    #expect(try ArgumentParser(.sample).parse(["query", sql]).value("SQL") == sql)
+    #expect(try ArgumentParser(.sample).parse(["list", "Room", "--where", "- x = 1"]).value("where") == "- x = 1")
+  }
+
+  @Test func twoDashesEndTheOptions() throws {
+    #expect(try parse("query -- --json").value("SQL") == "--json")
+    #expect(try parse("put Room -- --json -h").values("FIELD=VALUE") == ["--json", "-h"])
+  }
+
+  @Test func subcommandsHaveAPath() throws {
+    let arguments = try parse("key remove 2 3")
+    #expect(arguments.path == ["key", "remove"])
+    #expect(try arguments.integers("SLOT", in: 1...) == [2, 3])
+  }
+
+  @Test func aListOptionTakesTheWordsThatFollow() throws {
+    #expect(try parse("init --schema restoration range --quiet").values("schema") == ["restoration", "range"])
+    #expect(try parse("init --schema restoration --schema range").values("schema") == ["restoration", "range"])
+  }
+
+  @Test func anAssignmentOptionTakesAssignmentsOnly() throws {
+    let arguments = try parse("query --param a=1 b=2 SELECT")
+    #expect(arguments.values("param") == ["a=1", "b=2"])
+    #expect(arguments.value("SQL") == "SELECT")
+  }
+
+  @Test func aDefaultStandsInForWhatIsNotGiven() throws {
+    let arguments = try parse("list Room")
+    #expect(arguments.value("format") == "table")
+    #expect(!arguments.isGiven("format"))
+    #expect(arguments.value("limit") == nil)
+    #expect(arguments.values("limit").isEmpty)
+  }
+
+  @Test(
+    "as a question for help",
+    arguments: [
+      ("--help", []), ("-h", []), ("help", []), ("list --help", ["list"]), ("--help ls", ["list"]),
+      ("help key add", ["key", "add"]), ("key help", ["key"]), ("key add -h", ["key", "add"]),
+      ("list --limt 3 --help", ["list"]), ("list Room --where --help", ["list"]),
+    ])
+  func help(line: String, path: [String]) throws {
+    let arguments = try parse(line)
+    #expect(arguments.request == .help)
+    #expect(arguments.path == path)
+  }
+
+  @Test func versionIsAnOptionAndACommand() throws {
+    #expect(try parse("--version").request == .version)
+    #expect(try parse("version").command == "version")
+  }
+
+  @Test func theSampleHasNoProblems() {
+    #expect(Program.sample.problems() == [])
+  }
+
+  @Test func aWrongDescriptionIsFound() {
+    let program = Program(
+      name: "tool", version: "1", summary: "",
+      commands: [
+        CommandDescription(
+          "copy", summary: "", arguments: [.any("FROM", ""), .required("TO", "")],
+          options: [.flag("all", short: "h", "")], choices: [Choice("some")],
+          examples: [Example("tool copy --evrything a b", "")]),
+        CommandDescription("copy", summary: ""),
+      ])
+    #expect(
+      program.problems() == [
+        "tool: copy is declared twice", "copy: -h is declared twice", "copy: only the last argument may repeat",
+        "copy: a required argument follows an optional one", "copy: a choice names some, which is not declared",
+        "example does not parse: tool copy --evrything a b: 'copy' has no option '--evrything'",
+      ])
+  }
+}

@@ -1,0 +1,63 @@
+import CommandLineSupport
+import Testing
+
+@Suite("A table")
+struct TableTests {
+  private var outbox: TextTable {
+    var table = TextTable(["id", "entity", "message"])
+    table.add(["7", "AtmosphericLog", "the server refused it\nfor a reason"])
+    table.add(["12", "Room", "漢字 \u{1B}[31mred"])
+    table.add(["103", "Photo"])
+    return table
+  }
+
+  @Test func alignsColumnsAndEscapesData() {
+    #expect(
+      outbox.text(for: .plain) == #"""
+         id  entity          message
+          7  AtmosphericLog  the server refused it\nfor a reason
+         12  Room            漢字 \x1B[31mred
+        103  Photo
+
+        """#)
+  }
+
+  @Test func isCutToTheWidthOfATerminalOnly() {
+    let text = outbox.text(for: Terminal(isTerminal: true, width: 40))
+    #expect(
+      text == #"""
+         id  entity          message
+          7  AtmosphericLog  the server refused…
+         12  Room            漢字 \x1B[31mred
+        103  Photo
+
+        """#)
+    #expect(text.split(separator: "\n").allSatisfy { displayWidth(String($0)) <= 40 })
+  }
+
+  @Test func fitsWhateverTheWidth() {
+    var random = Randomness("width of tables")
+    for _ in 0..<300 {
+      var table = TextTable(["a", "b", "c", "d"])
+      for _ in 0..<5 { table.add((0..<4).map { _ in random.text(upTo: 30) }) }
+      let width = Int.random(in: 24...100, using: &random)
+      for line in table.text(for: Terminal(isTerminal: true, width: width)).split(separator: "\n") {
+        #expect(displayWidth(String(line)) <= width, "seed \(random.seed), width \(width): \(line)")
+      }
+    }
+  }
+
+  @Test func alignsAsItIsTold() {
+    var table = TextTable(["name", "n"], alignments: [.right, .left])
+    table.add(["x", "1"])
+    table.add(["yy", "10"])
+    #expect(table.text(for: .plain) == "name  n\n   x  1\n  yy  10\n")
+  }
+
+  @Test func stylesItsTitlesAndRows() {
+    var table = TextTable(["state"])
+    table.add(["failed"])
+    let text = table.text(for: Terminal(isTerminal: true, hasColours: true)) { _ in .red }
+    #expect(text == "\u{1B}[1mstate\u{1B}[0m\n\u{1B}[31mfailed\u{1B}[0m\n")
+  }
+}
