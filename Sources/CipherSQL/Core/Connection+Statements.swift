@@ -130,3 +130,9 @@ struct ComposedStatementCache {
 
   mutating func removeAll() { entries.removeAll() }
 }
+
+extension Connection {
+  /// Ends a long loop whose call was cancelled meanwhile.
+  /// - Throws: ``SQLError`` with `interrupted`.
+  public final func throwIfCancelled() throws { try checkCancellation() }
+}

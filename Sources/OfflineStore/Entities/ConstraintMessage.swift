@@ -1,0 +1,68 @@
+import CipherSQL
+
+/// Says in a person's words which field a refused row broke a rule with.
+struct ConstraintMessage {
+  let entity: Entity
+
+  /// The field, where one is to blame, and what would be right.
+  func explain(_ error: SQLError, _ connection: Connection, _ values: [(column: String, value: SQLArgument)] = [])
+    -> (field: String?, message: String)
+  {
+    switch error.constraint {
+    case .check(let rule):
+      let column = entity.table.columns.first { column in
+        column.checks.contains { Self.isSame($0, rule) }
+      }
+      return (column?.name, column.flatMap { Self.expectation(of: $0) } ?? "breaks the rule \(Self.oneLine(rule))")
+    case .unique(let columns):
+      let names = columns.map { $0.split(separator: ".").last.map(String.init) ?? $0 }
+      return (names.first, "stands already in another record\(names.count > 1 ? " together with \(names.dropFirst().joined(separator: ", "))" : "")")
+    case .notNull(let column):
+      return (column.split(separator: ".").last.map(String.init), "is missing")
+    case .type(let column):
+      let name = column.split(separator: ".").last.map(String.init)
+      let declared = entity.table.columns.first { $0.name == name }?.declaredType ?? "another type"
+      return (name, "is not \(declared)")
+    case .foreignKey:
+      return (dangling(values, connection), "refers to a record that does not exist")
+    case .other(let message): return (nil, message)
+    case nil: return (nil, error.message)
+    }
+  }
+
+  /// The first reference whose target is not there.
+  private func dangling(_ values: [(column: String, value: SQLArgument)], _ connection: Connection) -> String? {
+    for (column, value) in values where value != .null {
+      guard let reference = entity.reference(of: column), let target = reference.columns.first?.to else { continue }
+      let query: SQL = "SELECT 1 FROM \(identifier: reference.table) WHERE \(identifier: target) = \(value)"
+      // Only the message depends on it: when the look-up fails, the message names no field.
+      guard let found = try? connection.fetchOne(query, as: Int.self) else { return column }
+      if found != 1 { return column }
+    }
+    return nil
+  }
+
+  // What a type's own CHECK means, instead of its text.
+  private static func expectation(of column: Catalog.Column) -> String? {
+    switch column.type {
+    case .timestamp: "is not a time in UTC with milliseconds, as in 2013-01-31T06:00:00.000Z"
+    case .day: "is not a day, as in 2013-01-31"
+    case .uuid: "is not a UUID in lower case"
+    case .json: "is not JSON"
+    case .bool: "is not true or false"
+    case .enumeration(let cases): "is not one of \(cases.joined(separator: ", "))"
+    default: nil
+    }
+  }
+
+  private static func isSame(_ left: String, _ right: String) -> Bool { squeezed(left) == squeezed(right) }
+
+  private static func squeezed(_ text: String) -> [UInt8] {
+    let bytes = Array(text.utf8)
+    return SQLText.tokens(of: bytes).filter { $0.kind != .space && $0.kind != .comment }.flatMap { bytes[$0.range] }
+  }
+
+  private static func oneLine(_ text: String) -> String {
+    text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+  }
+}

@@ -1,0 +1,115 @@
+import CipherSQL
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What one column of the INSERT gets for each row.
+struct ImportTarget {
+  enum Source {
+    /// The field at this position of the row.
+    case field(Int)
+    /// The same for each row.
+    case constant(SQLArgument)
+    /// A new version 7 UUID.
+    case newUUID
+  }
+
+  let column: Catalog.Column
+  let source: Source
+  /// Set when the column refers to another record.
+  let reference: Catalog.ForeignKey?
+  /// The column of the other record by which it is found; nil for its uuid or local id.
+  let lookup: String?
+}
+
+extension Entity {
+  /// Makes out which column of a file fills which field.
+  /// - Parameter columns: the names in the file.
+  /// - Throws: ``VaultError`` with `noSuchField` for an unknown field, or column of the file; with `refused` when no
+  ///   column fits at all.
+  func importTargets(
+    _ plan: ImportPlan, columns: [String], entities: Entities, connection: Connection
+  ) throws -> [ImportTarget] {
+    var targets: [ImportTarget] = []
+    for (field, column) in plan.mapping {
+      guard let position = columns.firstIndex(of: column) else {
+        throw VaultError(
+          .noSuchField, "the file has no column '\(column)'", hint: "its columns are \(columns.joined(separator: ", "))",
+          name: column, candidates: columns)
+      }
+      targets.append(try target(field, .field(position), entities))
+    }
+    for (field, value) in plan.constants { targets.append(try constant(field, value, entities, connection)) }
+    let taken = Set(targets.map(\.column.name))
+    for (position, name) in columns.enumerated() where !taken.contains(name) && fields.contains(name) {
+      if plan.mapping.contains(where: { $0.column == name }) { continue }
+      targets.append(try target(name, .field(position), entities))
+    }
+    guard targets.contains(where: { if case .field = $0.source { true } else { false } }) else {
+      throw VaultError(
+        .refused, "no column of the file is a field of \(type)", hint: "name them with --map FIELD=COLUMN; the file has "
+          + columns.joined(separator: ", "))
+    }
+    try refuseDoubles(targets)
+    try addKept(to: &targets)
+    return targets
+  }
+
+  private func target(_ field: String, _ source: ImportTarget.Source, _ entities: Entities) throws -> ImportTarget {
+    let parts = field.split(separator: ".", maxSplits: 1).map(String.init)
+    let column = try settableColumn(parts.first ?? field)
+    let reference = reference(of: column.name)
+    var lookup: String?
+    if parts.count == 2 {
+      guard let reference, let target = entities.entity(ofTable: reference.table) else {
+        throw VaultError(.refused, "\(type).\(column.name) is no reference, so nothing can be looked up by '\(parts[1])'")
+      }
+      lookup = try target.column(parts[1]).name
+    }
+    return ImportTarget(column: column, source: source, reference: reference, lookup: lookup)
+  }
+
+  private func constant(
+    _ field: String, _ value: String, _ entities: Entities, _ connection: Connection
+  ) throws -> ImportTarget {
+    let target = try target(field, .field(0), entities)
+    do {
+      let references = References(connection: connection, entities: entities)
+      let argument: SQLArgument
+      if let reference = target.reference, let lookup = target.lookup {
+        argument = try references.find(reference, by: lookup, .text(value))
+      } else if let reference = target.reference {
+        argument = try references.resolve(.text(value), target.column, reference)
+      } else {
+        argument = try FieldInput.text(value).argument(for: target.column)
+      }
+      return ImportTarget(column: target.column, source: .constant(argument), reference: nil, lookup: nil)
+    } catch let problem as FieldProblem {
+      throw VaultError(.badValue, "\(type).\(target.column.name) \(problem.message)")
+    }
+  }
+
+  private func refuseDoubles(_ targets: [ImportTarget]) throws {
+    var seen: Set<String> = []
+    for target in targets where !seen.insert(target.column.name).inserted {
+      throw VaultError(.refused, "\(type).\(target.column.name) would be filled twice", hint: "map it once")
+    }
+  }
+
+  /// The identity and the times, made once here instead of by the table's defaults for each row.
+  private func addKept(to targets: inout [ImportTarget]) throws {
+    let now = Date.nowInMilliseconds().sqlArgument
+    for column in table.columns where !targets.contains(where: { $0.column.name == column.name }) {
+      switch column.name {
+      case "uuid" where column.type == .uuid:
+        targets.append(ImportTarget(column: column, source: .newUUID, reference: nil, lookup: nil))
+      case "createdAt" where column.type == .timestamp, "updatedAt" where column.type == .timestamp:
+        targets.append(ImportTarget(column: column, source: .constant(now), reference: nil, lookup: nil))
+      default: break
+      }
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import CipherSQL
+
+extension Importer {
+  /// Reads a file with one JSON object on each line.
+  func importNDJSON(_ source: ByteSource) throws -> ImportResult {
+    let reader = LineReader(source)
+    var result = ImportResult()
+    while let line = try reader.next() {
+      if !line.isEmpty {
+        try take(line: reader.line, into: &result) {
+          guard let text = String(validating: line, as: UTF8.self) else {
+            throw RowProblem(field: nil, message: "is not valid UTF-8; save the file as UTF-8")
+          }
+          try insert(object: text)
+        }
+      }
+      if reader.line & 255 == 0 {
+        try connection.throwIfCancelled()
+        progress(source.position, reader.line)
+      }
+    }
+    progress(source.position, reader.line)
+    return try finish(result)
+  }
+
+  /// Reads a JSON document, an object or an array of them, which is held in memory. Problems are counted by element.
+  func importJSON(_ source: ByteSource) throws -> ImportResult {
+    let text = try source.readText()
+    var result = ImportResult()
+    _ = try JSONDocument.forEachObject(text, name: source.name, on: connection) { index, object in
+      try take(line: index + 1, into: &result) { try insert(object: object) }
+      if index & 255 == 0 {
+        try connection.throwIfCancelled()
+        progress(source.position, index)
+      }
+    }
+    return try finish(result)
+  }
+
+  private func take(line: Int, into result: inout ImportResult, _ body: () throws -> Void) throws {
+    do {
+      try connection.savepoint(body)
+      result.imported += 1
+    } catch let problem as RowProblem {
+      note(ImportProblem(line: line, field: problem.field, message: problem.message), in: &result)
+    } catch let error as VaultError where error.code == .badValue || error.code == .refused {
+      note(ImportProblem(line: line, field: nil, message: error.message), in: &result)
+    }
+  }
+
+  private func insert(object text: String) throws {
+    guard try connection.fetchOne("SELECT json_valid(\(text)) AND json_type(\(text)) = 'object'", as: Bool.self) == true
+    else { throw RowProblem(field: nil, message: "is not a JSON object") }
+    let members = try JSONFields(object: text, on: connection).fields
+    var fields: [(name: String, value: FieldInput)] = []
+    let renamed = Dictionary(plan.mapping.map { ($0.column, $0.field) }) { first, _ in first }
+    for (name, value) in members {
+      let field = renamed[name] ?? name
+      if case .typed(.string(let text)) = value, text == plan.nullText { continue }
+      guard renamed[name] != nil || entity.fields.contains(field) || plan.mapping.isEmpty else { continue }
+      fields.append((field, value))
+    }
+    fields += plan.constants.map { ($0.field, .text($0.value)) }
+    try RecordWriter(connection, entities: entities).put(entity, try lookedUp(fields))
+  }
+
+  // A field such as `roomId.title` names the other record by a column of its own.
+  private func lookedUp(_ fields: [(name: String, value: FieldInput)]) throws -> [(name: String, value: FieldInput)] {
+    try fields.map { name, value in
+      let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
+      guard parts.count == 2, let reference = entity.reference(of: parts[0]) else { return (name, value) }
+      let text: String
+      switch value {
+      case .text(let given), .typed(.string(let given)): text = given
+      default: throw RowProblem(field: name, message: "is not a text")
+      }
+      do {
+        let found = try References(connection: connection, entities: entities).find(reference, by: parts[1], .text(text))
+        guard case .integer(let key) = found else { return (parts[0], value) }
+        return (parts[0], .typed(.integer(key)))
+      } catch let problem as FieldProblem {
+        throw RowProblem(field: parts[0], message: problem.message)
+      }
+    }
+  }
+}

@@ -1,0 +1,165 @@
+import CipherSQL
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Takes the rows of a file in as records: all of them in one transaction, or none. Memory does not grow with the
+/// file.
+struct Importer {
+  let connection: WriteConnection
+  let entities: Entities
+  let entity: Entity
+  let plan: ImportPlan
+  let progress: (_ bytes: Int, _ rows: Int) -> Void
+
+  /// Reads a CSV file whose first record names its columns.
+  func importCSV(_ source: ByteSource) throws -> ImportResult {
+    let reader = CSVReader(source)
+    do {
+      guard try reader.next() else {
+        throw VaultError(.refused, "\(source.name) is empty", hint: "its first line names the columns")
+      }
+    } catch let problem as CSVReader.Problem {
+      throw VaultError(.refused, "\(source.name):\(problem.line): \(problem.message)")
+    }
+    let columns = (0..<reader.count).map(reader.text)
+    let targets = try entity.importTargets(plan, columns: columns, entities: entities, connection: connection)
+    let binder = RowBinder(importer: self, targets: targets)
+    var result = ImportResult()
+    try connection.withStatement(insertSQL(targets)) { statement in
+      var rows = 0
+      while true {
+        do {
+          guard try reader.next() else { break }
+          guard reader.count == columns.count else {
+            throw RowProblem(field: nil, message: "has \(reader.count) values, and the first line names \(columns.count)")
+          }
+          try binder.insert(reader, statement)
+          result.imported += 1
+        } catch let problem as CSVReader.Problem {
+          note(ImportProblem(line: problem.line, field: nil, message: problem.message), in: &result)
+        } catch let problem as RowProblem {
+          note(ImportProblem(line: reader.line, field: problem.field, message: problem.message), in: &result)
+        }
+        rows += 1
+        if rows & 1023 == 0 {
+          try connection.throwIfCancelled()
+          progress(source.position, rows)
+        }
+      }
+      progress(source.position, rows)
+    }
+    return try finish(result)
+  }
+
+  func note(_ problem: ImportProblem, in result: inout ImportResult) {
+    result.add(problem)
+    if plan.skipsInvalid { result.skipped += 1 }
+  }
+
+  func finish(_ result: ImportResult) throws -> ImportResult {
+    if result.problemCount > 0, !plan.skipsInvalid {
+      var refused = result
+      refused.imported = 0
+      throw ImportRefused(result: refused)
+    }
+    return result
+  }
+
+  private func insertSQL(_ targets: [ImportTarget]) -> String {
+    let names = targets.map { SQL.quoted($0.column.name) }.joined(separator: ", ")
+    let marks = repeatElement("?", count: targets.count).joined(separator: ", ")
+    return "INSERT INTO \(SQL.quoted(entity.table.name)) (\(names)) VALUES (\(marks))"
+  }
+}
+
+/// Why a row cannot be taken.
+struct RowProblem: Error {
+  let field: String?
+  let message: String
+}
+
+/// Binds the fields of a row to the INSERT and runs it.
+private final class RowBinder {
+  private let importer: Importer
+  private let targets: [ImportTarget]
+  private let readers: [FieldText]
+  private let nullBytes: [UInt8]?
+  private var known: [[String: SQLArgument]]
+
+  init(importer: Importer, targets: [ImportTarget]) {
+    self.importer = importer
+    self.targets = targets
+    readers = targets.map { FieldText(type: $0.column.type) }
+    nullBytes = importer.plan.nullText.map { Array($0.utf8) }
+    known = Array(repeating: [:], count: targets.count)
+  }
+
+  func insert(_ row: CSVReader, _ statement: Statement) throws {
+    for (index, target) in targets.enumerated() {
+      let place = Int32(index + 1)
+      switch target.source {
+      case .newUUID: try UUID.version7().bind(to: statement, at: place)
+      case .constant(let value): try value.bind(to: statement, at: place)
+      case .field(let position):
+        let text = row.field(position)
+        if isNull(text) {
+          try statement.bindNull(at: place)
+          continue
+        }
+        do {
+          if target.reference == nil {
+            try readers[index].bind(text, to: statement, at: place)
+          } else {
+            try reference(String(decoding: text, as: UTF8.self), index).bind(to: statement, at: place)
+          }
+        } catch let problem as FieldProblem {
+          throw RowProblem(field: target.column.name, message: problem.message)
+        }
+      }
+    }
+    do {
+      defer { statement.reset() }
+      try statement.run()
+    } catch where error.code == .constraint {
+      throw explained(error, row)
+    }
+  }
+
+  private func isNull(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+    if text.isEmpty { return true }
+    guard let nullBytes, nullBytes.count == text.count else { return false }
+    return text.elementsEqual(nullBytes)
+  }
+
+  private func reference(_ text: String, _ index: Int) throws -> SQLArgument {
+    if let value = known[index][text] { return value }
+    let target = targets[index]
+    let references = References(connection: importer.connection, entities: importer.entities)
+    guard let reference = target.reference else { return .null }
+    let value =
+      try target.lookup.map { try references.find(reference, by: $0, .text(text)) }
+      ?? references.resolve(text, target.column, reference)
+    // Bounded, so that a file with a new reference in each row does not grow this without end.
+    if known[index].count >= 10_000 { known[index].removeAll(keepingCapacity: true) }
+    known[index][text] = value
+    return value
+  }
+
+  private func explained(_ error: SQLError, _ row: CSVReader) -> RowProblem {
+    var values: [(column: String, value: SQLArgument)] = []
+    for (index, target) in targets.enumerated() where target.reference != nil {
+      guard case .field(let position) = target.source else { continue }
+      let text = row.field(position)
+      // The value was read a moment ago; only the message depends on it.
+      if !isNull(text), let value = try? reference(String(decoding: text, as: UTF8.self), index) {
+        values.append((target.column.name, value))
+      }
+    }
+    let (field, message) = ConstraintMessage(entity: importer.entity).explain(error, importer.connection, values)
+    return RowProblem(field: field, message: message)
+  }
+}

@@ -1,0 +1,81 @@
+import CipherSQL
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A value on its way into a field, as it was given.
+public enum FieldInput: Sendable {
+  /// Text, as on a command line or in a CSV file; read as the type of the field.
+  case text(String)
+  /// A value that has a type already, as in JSON.
+  case typed(JSONScalar)
+
+  /// A value of JSON; arrays and objects are kept as their text.
+  public enum JSONScalar: Sendable, Hashable {
+    case null
+    case bool(Bool)
+    case integer(Int64)
+    case real(Double)
+    case string(String)
+    case structure(String)
+  }
+
+  /// The value that a column takes.
+  /// - Throws: ``FieldProblem`` when it is no value of the column's type.
+  func argument(for column: Catalog.Column) throws -> SQLArgument {
+    switch self {
+    case .text(let text):
+      if text.isEmpty, !column.isNotNull { return .null }
+      var copy = text
+      return try copy.withUTF8 { try FieldText(type: column.type).argument($0) }
+    case .typed(let scalar):
+      return try argument(of: scalar, for: column.type)
+    }
+  }
+
+  private func argument(of scalar: JSONScalar, for type: Catalog.ColumnType) throws -> SQLArgument {
+    switch (scalar, type) {
+    case (.null, _): return .null
+    case (.bool(let value), .bool), (.bool(let value), .any): return .integer(value ? 1 : 0)
+    case (.integer(let value), .integer), (.integer(let value), .any): return .integer(value)
+    case (.integer(let value), .real): return .real(Double(value))
+    case (.integer(let value), .bool) where value == 0 || value == 1: return .integer(value)
+    case (.real(let value), .real), (.real(let value), .any): return .real(value)
+    case (.real(let value), .integer):
+      guard let whole = Int64(exactly: value) else { throw FieldProblem(message: "is not a whole number") }
+      return .integer(whole)
+    case (.string(let value), .integer), (.string(let value), .real), (.string(let value), .bool):
+      _ = value
+      throw FieldProblem(message: "is a text, and \(Self.name(of: type)) was expected")
+    case (.string(let value), .json):
+      // A JSON column takes any JSON; a string in a document is the JSON string.
+      return .text(try JSONText(encoding: value).text)
+    case (.string(let value), .any): return .text(value)
+    case (.string(var value), _): return try value.withUTF8 { try FieldText(type: type).argument($0) }
+    case (.structure(let json), .json): return .text(json)
+    case (.bool(let value), .json): return .text(value ? "true" : "false")
+    case (.integer(let value), .json): return .text(String(value))
+    case (.real(let value), .json): return .text("\(value)")
+    default: throw FieldProblem(message: "is not \(Self.name(of: type))")
+    }
+  }
+
+  static func name(of type: Catalog.ColumnType) -> String {
+    switch type {
+    case .bool: "true or false"
+    case .integer: "a whole number"
+    case .real: "a number"
+    case .text: "a text"
+    case .timestamp: "a time"
+    case .day: "a day"
+    case .uuid: "a UUID"
+    case .enumeration(let cases): "one of \(cases.joined(separator: ", "))"
+    case .json: "JSON"
+    case .blob: "base64"
+    case .any: "a value"
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import CipherSQL
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Which records of an entity are wanted, and in which order.
+public struct RecordSelection: Sendable {
+  /// An SQL expression over the columns; only records for which it is true.
+  public var condition: String?
+  /// Fields to order by, and whether downward.
+  public var order: [(field: String, isDescending: Bool)] = []
+  /// At most this many.
+  public var limit: Int?
+  /// Deleted records, too.
+  public var includesDeleted = false
+
+  public init() {}
+}
+
+/// Reads records of entities that are known only at run time.
+public struct RecordReader {
+  let connection: Connection
+
+  public init(_ connection: Connection) { self.connection = connection }
+
+  /// Steps through records, with all columns in the order of the table.
+  /// - Throws: ``VaultError`` with `noSuchField` for an unknown field of the order, with `refused` for a condition
+  ///   that is no single expression; ``SQLError`` for one that SQLite does not understand.
+  public func forEach(
+    _ entity: Entity, _ selection: RecordSelection, _ body: (borrowing Row) throws -> Void
+  ) throws {
+    try connection.forEach(try sql(entity, selection), body)
+  }
+
+  /// Shows one record.
+  /// - Throws: ``VaultError`` with `noSuchRecord`, also for a record that is marked as deleted.
+  public func record(_ entity: Entity, _ uuid: UUID, _ body: (borrowing Row) throws -> Void) throws {
+    var query: SQL = "SELECT \(columns(of: entity)) FROM \(identifier: entity.table.name) WHERE uuid = \(uuid)"
+    if entity.marksDeletion { query.append(" AND isDeleted = 0") }
+    var isFound = false
+    try connection.forEach(query) { row in
+      isFound = true
+      try body(row)
+    }
+    if !isFound { throw Self.missing(entity) }
+  }
+
+  static func missing(_ entity: Entity) -> VaultError {
+    VaultError(
+      .noSuchRecord, "there is no \(entity.type) of this uuid",
+      hint: "fieldvault list \(entity.type) shows those there are")
+  }
+
+  private func columns(of entity: Entity) -> SQL {
+    SQL.joined(entity.table.columns.map { column -> SQL in "\(identifier: column.name)" })
+  }
+
+  private func sql(_ entity: Entity, _ selection: RecordSelection) throws -> SQL {
+    var query: SQL = "SELECT \(columns(of: entity)) FROM \(identifier: entity.table.name)"
+    var conditions: [SQL] = []
+    if entity.marksDeletion, !selection.includesDeleted { conditions.append("isDeleted = 0") }
+    if let condition = selection.condition {
+      try Self.checkExpression(condition)
+      // On a line of its own, so that nothing in it can hide the bracket that closes it.
+      conditions.append(SQL(raw: "(\(condition)\n)"))
+    }
+    if !conditions.isEmpty { query.append(" WHERE " + SQL.joined(conditions, separator: " AND ")) }
+    let order = try selection.order.map { field, isDescending -> SQL in
+      let column = try entity.column(field)
+      return isDescending ? "\(identifier: column.name) DESC" : "\(identifier: column.name)"
+    }
+    if !order.isEmpty { query.append(" ORDER BY " + SQL.joined(order)) }
+    if let limit = selection.limit { query.append(" LIMIT \(limit)") }
+    return query
+  }
+
+  /// Lets an expression pass, and nothing that could end it and begin something else.
+  static func checkExpression(_ text: String) throws(VaultError) {
+    let bytes = Array(text.utf8)
+    var depth = 0
+    var isEmpty = true
+    for token in SQLText.tokens(of: bytes) {
+      switch token.kind {
+      case .space: continue
+      case .comment, .parameter, .unfinished: throw notAnExpression
+      case .symbol:
+        switch bytes[token.range.lowerBound] {
+        case UInt8(ascii: "("): depth += 1
+        case UInt8(ascii: ")"): depth -= 1
+        case UInt8(ascii: ";"), 0: throw notAnExpression
+        default: break
+        }
+        if depth < 0 { throw notAnExpression }
+      default: break
+      }
+      isEmpty = false
+    }
+    if depth != 0 || isEmpty { throw notAnExpression }
+  }
+
+  private static var notAnExpression: VaultError {
+    VaultError(
+      .refused, "the condition is not one SQL expression",
+      hint: "write it as behind WHERE, such as \"relativeHumidity > 90 AND roomId IS NOT NULL\"")
+  }
+}
+
+extension SQL {
+  static func + (left: String, right: SQL) -> SQL { SQL(raw: left) + right }
+}

@@ -1,0 +1,84 @@
+import CipherSQL
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Finds the record that a reference names by its uuid, its local id or a column of its own.
+struct References {
+  let connection: Connection
+  let entities: Entities
+
+  /// The value of the referring column.
+  /// - Throws: ``FieldProblem`` when there is no such record.
+  func resolve(
+    _ input: FieldInput, _ column: Catalog.Column, _ reference: Catalog.ForeignKey
+  ) throws -> SQLArgument {
+    switch input {
+    case .text(let text):
+      if text.isEmpty, !column.isNotNull { return .null }
+      return try resolve(text, column, reference)
+    case .typed(.string(let text)):
+      return try resolve(text, column, reference)
+    case .typed:
+      return try input.argument(for: column)
+    }
+  }
+
+  /// The value of the referring column for a text, which is a uuid or a local id.
+  func resolve(_ text: String, _ column: Catalog.Column, _ reference: Catalog.ForeignKey) throws -> SQLArgument {
+    guard column.type == .integer, let uuid = UUID(sqlText: text) else {
+      return try FieldInput.text(text).argument(for: column)
+    }
+    return try find(reference, by: "uuid", uuid.sqlArgument)
+  }
+
+  /// The value of the referring column for the one record whose column has a value.
+  /// - Throws: ``FieldProblem`` when none has it, or several.
+  func find(_ reference: Catalog.ForeignKey, by name: String, _ value: SQLArgument) throws -> SQLArgument {
+    guard let target = entities.entity(ofTable: reference.table) else {
+      throw FieldProblem(message: "refers to \(reference.table), which is no entity; give the local id")
+    }
+    let column = try target.column(name)
+    var query: SQL = """
+      SELECT \(identifier: reference.columns.first?.to ?? target.key) FROM \(identifier: target.table.name)
+      WHERE \(identifier: column.name) = \(value)
+      """
+    if target.marksDeletion { query.append(" AND isDeleted = 0") }
+    let found = try connection.fetch(query + " LIMIT 2", as: SQLArgument.self)
+    guard let first = found.first else {
+      throw FieldProblem(message: "names a \(target.type) by its \(name) that does not exist")
+    }
+    guard found.count == 1 else {
+      throw FieldProblem(message: "names a \(target.type) by its \(name), which several have")
+    }
+    return first
+  }
+}
+
+/// Counts what would be deleted with a record.
+struct Dependents {
+  let connection: Connection
+  let entities: Entities
+
+  /// The number of records that a deletion marks, the record itself included.
+  func count(from entity: Entity, _ key: Int64) throws -> Int {
+    var seen: [String: Set<Int64>] = [entity.table.name: [key]]
+    var open: [(Entity, [Int64])] = [(entity, [key])]
+    while let (parent, keys) = open.popLast() {
+      for (child, column) in entities.cascades(from: parent) where child.marksDeletion {
+        let list = "[" + keys.map(String.init).joined(separator: ",") + "]"
+        let found = try connection.fetch(
+          """
+          SELECT \(identifier: child.key) FROM \(identifier: child.table.name)
+          WHERE \(identifier: column) IN (SELECT value FROM json_each(\(list))) AND isDeleted = 0
+          """, as: Int64.self)
+        let fresh = found.filter { seen[child.table.name, default: []].insert($0).inserted }
+        if !fresh.isEmpty { open.append((child, fresh)) }
+      }
+    }
+    return seen.values.reduce(0) { $0 + $1.count }
+  }
+}

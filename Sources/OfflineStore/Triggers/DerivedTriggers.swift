@@ -1,0 +1,139 @@
+import CipherSQL
+
+/// The triggers that FieldVault derives from a schema, so that a write through SQL or the sqlcipher shell follows
+/// the same rules as one through Swift: deletion marks, changes are stamped, full-text search is kept up.
+///
+/// They use built-in functions only, because the shell has no others, and do not rely on recursive triggers, which
+/// the shell has switched off.
+enum DerivedTriggers {
+  static let prefix = "fieldvault_"
+
+  /// Takes them out of the way of a migration.
+  static func drop(in connection: WriteConnection) throws {
+    let names = try connection.fetch(
+      "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB \(prefix + "*")", as: String.self)
+    for name in names { try connection.execute("DROP TRIGGER \(identifier: name)") }
+  }
+
+  /// Makes them for the tables as they are now, and brings full-text search up to date with what a migration wrote
+  /// while they were away.
+  static func create(in connection: WriteConnection) throws {
+    let hasRegistry = try connection.fetchOne(
+      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('SyncedEntity', 'WriteContext')", as: Int.self)
+    guard hasRegistry == 2 else { return }
+    let entities = try Entities.read(from: connection)
+    for sql in statements(for: entities) { try connection.execute(SQL(raw: sql)) }
+    for table in entities.catalog.tables where table.contentTable != nil {
+      let name = SQL.quoted(table.name)
+      try connection.execute(SQL(raw: "INSERT INTO \(name) (\(name)) VALUES ('rebuild')"))
+    }
+  }
+
+  /// The text of all triggers, in a stable order.
+  static func statements(for entities: Entities) -> [String] {
+    var statements: [String] = []
+    for entity in entities.all where entity.marksDeletion {
+      statements.append(deletion(of: entity))
+      if let cascade = cascade(from: entity, in: entities) { statements.append(cascade) }
+      if let stamp = stamp(of: entity) { statements.append(stamp) }
+    }
+    for table in entities.catalog.tables { statements += search(table, in: entities.catalog) }
+    return statements
+  }
+
+  /// A DELETE marks the row, unless it comes from the purge.
+  private static func deletion(of entity: Entity) -> String {
+    let table = SQL.quoted(entity.table.name)
+    let key = SQL.quoted(entity.key)
+    return """
+      CREATE TRIGGER \(prefix)delete_\(entity.table.name) BEFORE DELETE ON \(table)
+      WHEN (SELECT mode FROM WriteContext) <> 'purge'
+      BEGIN
+        UPDATE \(table) SET isDeleted = 1 WHERE \(key) = OLD.\(key) AND isDeleted = 0;
+        SELECT RAISE(IGNORE);
+      END
+      """
+  }
+
+  /// Marking a row marks what would be deleted with it.
+  private static func cascade(from entity: Entity, in entities: Entities) -> String? {
+    let cascades = entities.cascades(from: entity)
+    guard !cascades.isEmpty else { return nil }
+    let table = SQL.quoted(entity.table.name)
+    let key = SQL.quoted(entity.key)
+    var owners = "SELECT NEW.\(key)"
+    if let own = cascades.first(where: { $0.entity == entity }) {
+      // A trigger does not fire itself, so a tree is walked here and not by recursion.
+      let parent = SQL.quoted(own.column)
+      owners = """
+        WITH RECURSIVE branch (id) AS (
+            SELECT NEW.\(key) UNION SELECT child.\(key) FROM \(table) AS child JOIN branch ON child.\(parent) = branch.id
+          ) SELECT id FROM branch
+        """
+    }
+    let updates = cascades.map { child, column in
+      let condition = "\(SQL.quoted(column)) IN (\(owners)) AND isDeleted = 0"
+      return "  UPDATE \(SQL.quoted(child.table.name)) SET isDeleted = 1 WHERE \(condition);"
+    }
+    // The branches of a tree are looked for before they are marked.
+    let ordered = updates.filter { !$0.hasPrefix("  UPDATE \(table) ") } + updates.filter { $0.hasPrefix("  UPDATE \(table) ") }
+    return """
+      CREATE TRIGGER \(prefix)cascade_\(entity.table.name) AFTER UPDATE OF isDeleted ON \(table)
+      WHEN NEW.isDeleted = 1 AND OLD.isDeleted = 0
+      BEGIN
+      \(ordered.joined(separator: "\n"))
+      END
+      """
+  }
+
+  /// A change by a person sets `updatedAt`, where the person's program has not done so, and what sync needs to know.
+  private static func stamp(of entity: Entity) -> String? {
+    let names = entity.table.columns.map(\.name)
+    guard Set(names).isSuperset(of: ["updatedAt", "isDirty", "syncStatus"]) else { return nil }
+    let watched = names.filter { name in
+      name == "isDeleted" || !entity.isKept(name) && !entity.localColumns.contains(name)
+    }
+    let table = SQL.quoted(entity.table.name)
+    let key = SQL.quoted(entity.key)
+    return """
+      CREATE TRIGGER \(prefix)stamp_\(entity.table.name)
+      AFTER UPDATE OF \(watched.map(SQL.quoted).joined(separator: ", ")) ON \(table)
+      WHEN (NEW.updatedAt IS OLD.updatedAt OR NEW.isDirty = 0) AND (SELECT mode FROM WriteContext) = 'person'
+      BEGIN
+        UPDATE \(table) SET
+          updatedAt = CASE WHEN NEW.updatedAt IS OLD.updatedAt THEN strftime('%Y-%m-%dT%H:%M:%fZ', 'now') ELSE NEW.updatedAt END,
+          isDirty = 1,
+          syncStatus = CASE NEW.syncStatus WHEN 'conflict' THEN 'conflict' ELSE 'pending' END
+        WHERE \(key) = NEW.\(key);
+      END
+      """
+  }
+
+  /// Keeps a full-text table that has another table's content up to date, as https://sqlite.org/fts5.html#external_content_tables
+  /// describes it.
+  private static func search(_ search: Catalog.Table, in catalog: Catalog) -> [String] {
+    guard let content = search.contentTable, let key = search.contentRowID else { return [] }
+    let table = SQL.quoted(content)
+    let index = SQL.quoted(search.name)
+    let columns = search.columns.map { SQL.quoted($0.name) }
+    let list = (["rowid"] + columns).joined(separator: ", ")
+    func values(_ row: String) -> String {
+      ([SQL.quoted(key)] + columns).map { "\(row).\($0)" }.joined(separator: ", ")
+    }
+    let remove = "  INSERT INTO \(index) (\(index), \(list)) VALUES ('delete', \(values("OLD")));"
+    let add = "  INSERT INTO \(index) (\(list)) VALUES (\(values("NEW")));"
+    func trigger(_ name: String, _ event: String, _ body: [String]) -> String {
+      """
+      CREATE TRIGGER \(prefix)search_\(name)_\(search.name) AFTER \(event) ON \(table)
+      BEGIN
+      \(body.joined(separator: "\n"))
+      END
+      """
+    }
+    return [
+      trigger("insert", "INSERT", [add]),
+      trigger("delete", "DELETE", [remove]),
+      trigger("update", "UPDATE OF \(columns.joined(separator: ", "))", [remove, add]),
+    ]
+  }
+}

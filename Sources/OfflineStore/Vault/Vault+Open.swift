@@ -1,0 +1,117 @@
+import CipherSQL
+import VaultKeys
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+extension Vault {
+  /// What happens when the vault's tables are older than the program's schemas.
+  public enum OutdatedSchema: Sendable {
+    /// They are migrated, as an app does it.
+    case migrate
+    /// Opening fails with `migrationNeeded`, as the command line does it.
+    case refuse
+    /// The vault is opened as it is, to look at what waits.
+    case leave
+  }
+
+  /// Opens a vault.
+  /// - Parameters:
+  ///   - path: its folder.
+  ///   - secret: opens one of its slots.
+  ///   - schemas: the tables that the program knows. A schema of the vault that is not among them is read from the
+  ///     folder that it came from, or else taken as it stands in the vault.
+  /// - Throws: ``VaultError`` with `notAVault`, `damaged`, `busy` or `migrationNeeded`; `KeyError` with `wrongSecret`
+  ///   and its like; `SQLError`.
+  public static func open(
+    at path: String, with secret: UnlockSecret, schemas: [Schema] = [], outdated: OutdatedSchema = .migrate,
+    configuration: Configuration = Configuration()
+  ) throws -> Vault {
+    let layout = try existing(path)
+    let lock = try VaultLock(path: layout.lock, mode: .shared)
+    let keyring = try KeyringFile.read(at: layout.keyring)
+    let unlocked = try keyring.unlock(with: secret)
+    let file = layout.database(generation: keyring.generation.number)
+    guard Files.exists(file) else {
+      throw VaultError(
+        .damaged, "generation \(keyring.generation.number) of the database is missing: \(file)",
+        hint: "restore a backup")
+    }
+    // The log and its index are made when they are needed, for their owner alone like the database.
+    let mask = umask(0o077)
+    defer { _ = umask(mask) }
+    do {
+      let database = try Database(
+        path: file, key: GuardedKey(bytes: unlocked.databaseKey), configuration: configuration)
+      let sources = try database.read { try SchemaSource.read(from: $0) }
+      let migrator = try migrator(for: sources, known: schemas, in: database)
+      try bringUpToDate(database, migrator, outdated)
+      let entities = try database.read { try Entities.read(from: $0) }
+      return Vault(
+        layout: layout, database: database, entities: entities, sources: sources, keyring: unlocked, lock: lock)
+    } catch let error as SQLError where error.code == .notADatabase {
+      throw VaultError(
+        .damaged, "the keyring opens, and the database does not: \(file) is damaged or not the one that belongs here",
+        hint: "restore a backup")
+    }
+  }
+
+  /// Looks at a path before anything is asked of a person.
+  /// - Throws: ``VaultError`` with `notAVault`.
+  public static func existing(_ path: String) throws(VaultError) -> VaultLayout {
+    let layout = VaultLayout(folder: path)
+    guard Files.exists(layout.folder) else {
+      throw VaultError(.notAVault, "there is no vault at \(path)", hint: "fieldvault init makes one")
+    }
+    guard Files.isFolder(layout.folder), Files.exists(layout.keyring) else {
+      throw VaultError(
+        .notAVault, "\(path) is no vault: it has no keyring.json", hint: "name the folder that fieldvault init made")
+    }
+    return layout
+  }
+
+  private static func bringUpToDate(_ database: Database, _ migrator: Migrator, _ outdated: OutdatedSchema) throws {
+    if outdated == .leave { return }
+    let pending = try database.read { try migrator.pending(in: $0) }
+    guard let first = pending.first else { return }
+    guard outdated == .migrate else {
+      throw VaultError(
+        .migrationNeeded, "the vault's tables are older than this program: \(first.schema)/\(first.file.fileName) waits",
+        hint: "fieldvault migrate apply")
+    }
+    try migrator.apply(to: database)
+  }
+
+  private static func migrator(
+    for sources: [SchemaSource], known: [Schema], in database: Database
+  ) throws -> Migrator {
+    let records = try database.read { try MigrationRecord.all(in: $0) }
+    var schemas: [Schema] = []
+    for source in sources {
+      if let schema = known.first(where: { $0.name == source.name }) {
+        schemas.append(schema)
+      } else if let folder = source.folder, Files.isFolder(folder) {
+        schemas.append(try Schema.load(folder: folder, name: source.name))
+      } else {
+        schemas.append(Schema(name: source.name, migrations: records.filter { $0.schema == source.name }.map(\.file)))
+      }
+    }
+    for schema in known where !schemas.contains(where: { $0.name == schema.name }) { schemas.append(schema) }
+    return Self.migrator(for: schemas)
+  }
+
+  /// The migrator for the vault's schemas, as ``open(at:with:schemas:outdated:configuration:)`` uses it.
+  public func migrator(known: [Schema]) throws -> Migrator {
+    try Self.migrator(for: schemaSources, known: known, in: database)
+  }
+}
+
+extension MigrationRecord {
+  /// The file that was applied.
+  var file: MigrationFile { MigrationFile(version: version, name: name, sql: sql) }
+}

@@ -1,0 +1,66 @@
+import CipherSQL
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension Vault {
+  /// The kinds of file that ``importFile(_:into:format:plan:progress:)`` reads.
+  public enum ImportFormat: String, Sendable, CaseIterable {
+    case csv, ndjson, json
+  }
+
+  /// Creates or changes one record; see ``RecordWriter/put(_:_:uuid:)``.
+  public func put(_ entity: Entity, _ fields: [(name: String, value: FieldInput)], uuid: UUID? = nil) throws -> UUID {
+    try database.write { try RecordWriter($0, entities: entities).put(entity, fields, uuid: uuid) }
+  }
+
+  /// Creates or changes the records of a JSON document, all or none.
+  /// - Returns: their uuids, and whether the document is an array.
+  public func put(_ entity: Entity, json text: String, name: String) throws -> (uuids: [UUID], isArray: Bool) {
+    try database.write { connection in
+      let writer = RecordWriter(connection, entities: entities)
+      var uuids: [UUID] = []
+      let isArray = try JSONDocument.forEachObject(text, name: name, on: connection) { index, object in
+        do {
+          uuids.append(try writer.put(entity, try JSONFields(object: object, on: connection).fields))
+        } catch let error as VaultError {
+          throw VaultError(
+            error.code, "\(name): element \(index + 1): \(error.message)", hint: error.hint, name: error.name,
+            candidates: error.candidates)
+        }
+      }
+      return (uuids, isArray)
+    }
+  }
+
+  /// Marks records as deleted with what hangs on them, all or none.
+  /// - Returns: how many records were marked in all.
+  public func delete(_ entity: Entity, _ uuids: [UUID]) throws -> Int {
+    try database.write { connection in
+      let writer = RecordWriter(connection, entities: entities)
+      return try uuids.reduce(0) { try $0 + writer.delete(entity, $1) }
+    }
+  }
+
+  /// Takes the rows of a file in as records, in one transaction.
+  /// - Throws: ``ImportRefused`` with the lines that stood in the way; ``VaultError``.
+  public func importFile(
+    _ source: ByteSource, into entity: Entity, format: ImportFormat, plan: ImportPlan,
+    progress: (_ bytes: Int, _ rows: Int) -> Void = { _, _ in }
+  ) throws -> ImportResult {
+    try database.write { connection in
+      try withoutActuallyEscaping(progress) { progress in
+        let importer = Importer(
+          connection: connection, entities: entities, entity: entity, plan: plan, progress: progress)
+        return switch format {
+        case .csv: try importer.importCSV(source)
+        case .ndjson: try importer.importNDJSON(source)
+        case .json: try importer.importJSON(source)
+        }
+      }
+    }
+  }
+}

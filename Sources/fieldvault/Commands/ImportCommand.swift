@@ -1,0 +1,125 @@
+import CipherSQL
+import CommandLineSupport
+import OfflineStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+enum ImportCommand {
+  static func run(_ context: CommandContext) throws {
+    var plan = ImportPlan()
+    plan.mapping = try context.arguments.values("map").flatMap { try mapping($0, context) }
+    plan.constants = try context.arguments.values("set").map { word in
+      let (field, value) = try assignment(word, "set", context)
+      return (field, value)
+    }
+    plan.nullText = context.arguments.value("null")
+    plan.skipsInvalid = context.arguments.flag("skip-invalid")
+    let path = try context.arguments.required("FILE")
+    let format = try format(of: path, context)
+    let source = try ByteSource(path: path)
+    let vault = try context.openVault()
+    let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
+    let progress = ProgressLine(
+      "Importing \(entity.type)", total: source.size ?? 0, unit: .bytes, terminal: context.people.terminal,
+      isQuiet: context.isQuiet)
+    let start = CPUTime.now()
+    var reported = 0
+    let result: ImportResult
+    do {
+      result = try vault.importFile(source, into: entity, format: format, plan: plan) { bytes, _ in
+        progress.advance(by: bytes - reported)
+        reported = bytes
+      }
+    } catch let refused as ImportRefused {
+      progress.clear()
+      if context.isJSON { try write(refused.result, context) }
+      throw refused
+    } catch {
+      progress.clear()
+      throw error
+    }
+    progress.clear()
+    if context.isJSON { return try write(result, context) }
+    try tell(result, entity, CPUTime.now() - start, context)
+  }
+
+  private static func tell(
+    _ result: ImportResult, _ entity: Entity, _ seconds: Double, _ context: CommandContext
+  ) throws {
+    try context.tell("Imported \(countText(result.imported)) \(entity.type) records.")
+    if result.skipped > 0 {
+      try context.tell("Skipped \(countText(result.skipped)):")
+      for problem in result.problems.prefix(20) { try context.tell("  " + line(for: problem)) }
+      if result.problemCount > 20 { try context.tell("  and \(countText(result.problemCount - 20)) more") }
+    }
+    let rows = result.imported + result.skipped
+    if seconds > 0, rows > 0 {
+      context.hint("\(durationText(seconds)) of processor time, \(countText(Int(Double(rows) / seconds))) rows a second")
+    }
+  }
+
+  static func line(for problem: ImportProblem) -> String {
+    "line \(problem.line): " + (problem.field.map { "\($0) \(problem.message)" } ?? problem.message)
+  }
+
+  private static func write(_ result: ImportResult, _ context: CommandContext) throws {
+    var json = JSONWriter(for: context.output)
+    json.beginObject()
+    json.member("imported", result.imported)
+    json.member("skipped", result.skipped)
+    json.key("errors")
+    json.beginArray()
+    for problem in result.problems {
+      json.beginObject()
+      json.member("line", problem.line)
+      json.member("field", problem.field)
+      json.member("message", problem.message)
+      json.endObject()
+    }
+    json.endArray()
+    json.endObject()
+    json.endDocument()
+    try json.drain(to: context.output)
+  }
+
+  private static func format(of path: String, _ context: CommandContext) throws -> Vault.ImportFormat {
+    if let format = try context.arguments.value("format", as: Vault.ImportFormat.self) { return format }
+    let name = path.lowercased()
+    if name.hasSuffix(".csv") { return .csv }
+    if name.hasSuffix(".ndjson") || name.hasSuffix(".jsonl") { return .ndjson }
+    if name.hasSuffix(".json") { return .json }
+    throw context.arguments.mistake("the file's name does not tell what it is", about: "format", hint: "give --format")
+  }
+
+  private static func mapping(_ word: String, _ context: CommandContext) throws -> [(field: String, column: String)] {
+    try word.split(separator: ",").map { part in
+      let (field, column) = try assignment(String(part), "map", context)
+      return (field, column)
+    }
+  }
+
+  private static func assignment(
+    _ word: String, _ name: String, _ context: CommandContext
+  ) throws -> (String, String) {
+    guard let sign = word.firstIndex(of: "="), sign > word.startIndex else {
+      throw context.arguments.mistake("--\(name) takes \(name == "map" ? "FIELD=COLUMN" : "FIELD=VALUE")", about: name)
+    }
+    return (String(word[..<sign]), String(word[word.index(after: sign)...]))
+  }
+}
+
+/// The processor time of this process.
+enum CPUTime {
+  /// Seconds in user and system mode.
+  static func now() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+}

@@ -1,0 +1,64 @@
+import CipherSQL
+import CommandLineSupport
+import OfflineStore
+
+enum ListCommand {
+  static func run(_ context: CommandContext) throws {
+    var selection = RecordSelection()
+    selection.condition = context.arguments.value("where")
+    selection.order = try context.arguments.values("order").map { try order($0, context) }
+    selection.limit = try context.arguments.integer("limit", in: 0...)
+    selection.includesDeleted = context.arguments.flag("deleted")
+    let vault = try context.openVault()
+    let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
+    let format = RowFormat(entity)
+    try vault.database.read { connection in
+      let reader = RecordReader(connection)
+      if context.isJSON {
+        var json = JSONWriter(for: context.output)
+        json.beginArray()
+        try reader.forEach(entity, selection) { row in
+          try format.write(row, to: &json)
+          try json.drain(to: context.output)
+        }
+        json.endArray()
+        json.endDocument()
+        return try json.drain(to: context.output)
+      }
+      try table(reader, entity, selection, format, context)
+    }
+  }
+
+  private static func order(_ word: String, _ context: CommandContext) throws -> (field: String, isDescending: Bool) {
+    let parts = word.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+    guard parts.count <= 2, parts.count == 1 || ["asc", "desc"].contains(parts[1]) else {
+      throw context.arguments.mistake("an order is FIELD, FIELD:asc or FIELD:desc", about: "order")
+    }
+    return (parts[0], parts.count == 2 && parts[1] == "desc")
+  }
+
+  /// For people: the columns of the entity without those that are bookkeeping. Aligned only up to a screenful's
+  /// multiple, so that a long list needs no long memory.
+  private static func table(
+    _ reader: RecordReader, _ entity: Entity, _ selection: RecordSelection, _ format: RowFormat,
+    _ context: CommandContext
+  ) throws {
+    let hidden: Set<String> = [
+      "serverId", "createdAt", "updatedAt", "lastSyncedAt", "syncVersion", "isDirty", "isDeleted",
+    ]
+    let shown = format.columns.indices.filter { !hidden.contains(format.columns[$0].name) }
+    var rows = TextTable(shown.map { format.columns[$0].name })
+    var waiting = 0
+    try reader.forEach(entity, selection) { row in
+      let cells = try format.cells(row)
+      rows.add(shown.map { cells[$0] })
+      waiting += 1
+      if waiting == 500 {
+        try context.output.write(rows.text(for: context.output.terminal))
+        rows = TextTable(shown.map { format.columns[$0].name })
+        waiting = 0
+      }
+    }
+    if waiting > 0 { try context.output.write(rows.text(for: context.output.terminal)) }
+  }
+}

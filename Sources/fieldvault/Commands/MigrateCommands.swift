@@ -1,0 +1,111 @@
+import CipherSQL
+import CommandLineSupport
+import OfflineStore
+
+enum MigrateStatusCommand {
+  static func run(_ context: CommandContext) throws {
+    let vault = try context.openVault(outdated: .leave)
+    let migrator = try vault.migrator(known: CommandContext.shippedSchemas)
+    let (applied, pending) = try vault.database.read { connection in
+      (try MigrationRecord.all(in: connection), try migrator.pending(in: connection))
+    }
+    let rows = MigrationRow.rows(applied, pending)
+    if context.isJSON { return try MigrationRow.write(rows, context) }
+    var table = TextTable(["schema", "version", "name", "applied at", "checksum"])
+    for row in rows {
+      table.add([row.schema, String(row.version), row.name, row.appliedAt ?? "waits", String(row.checksum.prefix(12))])
+    }
+    try context.output.write(table.text(for: context.output.terminal))
+    if !pending.isEmpty { context.hint("\(pending.count) wait: fieldvault migrate apply") }
+  }
+}
+
+enum MigrateApplyCommand {
+  static func run(_ context: CommandContext) throws {
+    let vault = try context.openVault(outdated: .leave)
+    let migrator = try vault.migrator(known: CommandContext.shippedSchemas)
+    let done = try migrator.apply(to: vault.database) { schema, file, left in
+      context.hint("applying \(schema)/\(file.fileName), \(left) to go")
+    }
+    if context.isJSON { return try MigrationRow.write(MigrationRow.rows(done, []), context) }
+    try context.tell(done.isEmpty ? "Nothing waits." : "Applied \(done.count) files.")
+  }
+}
+
+enum MigrateVerifyCommand {
+  static func run(_ context: CommandContext) throws {
+    let vault = try context.openVault(outdated: .leave)
+    let migrator = try vault.migrator(known: CommandContext.shippedSchemas)
+    let pending = try vault.database.read { try migrator.pending(in: $0) }
+    let differences = try migrator.verify(vault.database)
+    if context.isJSON {
+      try write(differences, context)
+    } else if differences.isEmpty {
+      try context.tell("The tables are as their files make them.")
+    } else {
+      for difference in differences {
+        try context.output.line("\(difference.kind.rawValue): \(difference.type) \(difference.name)")
+        for (title, sql) in [("the files make", difference.expected), ("the vault has", difference.found)] {
+          guard let sql else { continue }
+          try context.output.line("  \(title):\n" + sql.split(separator: "\n").map { "    " + $0 }.joined(separator: "\n"))
+        }
+      }
+    }
+    if !pending.isEmpty { context.hint("\(pending.count) files wait and were not compared: fieldvault migrate apply") }
+    if !differences.isEmpty { context.exitCode = .refused }
+  }
+
+  private static func write(_ differences: [SchemaDifference], _ context: CommandContext) throws {
+    var json = JSONWriter(for: context.output)
+    json.beginArray()
+    for difference in differences {
+      json.beginObject()
+      json.member("kind", difference.kind.rawValue)
+      json.member("type", difference.type)
+      json.member("name", difference.name)
+      json.member("expected", difference.expected)
+      json.member("found", difference.found)
+      json.endObject()
+    }
+    json.endArray()
+    json.endDocument()
+    try json.drain(to: context.output)
+  }
+}
+
+/// One file of a schema as the commands show it.
+private struct MigrationRow {
+  let schema: String
+  let version: Int
+  let name: String
+  let checksum: String
+  let appliedAt: String?
+
+  static func rows(_ applied: [MigrationRecord], _ pending: [(schema: String, file: MigrationFile)]) -> [MigrationRow] {
+    applied.map {
+      MigrationRow(
+        schema: $0.schema, version: $0.version, name: $0.name, checksum: $0.checksum, appliedAt: $0.appliedAt.sqlText)
+    }
+      + pending.map {
+        MigrationRow(
+          schema: $0.schema, version: $0.file.version, name: $0.file.name, checksum: $0.file.checksum, appliedAt: nil)
+      }
+  }
+
+  static func write(_ rows: [MigrationRow], _ context: CommandContext) throws {
+    var json = JSONWriter(for: context.output)
+    json.beginArray()
+    for row in rows {
+      json.beginObject()
+      json.member("schema", row.schema)
+      json.member("version", row.version)
+      json.member("name", row.name)
+      json.member("checksum", row.checksum)
+      json.member("appliedAt", row.appliedAt)
+      json.endObject()
+    }
+    json.endArray()
+    json.endDocument()
+    try json.drain(to: context.output)
+  }
+}

@@ -1,0 +1,104 @@
+import CipherSQL
+import CommandLineSupport
+import OfflineStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+enum PutCommand {
+  static func run(_ context: CommandContext) throws {
+    let fields = try context.arguments.values("FIELD=VALUE").map { try field($0, context) }
+    let uuid = try context.arguments.value("uuid").map { try uuid($0, "--uuid", context) }
+    let vault = try context.openVault()
+    let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
+    if let path = context.arguments.value("from") {
+      let source = try ByteSource(path: path)
+      let (uuids, isArray) = try vault.put(entity, json: try source.readText(), name: source.name)
+      return try show(uuids, isArray: isArray, entity, vault, context)
+    }
+    try show([try vault.put(entity, fields, uuid: uuid)], isArray: false, entity, vault, context)
+  }
+
+  private static func field(_ word: String, _ context: CommandContext) throws -> (name: String, value: FieldInput) {
+    guard let sign = word.firstIndex(of: "="), sign > word.startIndex else {
+      throw context.arguments.mistake("a field is given as FIELD=VALUE", about: "FIELD=VALUE")
+    }
+    return (String(word[..<sign]), .text(String(word[word.index(after: sign)...])))
+  }
+
+  static func uuid(_ text: String, _ name: String, _ context: CommandContext) throws -> UUID {
+    guard let uuid = UUID(sqlText: text) else {
+      throw context.arguments.mistake("\(name) is not a UUID of 36 characters")
+    }
+    return uuid
+  }
+
+  private static func show(
+    _ uuids: [UUID], isArray: Bool, _ entity: Entity, _ vault: Vault, _ context: CommandContext
+  ) throws {
+    guard context.isJSON else {
+      for uuid in uuids { try context.tell(uuid.sqlText) }
+      return
+    }
+    let format = RowFormat(entity)
+    var json = JSONWriter(for: context.output)
+    if isArray { json.beginArray() }
+    try vault.database.read { connection in
+      for uuid in uuids {
+        try RecordReader(connection).record(entity, uuid) { row in try format.write(row, to: &json) }
+        try json.drain(to: context.output)
+      }
+    }
+    if isArray { json.endArray() }
+    json.endDocument()
+    try json.drain(to: context.output)
+  }
+}
+
+enum GetCommand {
+  static func run(_ context: CommandContext) throws {
+    let uuid = try PutCommand.uuid(try context.arguments.required("UUID"), "UUID", context)
+    let vault = try context.openVault()
+    let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
+    let format = RowFormat(entity)
+    try vault.database.read { connection in
+      try RecordReader(connection).record(entity, uuid) { row in
+        if context.isJSON {
+          var json = JSONWriter(for: context.output)
+          try format.write(row, to: &json)
+          json.endDocument()
+          return try json.drain(to: context.output)
+        }
+        let width = format.columns.map { displayWidth($0.name) }.max() ?? 0
+        for (column, cell) in zip(format.columns, try format.cells(row)) {
+          let padding = String(repeating: " ", count: width - displayWidth(column.name))
+          try context.output.line("\(context.output.terminal.styled(column.name, .bold))\(padding)  \(escaped(cell))")
+        }
+      }
+    }
+  }
+}
+
+enum DeleteCommand {
+  static func run(_ context: CommandContext) throws {
+    let uuids = try context.arguments.values("UUID").map { try PutCommand.uuid($0, "UUID", context) }
+    let vault = try context.openVault()
+    let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
+    let count = try vault.delete(entity, uuids)
+    if context.isJSON {
+      var json = JSONWriter(for: context.output)
+      json.beginObject()
+      json.member("deleted", count)
+      json.endObject()
+      json.endDocument()
+      return try json.drain(to: context.output)
+    }
+    let dependents = count - uuids.count
+    try context.tell(
+      "Deleted \(countText(uuids.count)) \(entity.type)"
+        + (dependents > 0 ? " and \(countText(dependents)) records that hang on it." : "."))
+  }
+}

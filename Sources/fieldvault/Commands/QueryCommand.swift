@@ -1,0 +1,93 @@
+import CipherSQL
+import CommandLineSupport
+import OfflineStore
+
+enum QueryCommand {
+  static func run(_ context: CommandContext) throws {
+    let sql = try context.arguments.required("SQL")
+    let parameters = try context.arguments.values("param").map { try parameter($0, context) }
+    let vault = try context.openVault()
+    if context.arguments.flag("write") {
+      try vault.database.write { connection in try show(connection, sql, parameters, vault, context) }
+    } else {
+      try vault.database.read { connection in try show(connection, sql, parameters, vault, context) }
+    }
+  }
+
+  private static func parameter(_ word: String, _ context: CommandContext) throws -> (name: String, value: String) {
+    guard let sign = word.firstIndex(of: "="), sign > word.startIndex else {
+      throw context.arguments.mistake("--param takes NAME=VALUE", about: "param")
+    }
+    return (String(word[..<sign]), String(word[word.index(after: sign)...]))
+  }
+
+  private static func show(
+    _ connection: Connection, _ sql: String, _ parameters: [(name: String, value: String)], _ vault: Vault,
+    _ context: CommandContext
+  ) throws {
+    try connection.withStatement(sql) { statement in
+      guard !statement.controlsTransaction else {
+        throw SQLError(.invalidSQL, "a query is one transaction by itself", hint: "leave BEGIN, COMMIT and their like out")
+      }
+      if !statement.isReadOnly, !context.arguments.flag("write") {
+        throw SQLError(.readOnly, "this statement changes the vault", hint: "add --write when that is meant")
+      }
+      try bind(parameters, to: statement)
+      let format = RowFormat(statement, vault.entities)
+      if context.isJSON {
+        var json = JSONWriter(for: context.output)
+        json.beginArray()
+        while try statement.step() {
+          try format.write(statement.row, to: &json)
+          try json.drain(to: context.output)
+        }
+        json.endArray()
+        json.endDocument()
+        return try json.drain(to: context.output)
+      }
+      guard !format.columns.isEmpty else {
+        try statement.run()
+        return
+      }
+      try table(statement, format, context)
+    }
+  }
+
+  private static func bind(_ parameters: [(name: String, value: String)], to statement: Statement) throws {
+    var bound: Set<Int32> = []
+    for (name, value) in parameters {
+      let candidates = [":\(name)", "@\(name)", "$\(name)"]
+      guard let index = candidates.lazy.compactMap({ statement.parameterIndex($0) }).first else {
+        throw SQLError(.invalidSQL, "the statement has no parameter :\(name)", hint: "write :\(name) where its value belongs")
+      }
+      try Self.argument(value).bind(to: statement, at: index)
+      bound.insert(index)
+    }
+    for index in 0..<statement.parameterCount where !bound.contains(index + 1) {
+      let name = statement.parameterName(at: index + 1) ?? "?"
+      throw SQLError(.invalidSQL, "the parameter \(name) has no value", hint: "give --param NAME=VALUE for each")
+    }
+  }
+
+  /// Numbers are bound as numbers, anything else as text.
+  private static func argument(_ text: String) -> SQLArgument {
+    if let integer = Int64(text) { return .integer(integer) }
+    if let real = Double(text), real.isFinite, !text.lowercased().contains("x") { return .real(real) }
+    return .text(text)
+  }
+
+  private static func table(_ statement: Statement, _ format: RowFormat, _ context: CommandContext) throws {
+    var rows = TextTable(format.columns.map(\.name))
+    var waiting = 0
+    while try statement.step() {
+      rows.add(try format.cells(statement.row))
+      waiting += 1
+      if waiting == 500 {
+        try context.output.write(rows.text(for: context.output.terminal))
+        rows = TextTable(format.columns.map(\.name))
+        waiting = 0
+      }
+    }
+    if waiting > 0 { try context.output.write(rows.text(for: context.output.terminal)) }
+  }
+}

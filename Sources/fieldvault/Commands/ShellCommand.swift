@@ -1,0 +1,153 @@
+import CPlatform
+import CommandLineSupport
+import OfflineStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// Why the sqlcipher shell could not be started.
+struct ShellError: Error {
+  let exitCode: ExitCode
+  let message: String
+  let hint: String?
+}
+
+/// Starts the real sqlcipher shell on the vault.
+///
+/// The key goes through a pipe that the shell reads as its start-up file: it stands in no argument, no environment,
+/// no history and no file. A command goes through standard input, because it may hold what people recorded.
+enum ShellCommand {
+  // The descriptor under which the shell finds its start-up file.
+  private static let startUpDescriptor: Int32 = 3
+
+  static func run(_ context: CommandContext) throws {
+    let command = context.arguments.value("command")
+    let vault = try context.openVault()
+    let path = vault.databasePath
+    var startUp = Array(prologue(context, isInteractive: command == nil && isatty(STDIN_FILENO) == 1).utf8)
+    defer { startUp.withUnsafeMutableBytes { cplatform_wipe($0.baseAddress, $0.count) } }
+    startUp.reserveCapacity(startUp.count + 128)
+    try vault.withDatabaseKey { key in
+      startUp.insert(contentsOf: keyStatement(key), at: 0)
+    }
+    // The shell has its own connection; the vault stays held, so that its key is not rotated meanwhile.
+    vault.database.close()
+    let startUpEnd = try pipe(startUp)
+    defer { close(startUpEnd) }
+    let input = try command.map { try pipe(Array(($0 + "\n").utf8)) }
+    defer { if let input { close(input) } }
+    try context.output.flush()
+    let status = try wait(for: try spawn(path, startUpEnd, input))
+    if status != 0 { context.exitCode = .failed }
+    withExtendedLifetime(vault) {}
+  }
+
+  private static func keyStatement(_ key: UnsafeRawBufferPointer) -> [UInt8] {
+    let digits = Array("0123456789abcdef".utf8)
+    var text = Array(".output /dev/null\nPRAGMA key = \"x'".utf8)
+    for byte in key {
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 15)])
+    }
+    text += Array("'\";\n".utf8)
+    return text
+  }
+
+  private static func prologue(_ context: CommandContext, isInteractive: Bool) -> String {
+    // Without memory for temporary storage the shell would write sorts and indexes to readable files.
+    var lines = [
+      "PRAGMA temp_store = MEMORY;", "PRAGMA foreign_keys = ON;", "PRAGMA synchronous = FULL;", ".output stdout",
+      ".timeout 10000", ".headers on", context.isJSON ? ".mode json" : ".mode column",
+    ]
+    if isInteractive, !context.isQuiet {
+      lines.append(
+        ".print Tables begin with Offline. To see the views for people: SELECT name FROM sqlite_schema WHERE type = 'view';")
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// The reading end of a pipe that holds the bytes; its writing end is closed when they have been read.
+  private static func pipe(_ bytes: [UInt8]) throws -> Int32 {
+    var ends: [Int32] = [-1, -1]
+    #if canImport(Darwin)
+      let made = Darwin.pipe(&ends)
+    #elseif canImport(Musl)
+      let made = Musl.pipe(&ends)
+    #else
+      let made = Glibc.pipe(&ends)
+    #endif
+    guard made == 0 else { throw failure("make a pipe", errno) }
+    for end in ends { _ = cplatform_fcntl(end, F_SETFD, FD_CLOEXEC) }
+    // A pipe takes 64 KiB at once on Linux and 16 KiB on Apple's systems; what is longer would wait for its reader.
+    guard bytes.count <= 16 << 10 else {
+      close(ends[0])
+      close(ends[1])
+      throw ShellError(
+        exitCode: .usage, message: "the command is above 16 KiB", hint: "pipe it to 'fieldvault shell' instead")
+    }
+    let written = bytes.withUnsafeBytes { write(ends[1], $0.baseAddress, $0.count) }
+    close(ends[1])
+    guard written == bytes.count else { throw failure("write to a pipe", errno) }
+    return ends[0]
+  }
+
+  private static func spawn(_ database: String, _ startUp: Int32, _ input: Int32?) throws -> pid_t {
+    #if canImport(Darwin)
+      var actions: posix_spawn_file_actions_t?
+    #else
+      var actions = posix_spawn_file_actions_t()
+    #endif
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    // dup2 clears the close-on-exec mark, also when both numbers are the same.
+    posix_spawn_file_actions_adddup2(&actions, startUp, startUpDescriptor)
+    if let input { posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO) }
+    let words = ["sqlcipher", "-init", "/dev/fd/\(startUpDescriptor)"] + (input == nil ? [] : ["-batch", "-bail"]) + [database]
+    var environment = childEnvironment()
+    environment.append("SQLITE_HISTORY=/dev/null")
+    let arguments = words.map { strdup($0) } + [nil]
+    let variables = environment.map { strdup($0) } + [nil]
+    defer { for pointer in arguments + variables { free(pointer) } }
+    var child: pid_t = 0
+    let result = posix_spawnp(&child, "sqlcipher", &actions, nil, arguments, variables)
+    guard result == 0 else {
+      if result == ENOENT {
+        throw ShellError(
+          exitCode: .failed, message: "there is no 'sqlcipher' on the PATH", hint: "install it (Debian: apt install sqlcipher)")
+      }
+      throw failure("start sqlcipher", result)
+    }
+    return child
+  }
+
+  private static func childEnvironment() -> [String] {
+    var variables: [String] = []
+    var pointer = environ
+    while let entry = pointer.pointee {
+      let text = String(cString: entry)
+      if !text.hasPrefix("SQLITE_HISTORY=") { variables.append(text) }
+      pointer += 1
+    }
+    return variables
+  }
+
+  private static func wait(for child: pid_t) throws -> Int32 {
+    // Control-C belongs to the shell while it runs.
+    let previous = signal(SIGINT, SIG_IGN)
+    defer { signal(SIGINT, previous) }
+    var status: Int32 = 0
+    while waitpid(child, &status, 0) < 0 {
+      guard errno == EINTR else { throw failure("wait for sqlcipher", errno) }
+    }
+    return status
+  }
+
+  private static func failure(_ action: String, _ number: Int32) -> ShellError {
+    ShellError(exitCode: .failed, message: "cannot \(action): \(String(cString: strerror(number)))", hint: nil)
+  }
+}

@@ -1,0 +1,72 @@
+import CommandLineSupport
+import VaultKeys
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// The command line: reads the arguments, runs the command, and ends with the exit code that belongs to what came
+/// of it.
+@main
+enum FieldVaultCommand {
+  static func main() {
+    Signals.ignoreBrokenPipe()
+    let words = Array(CommandLine.arguments.dropFirst())
+    let context: CommandContext
+    do {
+      let arguments = try ArgumentParser(FieldVaultProgram.program).parse(words)
+      context = CommandContext(arguments)
+    } catch {
+      let terminal = Terminal(descriptor: STDERR_FILENO, noColor: words.contains("--no-color"))
+      finish(error.exitCode, Output(descriptor: STDERR_FILENO), message: error.text(for: terminal))
+    }
+    // A core dump of this process would hold keys and records.
+    if !forbidCoreDumps() { context.hint("core dumps could not be switched off for this process") }
+    do {
+      try run(context)
+      try context.output.flush()
+      exit(context.exitCode.rawValue)
+    } catch {
+      context.report(error)
+    }
+  }
+
+  private static func finish(_ code: ExitCode, _ output: Output, message: String) -> Never {
+    // Where standard error is closed, the exit code still tells.
+    try? output.line(message)
+    try? output.flush()
+    exit(code.rawValue)
+  }
+
+  private static func run(_ context: CommandContext) throws {
+    let program = FieldVaultProgram.program
+    switch context.arguments.request {
+    case .help:
+      return try context.output.write(program.help(for: context.arguments, terminal: context.output.terminal))
+    case .version: return try VersionCommand.run(context)
+    case .run: break
+    }
+    switch context.arguments.command {
+    case "init": try InitCommand.run(context)
+    case "put": try PutCommand.run(context)
+    case "get": try GetCommand.run(context)
+    case "list": try ListCommand.run(context)
+    case "delete": try DeleteCommand.run(context)
+    case "import": try ImportCommand.run(context)
+    case "export": try ExportCommand.run(context)
+    case "query": try QueryCommand.run(context)
+    case "search": try SearchCommand.run(context)
+    case "shell": try ShellCommand.run(context)
+    case "migrate status": try MigrateStatusCommand.run(context)
+    case "migrate apply": try MigrateApplyCommand.run(context)
+    case "migrate verify": try MigrateVerifyCommand.run(context)
+    case "completions": try CompletionsCommand.run(context)
+    case "version": try VersionCommand.run(context)
+    default: throw context.arguments.mistake("this command does nothing by itself; see its help")
+    }
+  }
+}

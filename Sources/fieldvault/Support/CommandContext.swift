@@ -1,0 +1,95 @@
+import CipherSQL
+import CommandLineSupport
+import OfflineStore
+import RestorationModel
+import VaultKeys
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// What every command works with: its arguments, where its output goes, and the way to the vault.
+final class CommandContext {
+  let arguments: ParsedArguments
+  let output: Output
+  let people: Output
+  let isJSON: Bool
+  let isQuiet: Bool
+  /// What the program ends with when nothing is thrown.
+  var exitCode = ExitCode.done
+
+  init(_ arguments: ParsedArguments) {
+    self.arguments = arguments
+    isJSON = arguments.flag("json")
+    isQuiet = arguments.flag("quiet")
+    let noColor = arguments.flag("no-color")
+    output = Output(descriptor: STDOUT_FILENO, terminal: Terminal(descriptor: STDOUT_FILENO, noColor: noColor))
+    people = Output(descriptor: STDERR_FILENO, terminal: Terminal(descriptor: STDERR_FILENO, noColor: noColor))
+  }
+
+  /// The schemas that this program carries.
+  static let shippedSchemas: [Schema] = [RestorationSchema.schema]
+
+  /// The path of the vault.
+  func vaultPath() throws -> String {
+    if let path = arguments.value("vault") ?? Terminal.variable("FIELDVAULT_VAULT"), !path.isEmpty { return path }
+    throw arguments.mistake(
+      "no vault is named", hint: "give --vault PATH, or set FIELDVAULT_VAULT")
+  }
+
+  /// Opens the vault.
+  func openVault(outdated: Vault.OutdatedSchema = .refuse) throws -> Vault {
+    let path = try vaultPath()
+    _ = try Vault.existing(path)
+    return try Vault.open(at: path, with: try secret(), schemas: Self.shippedSchemas, outdated: outdated)
+  }
+
+  /// The secret that opens the vault, from where the options or the variables say; else from a prompt.
+  func secret(isNew: Bool = false) throws -> UnlockSecret {
+    if let file = arguments.value("passphrase-file") { return try passphrase(SecretSource(option: file)) }
+    if let file = arguments.value("key-file") { return .keyFile(try KeyFile.read(at: file)) }
+    if let file = arguments.value("recovery-file") {
+      return .recoveryCode(try SecretSource(option: file).readRecoveryCode())
+    }
+    if let file = Terminal.variable("FIELDVAULT_PASSPHRASE_FILE"), !file.isEmpty {
+      return try passphrase(.file(path: file))
+    }
+    if let file = Terminal.variable("FIELDVAULT_KEY_FILE"), !file.isEmpty { return .keyFile(try KeyFile.read(at: file)) }
+    let prompt = SecretSource.terminal(prompt: isNew ? "New passphrase: " : "Passphrase: ")
+    return .passphrase(try prompt.readPassphrase(isNew: isNew))
+  }
+
+  private func passphrase(_ source: SecretSource) throws -> UnlockSecret {
+    .passphrase(try source.readPassphrase())
+  }
+
+  /// Tells people something that they may want to know; never where output is expected.
+  func hint(_ text: String) {
+    guard !isQuiet else { return }
+    // Where standard error is closed there is nobody to tell.
+    try? people.line(people.terminal.styled(text, .dim))
+    try? people.flush()
+  }
+
+  /// A line that is the result for people, and nothing with `--json`.
+  func tell(_ text: String) throws {
+    if isJSON || isQuiet { return }
+    try output.line(text)
+  }
+
+  /// Reports an error and ends.
+  func report(_ error: any Error) -> Never {
+    let report = ErrorReport(error)
+    if !report.isSilent {
+      // What was written before the error belongs before it; where the reader is gone, the exit code tells.
+      try? output.flush()
+      try? people.line(report.text(for: people.terminal))
+      try? people.flush()
+    }
+    exit(report.exitCode.rawValue)
+  }
+}

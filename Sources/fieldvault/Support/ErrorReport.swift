@@ -1,0 +1,96 @@
+import CipherSQL
+import CommandLineSupport
+import OfflineStore
+import VaultKeys
+
+/// What an error looks like to a person, and which exit code it has.
+struct ErrorReport {
+  let exitCode: ExitCode
+  let message: String
+  let hint: String?
+  /// True when there is nobody to tell: the reader of the output has gone.
+  var isSilent = false
+
+  init(_ error: any Error) {
+    switch error {
+    case let error as UsageError:
+      self.init(exitCode: .usage, message: error.text(), hint: nil)
+    case let error as VaultError:
+      let near = error.name.flatMap { nearest(to: $0, in: error.candidates) }
+      self.init(
+        exitCode: Self.exitCode(of: error), message: error.message,
+        hint: near.map { "did you mean '\($0)'?" } ?? error.hint)
+    case let error as KeyError:
+      self.init(exitCode: Self.exitCode(of: error), message: error.message, hint: error.hint)
+    case let error as SQLError:
+      self.init(exitCode: Self.exitCode(of: error), message: error.message, hint: error.hint)
+    case let error as ImportRefused:
+      self.init(exitCode: .refused, message: Self.summary(of: error.result), hint: Self.advice(for: error.result))
+    case let error as OutputError:
+      self.init(exitCode: error.exitCode, message: "\(error)", hint: nil)
+      isSilent = error.kind == .closed
+    case let error as ShellError:
+      self.init(exitCode: error.exitCode, message: error.message, hint: error.hint)
+    case is CancellationError:
+      self.init(exitCode: .interrupted, message: "interrupted", hint: nil)
+    default:
+      self.init(exitCode: .failed, message: "\(error)", hint: nil)
+    }
+  }
+
+  private init(exitCode: ExitCode, message: String, hint: String?) {
+    (self.exitCode, self.message, self.hint) = (exitCode, message, hint)
+  }
+
+  func text(for terminal: Terminal) -> String {
+    let first = message.hasPrefix("fieldvault: ") ? message : "fieldvault: " + message
+    guard let hint else { return terminal.styled(first, .red) }
+    return terminal.styled(first, .red) + "\n  " + hint
+  }
+
+  private static func exitCode(of error: VaultError) -> ExitCode {
+    switch error.code {
+    case .notAVault, .noSuchEntity, .noSuchField, .noSuchRecord: .notFound
+    case .damaged: .damaged
+    case .busy: .busy
+    case .badValue, .refused, .migrationNeeded: .refused
+    case .noSpace: .noSpace
+    default: .failed
+    }
+  }
+
+  private static func exitCode(of error: KeyError) -> ExitCode {
+    switch error.code {
+    case .emptySecret: .usage
+    case .damaged, .unacceptableParameters: .damaged
+    case .noSpace: .noSpace
+    case .wrongSecret, .noSlotOfThatKind, .secretTooLong, .badRecoveryCode, .badKeyFile, .noTerminal, .secretsDiffer:
+      .locked
+    case .cancelled: .interrupted
+    default: .failed
+    }
+  }
+
+  private static func exitCode(of error: SQLError) -> ExitCode {
+    switch error.code {
+    case .busy: .busy
+    case .notADatabase, .damaged: .damaged
+    case .diskFull: .noSpace
+    case .constraint, .invalidSQL, .readOnly, .migration, .tooBig, .typeMismatch: .refused
+    case .interrupted: .interrupted
+    default: .failed
+    }
+  }
+
+  private static func summary(of result: ImportResult) -> String {
+    var lines = ["nothing was imported: \(countText(result.problemCount)) rows cannot be taken"]
+    if result.problemCount == 1 { lines = ["nothing was imported: one row cannot be taken"] }
+    lines += result.problems.prefix(10).map { "  " + ImportCommand.line(for: $0) }
+    if result.problemCount > 10 { lines.append("  and \(countText(result.problemCount - 10)) more") }
+    return lines.joined(separator: "\n")
+  }
+
+  private static func advice(for result: ImportResult) -> String {
+    "correct the file, or leave such rows out with --skip-invalid"
+  }
+}

@@ -1,0 +1,64 @@
+import CipherSQL
+import CommandLineSupport
+import OfflineStore
+
+/// Writes rows as JSON or as the cells of a table, with the types of their columns.
+struct RowFormat {
+  /// The columns of a row, by position: their names, and whether a whole number means true or false.
+  let columns: [(name: String, isBool: Bool)]
+
+  /// The columns of an entity.
+  init(_ entity: Entity) {
+    columns = entity.table.columns.map { ($0.name, $0.type == .bool) }
+  }
+
+  /// The columns of a statement's result; a result column that is a table's column has its type.
+  init(_ statement: Statement, _ entities: Entities) {
+    columns = (0..<statement.columnCount).map { index in
+      (statement.columnName(at: index), Self.isBool(statement, index, entities))
+    }
+  }
+
+  private static func isBool(_ statement: Statement, _ index: Int32, _ entities: Entities) -> Bool {
+    guard let origin = statement.columnOrigin(at: index) else { return false }
+    let table = entities.catalog.tables.first { $0.name == origin.table }
+    return table?.columns.first { $0.name == origin.column }?.type == .bool
+  }
+
+  /// Writes a row as an object.
+  func write(_ row: borrowing Row, to json: inout JSONWriter) throws {
+    json.beginObject()
+    for (index, column) in columns.enumerated() {
+      json.key(column.name)
+      switch try row.decode(SQLArgument.self, at: Int32(index)) {
+      case .null: json.null()
+      case .integer(let value):
+        if column.isBool, value == 0 || value == 1 { json.value(value == 1) } else { json.value(value) }
+      case .real(let value): try json.value(value)
+      case .text(let value): json.value(value)
+      case .blob(let bytes): json.base64(bytes)
+      }
+    }
+    json.endObject()
+  }
+
+  /// The cells of a row for a table or a CSV file. NULL is empty.
+  func cells(_ row: borrowing Row) throws -> [String] {
+    var cells: [String] = []
+    cells.reserveCapacity(columns.count)
+    for (index, column) in columns.enumerated() {
+      switch try row.decode(SQLArgument.self, at: Int32(index)) {
+      case .null: cells.append("")
+      case .integer(let value):
+        cells.append(column.isBool && (value == 0 || value == 1) ? (value == 1 ? "true" : "false") : String(value))
+      case .real(let value): cells.append("\(value)")
+      case .text(let value): cells.append(value)
+      case .blob(let bytes):
+        var json = JSONWriter()
+        json.base64(bytes)
+        cells.append(String(decoding: json.takeBytes().dropFirst().dropLast(), as: UTF8.self))
+      }
+    }
+    return cells
+  }
+}
