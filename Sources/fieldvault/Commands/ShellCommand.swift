@@ -104,9 +104,10 @@ enum ShellCommand {
     #endif
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    // dup2 clears the close-on-exec mark, also when both numbers are the same.
-    posix_spawn_file_actions_adddup2(&actions, startUp, startUpDescriptor)
+    // Standard input first: its pipe may have the number that the start-up file is to get. dup2 clears the
+    // close-on-exec mark, also when both numbers are the same.
     if let input { posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO) }
+    posix_spawn_file_actions_adddup2(&actions, startUp, startUpDescriptor)
     let words = ["sqlcipher", "-init", "/dev/fd/\(startUpDescriptor)"] + (input == nil ? [] : ["-batch", "-bail"]) + [database]
     var environment = childEnvironment()
     environment.append("SQLITE_HISTORY=/dev/null")
