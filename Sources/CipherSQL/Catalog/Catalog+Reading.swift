@@ -1,0 +1,84 @@
+extension Catalog {
+  /// Reads the catalogue of a database.
+  public static func read(from connection: Connection) throws -> Catalog {
+    let list = try connection.fetchRows(
+      """
+      SELECT list.name, list.type, list.wr, list.strict, master.sql
+      FROM pragma_table_list AS list JOIN sqlite_schema AS master ON master.name = list.name
+      WHERE list.schema = 'main' AND list.type IN ('table', 'view', 'virtual') AND list.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+        AND list.name <> 'SchemaMigration' AND master.type IN ('table', 'view')
+      ORDER BY list.name
+      """, as: String.self, String.self, Bool.self, Bool.self, String.self)
+    return Catalog(
+      tables: try list.map { name, kind, isWithoutRowID, isStrict, sql in
+        try table(name, kind, isWithoutRowID: isWithoutRowID, isStrict: isStrict, sql, connection)
+      })
+  }
+
+  private static func table(
+    _ name: String, _ kind: String, isWithoutRowID: Bool, isStrict: Bool, _ sql: String, _ connection: Connection
+  ) throws -> Table {
+    let text = TableText(sql)
+    let isTable = kind == "table"
+    let rows = try connection.fetchRows(
+      "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(\(name)) ORDER BY cid",
+      as: String.self, String.self, Bool.self, String?.self, Int.self, Int.self)
+    let keyCount = rows.count { $0.4 > 0 }
+    // Hidden columns: 1 belongs to a virtual table itself, 2 and 3 are generated.
+    let columns = rows.filter { $0.5 != 1 }.map { column, type, notNull, standard, position, hidden in
+      let part = text.columns[column.lowercased()]
+      let checks = (part?.checks ?? []) + text.checks(about: column)
+      let isRowID = isTable && !isWithoutRowID && keyCount == 1 && position == 1 && type.uppercased() == "INTEGER"
+      return Column(
+        name: column, declaredType: type, type: ColumnType(declared: type, checks: checks, column: column),
+        isNotNull: notNull || isRowID || isWithoutRowID && position > 0, defaultSQL: standard,
+        primaryKeyPosition: position, isRowID: isRowID, isGenerated: hidden > 1,
+        checks: checks, documentation: part?.documentation)
+    }
+    return Table(
+      name: name, kind: kind == "view" ? .view : isTable ? .table : .virtual, isStrict: isStrict,
+      isWithoutRowID: isWithoutRowID, columns: columns,
+      foreignKeys: isTable ? try foreignKeys(of: name, connection) : [],
+      uniqueKeys: isTable ? try uniqueKeys(of: name, connection) : [],
+      contentTable: kind == "virtual" ? text.option("content") : nil,
+      contentRowID: kind == "virtual" ? text.option("content_rowid") : nil, sql: sql)
+  }
+
+  private static func foreignKeys(of table: String, _ connection: Connection) throws -> [ForeignKey] {
+    let rows = try connection.fetchRows(
+      """
+      SELECT id, "table", "from", "to", on_delete, on_update FROM pragma_foreign_key_list(\(table)) ORDER BY id DESC, seq
+      """, as: Int.self, String.self, String.self, String?.self, String.self, String.self)
+    var keys: [(id: Int, key: ForeignKey)] = []
+    for (id, target, from, to, onDelete, onUpdate) in rows {
+      // Without a column the reference is to the primary key.
+      let column = try to ?? primaryKeyColumn(of: target, connection)
+      let pair = ForeignKey.Pair(from: from, to: column)
+      let pairs = keys.last?.id == id ? (keys.popLast()?.key.columns ?? []) + [pair] : [pair]
+      keys.append(
+        (
+          id,
+          ForeignKey(
+            table: target, columns: pairs, onDelete: ForeignKey.Action(rawValue: onDelete) ?? .noAction,
+            onUpdate: ForeignKey.Action(rawValue: onUpdate) ?? .noAction)
+        ))
+    }
+    return keys.map(\.key)
+  }
+
+  private static func primaryKeyColumn(of table: String, _ connection: Connection) throws -> String {
+    try connection.fetchOne("SELECT name FROM pragma_table_xinfo(\(table)) WHERE pk = 1", as: String.self) ?? "rowid"
+  }
+
+  private static func uniqueKeys(of table: String, _ connection: Connection) throws -> [[String]] {
+    let names = try connection.fetch(
+      "SELECT name FROM pragma_index_list(\(table)) WHERE \"unique\" = 1 AND partial = 0 AND origin <> 'pk' ORDER BY seq DESC",
+      as: String.self)
+    return try names.compactMap { name in
+      let columns = try connection.fetch(
+        "SELECT name FROM pragma_index_info(\(name)) ORDER BY seqno", as: String?.self)
+      // An index on an expression has no column there.
+      return columns.contains(nil) ? nil : columns.compactMap { $0 }
+    }
+  }
+}

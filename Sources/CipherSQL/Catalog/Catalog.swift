@@ -1,0 +1,106 @@
+/// What a database consists of, read from SQLite's own catalogue and from the text of its tables: the tables,
+/// their columns with the types that the schema's CHECKs give them, keys and references.
+///
+/// The schema compiler reads it at build time, the command line at run time.
+public struct Catalog: Sendable, Hashable {
+  /// Tables, views and full-text tables, by name.
+  public let tables: [Table]
+
+  /// The table of a name.
+  public func table(_ name: String) -> Table? { tables.first { $0.name == name } }
+
+  /// What a column holds. SQL's five types say less than that; the rest is read from the column's CHECKs, whose
+  /// forms the page `Schema/README.md` lists.
+  public enum ColumnType: Sendable, Hashable {
+    case integer, real, text, blob, any
+    /// `CHECK (c IN (0, 1))` on INTEGER.
+    case bool
+    /// `CHECK (c IN ('a', 'b'))` on TEXT, with the words in the order of the list.
+    case enumeration([String])
+    /// `CHECK (c IS strftime('%Y-%m-%dT%H:%M:%fZ', c))` on TEXT.
+    case timestamp
+    /// `CHECK (c IS date(c))` on TEXT.
+    case day
+    /// `CHECK (c GLOB '????????-????-????-????-????????????' AND ...)` on TEXT.
+    case uuid
+    /// `CHECK (json_valid(c))` on TEXT.
+    case json
+  }
+
+  /// A column of a table or view.
+  public struct Column: Sendable, Hashable {
+    public let name: String
+    /// The type as SQL declares it; empty for an expression of a view.
+    public let declaredType: String
+    /// What it holds.
+    public let type: ColumnType
+    /// True when it is never NULL.
+    public let isNotNull: Bool
+    /// The text of its DEFAULT.
+    public let defaultSQL: String?
+    /// Its place in the primary key, from 1; 0 when it is no part of it.
+    public let primaryKeyPosition: Int
+    /// True for an INTEGER PRIMARY KEY, whose values the database gives.
+    public let isRowID: Bool
+    /// True for a column that the database computes.
+    public let isGenerated: Bool
+    /// The expressions of its CHECKs, as the table's text has them.
+    public let checks: [String]
+    /// The comments above and behind it in the table's text.
+    public let documentation: String?
+  }
+
+  /// A reference to another table.
+  public struct ForeignKey: Sendable, Hashable {
+    /// What happens when the row that is referred to goes.
+    public enum Action: String, Sendable {
+      case noAction = "NO ACTION"
+      case restrict = "RESTRICT"
+      case setNull = "SET NULL"
+      case setDefault = "SET DEFAULT"
+      case cascade = "CASCADE"
+    }
+
+    /// A pair of columns.
+    public struct Pair: Sendable, Hashable {
+      public let from: String
+      public let to: String
+    }
+
+    /// The table that is referred to.
+    public let table: String
+    public let columns: [Pair]
+    public let onDelete: Action
+    public let onUpdate: Action
+  }
+
+  /// A table, a view or a full-text table.
+  public struct Table: Sendable, Hashable {
+    public enum Kind: Sendable, Hashable {
+      case table, view, virtual
+    }
+
+    public let name: String
+    public let kind: Kind
+    public let isStrict: Bool
+    public let isWithoutRowID: Bool
+    public let columns: [Column]
+    public let foreignKeys: [ForeignKey]
+    /// The columns of each UNIQUE constraint and unique index without a condition, the primary key excepted.
+    public let uniqueKeys: [[String]]
+    /// For an FTS5 table: the table whose content it indexes.
+    public let contentTable: String?
+    /// For an FTS5 table: the column of that table that is its rowid.
+    public let contentRowID: String?
+    /// The text that made it.
+    public let sql: String
+
+    /// The columns of the primary key, in its order.
+    public var primaryKey: [Column] {
+      columns.filter { $0.primaryKeyPosition > 0 }.sorted { $0.primaryKeyPosition < $1.primaryKeyPosition }
+    }
+
+    /// The column of a name.
+    public func column(_ name: String) -> Column? { columns.first { $0.name == name } }
+  }
+}
