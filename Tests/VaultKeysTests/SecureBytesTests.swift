@@ -1,0 +1,52 @@
+import Foundation
+import Testing
+
+@testable import VaultKeys
+
+@Suite struct SecureBytesTests {
+  @Test func takingOverWipesTheSource() throws {
+    var source: [UInt8] = [1, 2, 3]
+    let bytes = try SecureBytes(wiping: &source)
+    #expect(source == [0, 0, 0])
+    #expect(plain(bytes) == [1, 2, 3])
+  }
+
+  @Test func comparingLooksAtAllBytes() {
+    #expect(secure("same").isEqual(to: secure("same")))
+    #expect(!secure("same").isEqual(to: secure("samf")))
+    #expect(!secure("same").isEqual(to: secure("sam")))
+    #expect(secure("").isEqual(to: secure("")))
+  }
+
+  @Test func hexTextIsLowerCase() throws {
+    let all = secure(bytes: (0...255).map { UInt8($0) })
+    #expect(text(try all.hexText()) == (0...255).map { String(format: "%02x", $0) }.joined())
+  }
+
+  @Test func aFailedFillingThrows() {
+    #expect(
+      code {
+        _ = try SecureBytes(count: 4, filling: { _ throws(KeyError) in throw .damaged("x") })
+      } == .damaged)
+  }
+
+  @Test func timesAreWrittenInUTC() {
+    for time in [0, 951_782_400_000, 1_772_348_709_004, 4_102_444_799_999] as [Int64] {
+      let expected = Date(timeIntervalSince1970: Double(time) / 1000).formatted(
+        Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+      #expect(Timestamp.text(milliseconds: time) == expected)
+      #expect(Timestamp.isWellFormed(expected))
+    }
+    #expect(!Timestamp.isWellFormed("2026-13-01T00:00:00.000Z"))
+    #expect(!Timestamp.isWellFormed("2026-01-01T24:00:00.000Z"))
+  }
+
+  @Test func coreDumpsAreForbidden() throws {
+    #expect(forbidCoreDumps())
+    #if os(Linux)
+      let limits = try String(contentsOfFile: "/proc/self/limits", encoding: .utf8)
+      let core = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
+      #expect(core?.split(separator: " ").dropFirst(4).prefix(2) == ["0", "0"])
+    #endif
+  }
+}
