@@ -42,7 +42,8 @@ func forged(_ keyring: Keyring, _ change: (inout String) -> Void) -> [UInt8] {
   }
 
   @Test(arguments: [
-    ("  \"version\"", "   \"version\""), ("\"version\": 1,", "\"version\": 01,"), ("\"version\": 1,", "\"version\": 0,"),
+    ("  \"version\"", "   \"version\""), ("\"version\": 1,", "\"version\": 01,"),
+    ("\"version\": 1,", "\"version\": 0,"),
     ("  \"vaultId\"", "  \"extra\": 1,\n  \"vaultId\""), ("\"kind\": \"key-file\"", "\"kind\": \"smart-card\""),
     ("\"number\": 1,", "\"number\": 0,"), ("\\\"b\\\"", "\\u0062"), ("ü", "\u{7}"), ("ü", "\u{202E}"),
     ("\"parameters\": {}", "\"parameters\": {\"opsLimit\": 1, \"memLimitBytes\": 8388608}"), ("Z\"", "z\""),

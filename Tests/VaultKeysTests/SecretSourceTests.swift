@@ -6,7 +6,8 @@ import Testing
 @Suite struct SecretSourceTests {
   @Test(arguments: [
     ("secret\n", "secret"), ("secret", "secret"), ("secret\r\nmore\r\n", "secret"), (" two words \n", " two words "),
-    ("tail\r", "tail\r"), ("a\rb\n", "a\rb"), (String(repeating: "x", count: 5000) + "\n", String(repeating: "x", count: 5000)),
+    ("tail\r", "tail\r"), ("a\rb\n", "a\rb"),
+    (String(repeating: "x", count: 5000) + "\n", String(repeating: "x", count: 5000)),
   ])
   func thePassphraseIsTheFirstLine(content: String, expected: String) throws {
     let folder = try TemporaryFolder()

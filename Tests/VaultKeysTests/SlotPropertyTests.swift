@@ -27,10 +27,13 @@ import Testing
       unlocked = try step(unlocked, &model, &generator)
       let read = try Keyring(parsing: unlocked.keyring.serialized())
       #expect(Set(read.slots.map(\.id)) == Set(model.live.keys), "seed \(seed)")
-      try check(read, model.live.values.randomElement(using: &generator).map { [$0] } ?? [], opens: true, unlocked, seed)
+      try check(
+        read, model.live.values.randomElement(using: &generator).map { [$0] } ?? [], opens: true, unlocked, seed)
       try check(read, model.dead.randomElement(using: &generator).map { [$0] } ?? [], opens: false, unlocked, seed)
       // Go on from what was written, through any secret that opens it.
-      if let next = model.live.values.randomElement(using: &generator) { unlocked = try read.unlock(with: secret(next)) }
+      if let next = model.live.values.randomElement(using: &generator) {
+        unlocked = try read.unlock(with: secret(next))
+      }
     }
     try check(unlocked.keyring, Array(model.live.values), opens: true, unlocked, seed)
     try check(unlocked.keyring, Array(model.dead), opens: false, unlocked, seed)

@@ -31,7 +31,8 @@ import Testing
   }
 
   @Test func sixtyFourSlotsAreTheMost() throws {
-    var (_, unlocked) = try Keyring.create(with: keyFile(0), label: String(repeating: "x", count: 200), settings: .cheap)
+    var (_, unlocked) = try Keyring.create(
+      with: keyFile(0), label: String(repeating: "x", count: 200), settings: .cheap)
     for number in 1..<64 { unlocked = try unlocked.adding(keyFile(number), settings: .cheap) }
     let keyring = try Keyring(parsing: unlocked.keyring.serialized())
     #expect(try keyring.unlock(with: keyFile(63)).slotID == keyring.slots[63].id)

@@ -63,6 +63,19 @@ struct SignalWatch: ~Copyable {
     }
   }
 
+  /// Raises the signal for good; returns after it has taken effect, when the process still lives then.
+  ///
+  /// The threads of dispatch queues and of tasks block signals: raised there it would stay pending.
+  static func deliver(_ number: Int32) {
+    var only = sigset_t()
+    var before = sigset_t()
+    sigemptyset(&only)
+    sigaddset(&only, number)
+    _ = pthread_sigmask(SIG_UNBLOCK, &only, &before)
+    raise(number)
+    _ = pthread_sigmask(SIG_SETMASK, &before, nil)
+  }
+
   private static let handler: @convention(c) (Int32) -> Void = { number in
     let before = errno
     var byte = UInt8(truncatingIfNeeded: number)

@@ -59,7 +59,7 @@ struct TerminalPrompt: ~Copyable {
       case .endOfInput: throw TerminalPrompt.cancelled
       case .signal(let number):
         // The terminal and the handlers are as they were: now the signal does what it does.
-        raise(number)
+        SignalWatch.deliver(number)
         guard number == SIGTSTP else { throw TerminalPrompt.cancelled }
       }
     }
