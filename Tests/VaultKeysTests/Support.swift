@@ -9,7 +9,11 @@ func secure(_ text: String) -> SecureBytes { secure(bytes: Array(text.utf8)) }
 
 func secure(bytes: [UInt8]) -> SecureBytes {
   var bytes = bytes
-  return try! SecureBytes(wiping: &bytes)
+  do {
+    return try SecureBytes(wiping: &bytes)
+  } catch {
+    fatalError("\(error)")
+  }
 }
 
 /// What is in it; only tests look.
