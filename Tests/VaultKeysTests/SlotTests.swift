@@ -74,4 +74,17 @@ import Testing
     #expect(code { _ = try three.withNewRootKey(keeping: [], settings: .cheap) } == .lastSlot)
     #expect(code { _ = try three.withNewRootKey(keeping: [keyFile(9)], settings: .cheap) } == .wrongSecret)
   }
+
+  @Test func anUnlockedKeyringFollowsChangesOfAnotherProcess() throws {
+    let (keyring, ours) = try Keyring.create(with: keyFile(1), settings: .cheap)
+    let theirs = try keyring.unlock(with: keyFile(1))
+    let changed = try theirs.adding(keyFile(2), settings: .cheap).withNewGeneration(settings: .cheap)
+    let followed = try ours.following(Keyring(parsing: changed.keyring.serialized()))
+    #expect(followed.databaseKey.isEqual(to: changed.databaseKey))
+    #expect(followed.keyring == changed.keyring)
+    let replaced = try theirs.withNewRootKey(keeping: [keyFile(1)], settings: .cheap).unlocked
+    #expect(code { _ = try ours.following(replaced.keyring) } == .wrongSecret)
+    let other = try Keyring.create(with: keyFile(1), settings: .cheap).keyring
+    #expect(code { _ = try ours.following(other) } == .wrongSecret)
+  }
 }

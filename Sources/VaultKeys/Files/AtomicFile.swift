@@ -57,7 +57,11 @@ struct AtomicFile {
     } catch {
       throw abandon(error)
     }
-    guard rename(temporary, path) == 0 else { throw abandon(.last) }
+    guard rename(temporary, path) == 0 else {
+      let failure = Descriptor.Failure.last
+      _ = unlink(path)
+      throw abandon(failure)
+    }
   }
 
   private func prepare(_ content: UnsafeRawBufferPointer) throws(KeyError) {

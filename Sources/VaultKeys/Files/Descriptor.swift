@@ -88,11 +88,11 @@ struct Descriptor: ~Copyable {
     guard fchmod(number, mode_t(mode)) == 0 else { throw .last }
   }
 
-  /// Whether it is a regular file, and its size in bytes.
-  func status() throws(Failure) -> (isRegular: Bool, size: Int) {
+  /// Whether it is a regular file.
+  func isRegular() throws(Failure) -> Bool {
     var status = stat()
     guard fstat(number, &status) == 0 else { throw .last }
-    return (status.st_mode & S_IFMT == S_IFREG, Int(status.st_size))
+    return status.st_mode & S_IFMT == S_IFREG
   }
 
   private static func repeating(_ call: () -> Int) throws(Failure) -> Int {

@@ -44,27 +44,17 @@ public enum KeyringFile {
   }
 
   private static func content(of path: String) throws(KeyError) -> [UInt8] {
-    do {
+    do throws(Descriptor.Failure) {
       // Without O_NONBLOCK a pipe of that name would be waited for.
       let file = try Descriptor(opening: path, O_RDONLY | O_NONBLOCK)
-      let (isRegular, size) = try file.status()
-      guard isRegular else {
-        throw KeyError(.unreadable, "\(path): is not a file", hint: "name the keyring.json of a vault")
-      }
-      guard size <= Keyring.maximumBytes else {
-        throw KeyError.damaged("it is larger than 1 MiB").naming(path)
-      }
-      return try wholeContent(of: file)
-    } catch let failure as Descriptor.Failure {
-      throw .reading(path, failure)
-    } catch let error as KeyError {
-      throw error
+      if try file.isRegular() { return try wholeContent(of: file) }
     } catch {
-      throw KeyError(.unreadable, "\(path): cannot be read", hint: "check the path and who may read it")
+      throw .reading(path, error)
     }
+    throw KeyError(.unreadable, "\(path): is not a file", hint: "name the keyring.json of a vault")
   }
 
-  /// One byte more than is allowed at most, so that a file that grows meanwhile is refused by the parser.
+  /// Stops behind the largest size that is allowed: the parser refuses such a file.
   private static func wholeContent(of file: borrowing Descriptor) throws(Descriptor.Failure) -> [UInt8] {
     var content: [UInt8] = []
     while content.count <= Keyring.maximumBytes {

@@ -22,10 +22,15 @@ extension Keyring {
     guard Digest.isEqual(try expectedMAC(rootKey: rootKey), mac) else {
       throw .damaged("slot \(slot.id) opens, and the MAC over the keyring does not match")
     }
+    return try authenticated(slotID: slot.id, rootKey: rootKey)
+  }
+
+  /// The keyring with its keys, once the MAC has matched.
+  func authenticated(slotID: String, rootKey: SecureBytes) throws(KeyError) -> UnlockedKeyring {
     guard let databaseKey = try generation.open(rootKey: rootKey, vaultID: vaultID) else {
-      throw .damaged("slot \(slot.id) opens, and the database key of generation \(generation.number) does not")
+      throw .damaged("the root key opens, and the database key of generation \(generation.number) does not")
     }
-    return UnlockedKeyring(keyring: self, slotID: slot.id, rootKey: rootKey, databaseKey: databaseKey)
+    return UnlockedKeyring(keyring: self, slotID: slotID, rootKey: rootKey, databaseKey: databaseKey)
   }
 
   private func noSlot(of kind: KeySlot.Kind) -> KeyError {

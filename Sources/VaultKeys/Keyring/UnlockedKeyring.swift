@@ -12,6 +12,21 @@ public struct UnlockedKeyring: Sendable {
   /// The key of the current generation of the database. 32 bytes.
   public let databaseKey: SecureBytes
 
+  /// The keys of a newer keyring of the same vault, without asking for a secret again.
+  ///
+  /// For a process that finds the file changed by another one: slots that came or went, or a new generation.
+  ///
+  /// - Throws: ``KeyError`` `wrongSecret` when the root key of this value does not authenticate it: another vault, a
+  ///   replaced root key, or a forgery. Unlock it with a secret, which tells these apart. Or `damaged`.
+  public func following(_ newer: Keyring) throws(KeyError) -> UnlockedKeyring {
+    guard newer.vaultID == keyring.vaultID, Digest.isEqual(try newer.expectedMAC(rootKey: rootKey), newer.mac) else {
+      throw KeyError(
+        .wrongSecret, "the keyring has changed, and the root key at hand is not its own",
+        hint: "unlock the vault again")
+    }
+    return try newer.authenticated(slotID: slotID, rootKey: rootKey)
+  }
+
   /// The same keys with other slots.
   func replacing(slots: [KeySlot]) throws(KeyError) -> UnlockedKeyring {
     let changed = try Keyring(
