@@ -1,9 +1,8 @@
 /// A recovery code: 160 random bits that a person can write down, and check characters that find a slip.
 ///
-/// ```
-/// 0C8RM-…-…            eight groups of five characters of Crockford's base32
-/// ```
-/// The first four characters of a group are 20 bits of the secret, the fifth is the group's check character.
+/// Eight groups of five characters of Crockford's base32, such as
+/// `000GD-40R4X-0M300-E209K-185G3-R38ED-1W811-24GKZ`. The first four characters of a group are 20 bits of the secret,
+/// the fifth is the group's check character.
 public struct RecoveryCode: Sendable {
   /// The 20 secret bytes.
   let secret: SecureBytes
