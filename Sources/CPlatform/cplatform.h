@@ -3,8 +3,12 @@
 #define CPLATFORM_H
 
 #include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <poll.h>
 #if defined(__linux__)
 #include <sys/prctl.h>
 #endif
@@ -39,6 +43,33 @@ static inline int cplatform_open(const char *path, int flags, unsigned int mode)
 // fcntl(2) with a whole number.
 static inline int cplatform_fcntl(int descriptor, int command, int argument) {
   return fcntl(descriptor, command, argument);
+}
+
+// Lowers RLIMIT_CORE to 0, for this process and its children. 0 on success.
+static inline int cplatform_forbid_core_files(void) {
+  struct rlimit none = {0, 0};
+  return setrlimit(RLIMIT_CORE, &none);
+}
+
+// Waits until one of two descriptors can be read or is at its end: bit 0 for the first, bit 1 for the second. -1 with
+// errno on failure, EINTR included. Apple's poll(2) does not know terminals, so select(2) does it there.
+static inline int cplatform_wait_readable(int first, int second) {
+#if defined(__APPLE__)
+  if (first >= FD_SETSIZE || second >= FD_SETSIZE) {
+    errno = EINVAL;
+    return -1;
+  }
+  fd_set readable;
+  FD_ZERO(&readable);
+  FD_SET(first, &readable);
+  FD_SET(second, &readable);
+  if (select((first > second ? first : second) + 1, &readable, 0, 0, 0) < 0) return -1;
+  return (FD_ISSET(first, &readable) ? 1 : 0) | (FD_ISSET(second, &readable) ? 2 : 0);
+#else
+  struct pollfd both[2] = {{first, POLLIN, 0}, {second, POLLIN, 0}};
+  if (poll(both, 2, -1) < 0) return -1;
+  return (both[0].revents ? 1 : 0) | (both[1].revents ? 2 : 0);
+#endif
 }
 
 #endif

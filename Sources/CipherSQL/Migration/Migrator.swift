@@ -64,14 +64,23 @@ public struct Migrator: Sendable {
         let pending = try pending(in: connection)
         for (index, (schema, file)) in pending.enumerated() {
           progress(schema, file, pending.count - index)
-          done.append(try connection.inTransaction { try run(file, of: schema, on: connection) })
+          do {
+            done.append(try connection.inTransaction { try run(file, of: schema, on: connection) })
+          } catch let problem as SchemaProblem {
+            throw SQLError(
+              .migration, "\(schema)/\(file.fileName):\(problem.line): \(problem.message)",
+              hint: "correct the file; the database is as it was before it")
+          }
         }
         return done
       }
     }
   }
 
-  private func run(_ file: MigrationFile, of schema: String, on connection: WriteConnection) throws -> MigrationRecord {
+  /// Runs one file inside the transaction that is open.
+  /// - Throws: ``SchemaProblem`` for a mistake in the file.
+  @discardableResult
+  func run(_ file: MigrationFile, of schema: String, on connection: WriteConnection) throws -> MigrationRecord {
     let clock = ContinuousClock()
     let start = clock.now
     try MigrationRecord.createTable(in: connection)
@@ -85,10 +94,14 @@ public struct Migrator: Sendable {
         }
       }
     } catch {
-      throw SQLError(
-        .migration, "\(schema)/\(file.fileName):\(error.line): \(error.error.message)",
-        hint: error.error.hint ?? "correct the file; the database is as it was before it",
-        sqliteCode: error.error.sqliteCode)
+      // A full disk, a cut connection or a lock is no mistake of the file.
+      switch error.error.code {
+      case .invalidSQL, .constraint, .migration, .typeMismatch, .misuse, .notADatabase:
+        throw SchemaProblem(
+          schema: schema, file: file, line: error.line,
+          message: error.error.hint.map { "\(error.error.message) (\($0))" } ?? error.error.message)
+      default: throw error.error
+      }
     }
     try checkForeignKeys(after: file, of: schema, on: connection)
     try didApply(connection)
@@ -108,11 +121,9 @@ public struct Migrator: Sendable {
       "SELECT \"table\", \"parent\", count(*) FROM pragma_foreign_key_check GROUP BY 1, 2",
       as: String.self, String.self, Int.self)
     guard let first = broken.first else { return }
-    throw SQLError(
-      .migration,
-      "\(schema)/\(file.fileName): after this file \(first.2) rows of \(first.0) would refer to rows of \(first.1) that do not "
-        + "exist",
-      hint: "correct the file; the database is as it was before it")
+    throw SchemaProblem(
+      schema: schema, file: file, line: 1,
+      message: "after this file \(first.2) rows of \(first.0) would refer to rows of \(first.1) that do not exist")
   }
 
   private func checkNumbers(of schema: Schema) throws {

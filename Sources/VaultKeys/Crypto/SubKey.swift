@@ -1,0 +1,26 @@
+import CSodium
+
+/// Keys for one purpose each, derived from a 32-byte key, so that no key is used for two things.
+enum SubKey: String {
+  // The raw values are the 8-byte contexts of crypto_kdf.
+  /// From a slot's key: encrypts the root key.
+  case slotWrapping = "FVslotwr"
+  /// From a slot's key: the value that tells a wrong secret from a damaged slot.
+  case slotCheck = "FVslotck"
+  /// From the root key: encrypts the database key.
+  case rootWrapping = "FVrootwr"
+  /// From the root key: authenticates the whole keyring.
+  case rootMAC = "FVrootmc"
+
+  /// The sub key number 1 of this purpose, 32 bytes.
+  func key(from key: SecureBytes) throws(KeyError) -> SecureBytes {
+    precondition(key.count == Int(crypto_kdf_KEYBYTES))
+    return try SecureBytes(
+      count: 32,
+      writing: { subKey in
+        key.withPointer { master in
+          _ = crypto_kdf_derive_from_key(subKey, 32, 1, rawValue, master)
+        }
+      })
+  }
+}

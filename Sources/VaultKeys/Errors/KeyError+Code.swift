@@ -1,0 +1,66 @@
+extension KeyError {
+  /// The kind of a ``KeyError``. New kinds can be added without breaking a `switch`, which always needs a `default`.
+  public struct Code: Sendable, Hashable, CustomStringConvertible {
+    private let name: String
+
+    private init(_ name: String) {
+      self.name = name
+    }
+
+    /// The name of the code, stable enough for a log.
+    public var description: String { name }
+
+    // Unlocking.
+
+    /// There are slots of that kind, and the secret opens none of them. The keyring is whole.
+    public static let wrongSecret = Code("wrongSecret")
+    /// The keyring has no slot of the kind of the secret.
+    public static let noSlotOfThatKind = Code("noSlotOfThatKind")
+    /// The passphrase has no bytes.
+    public static let emptySecret = Code("emptySecret")
+    /// The passphrase is longer than 1 MiB.
+    public static let secretTooLong = Code("secretTooLong")
+    /// A mistyped recovery code: found by its check characters, before any key is tried.
+    public static let badRecoveryCode = Code("badRecoveryCode")
+    /// A key file that is shorter than 32 bytes, longer than 1 MiB or one byte repeated.
+    public static let badKeyFile = Code("badKeyFile")
+    /// A new passphrase was typed differently the second time.
+    public static let secretsDiffer = Code("secretsDiffer")
+
+    // The keyring.
+
+    /// The keyring is not what was written. Never the answer to a wrong passphrase.
+    public static let damaged = Code("damaged")
+    /// Argon2id parameters outside the accepted range; nothing was allocated for them.
+    public static let unacceptableParameters = Code("unacceptableParameters")
+    /// A label that is too long or holds control characters.
+    public static let badLabel = Code("badLabel")
+    /// The keyring is whole, and of a version that this program does not know.
+    public static let newerFormat = Code("newerFormat")
+    /// The last slot cannot be removed: nothing could open the vault any more.
+    public static let lastSlot = Code("lastSlot")
+    /// There is no slot of that id, or it is of another kind than the call needs.
+    public static let noSuchSlot = Code("noSuchSlot")
+    /// The keyring has 64 slots already, or its generations are used up.
+    public static let limitReached = Code("limitReached")
+
+    // Files, the terminal and memory.
+
+    /// There is no such file.
+    public static let notFound = Code("notFound")
+    /// The file or descriptor cannot be opened or read.
+    public static let unreadable = Code("unreadable")
+    /// The file cannot be written; what was there before is unharmed unless the message says otherwise.
+    public static let cannotWrite = Code("cannotWrite")
+    /// No space is left where the file should go; what was there before is unharmed.
+    public static let noSpace = Code("noSpace")
+    /// Something of that name exists and is not overwritten.
+    public static let alreadyExists = Code("alreadyExists")
+    /// Not enough memory for a key or for Argon2id.
+    public static let outOfMemory = Code("outOfMemory")
+    /// The person ended the question, or a signal did.
+    public static let cancelled = Code("cancelled")
+    /// A question was to be asked and the process has no terminal.
+    public static let noTerminal = Code("noTerminal")
+  }
+}

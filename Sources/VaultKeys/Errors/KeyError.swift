@@ -1,0 +1,34 @@
+/// What went wrong with a keyring, a key slot or the reading of a secret.
+///
+/// Match on ``code``; show ``message`` and ``hint`` to a person. Neither ever contains a secret.
+///
+/// ```swift
+/// do {
+///   let unlocked = try keyring.unlock(with: .passphrase(passphrase))
+/// } catch let error where error.code == .wrongSecret {
+///   print(error.message, error.hint)
+/// }
+/// ```
+public struct KeyError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The kind of failure; compare it with the static members of ``Code-swift.struct``.
+  public let code: Code
+  /// One sentence that names the file, the slot or the field, never a secret.
+  public let message: String
+  /// What to do next, in one sentence.
+  public let hint: String
+
+  /// An error with its three parts.
+  public init(_ code: Code, _ message: String, hint: String) {
+    self.code = code
+    self.message = message
+    self.hint = hint
+  }
+
+  /// The message, then the hint in brackets.
+  public var description: String { "\(message) (\(hint))" }
+
+  /// The same error with the path of the file in front of its message.
+  func naming(_ path: String) -> KeyError {
+    KeyError(code, "\(path): \(message)", hint: hint)
+  }
+}

@@ -1,0 +1,95 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A small file that is replaced as a whole or not at all.
+///
+/// The content goes to `.NAME.tmp` in the same folder, with mode 0600, and to the disk; then one rename puts it in
+/// place, and the folder goes to the disk. After a crash the file is the old or the new one, and a leftover
+/// `.NAME.tmp` is replaced by the next write. One process writes at a time: the caller holds the lock of the vault.
+struct AtomicFile {
+  let path: String
+  private let folder: String
+  private let temporary: String
+
+  init(_ path: String) {
+    self.path = path
+    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    let name = slash.map { String(path[path.utf8.index(after: $0)...]) } ?? path
+    let before = slash.map { String(path[..<$0]) }
+    folder = before.map { $0.isEmpty ? "/" : $0 } ?? "."
+    temporary = (before.map { $0 + "/" } ?? "") + ".\(name).tmp"
+  }
+
+  /// Puts the content in place of what is there.
+  func replace(with content: UnsafeRawBufferPointer) throws(KeyError) {
+    try prepare(content)
+    guard rename(temporary, path) == 0 else { throw abandon(.last) }
+    try synchronizeFolder()
+  }
+
+  /// Puts the content where nothing is, or throws `alreadyExists`.
+  func create(_ content: UnsafeRawBufferPointer) throws(KeyError) {
+    try prepare(content)
+    // link(2) refuses an existing name, which rename(2) does not.
+    if link(temporary, path) != 0 {
+      let failure = Descriptor.Failure.last
+      guard [EPERM, ENOTSUP, ENOSYS, EMLINK].contains(failure.number) else { throw abandon(failure) }
+      try createWithoutLinks()
+    } else {
+      _ = unlink(temporary)
+    }
+    try synchronizeFolder()
+  }
+
+  func create(_ content: SecureBytes) throws(KeyError) {
+    try content.withUnsafeBytes { bytes throws(KeyError) in try create(bytes) }
+  }
+
+  /// For file systems without hard links: the name is taken with an empty file first.
+  private func createWithoutLinks() throws(KeyError) {
+    do {
+      _ = try Descriptor(opening: path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+    } catch {
+      throw abandon(error)
+    }
+    guard rename(temporary, path) == 0 else {
+      let failure = Descriptor.Failure.last
+      _ = unlink(path)
+      throw abandon(failure)
+    }
+  }
+
+  private func prepare(_ content: UnsafeRawBufferPointer) throws(KeyError) {
+    // A leftover of a crash. A symbolic link in its place is removed, never followed.
+    _ = unlink(temporary)
+    do {
+      let file = try Descriptor(opening: temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+      try file.setMode(0o600)
+      try file.write(content)
+      try file.synchronize()
+    } catch {
+      throw abandon(error)
+    }
+  }
+
+  /// Removes the temporary file; the failure is what counts.
+  private func abandon(_ failure: Descriptor.Failure) -> KeyError {
+    _ = unlink(temporary)
+    return .writing(path, failure)
+  }
+
+  private func synchronizeFolder() throws(KeyError) {
+    do {
+      try Descriptor(opening: folder, O_RDONLY | O_DIRECTORY).synchronize()
+    } catch {
+      throw KeyError(
+        .cannotWrite, "\(path): written, but the folder could not be made durable: \(error.text)",
+        hint: "check the disk; after a power cut the old file may be back")
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import CPlatform
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A file descriptor with the calls of this room; interrupted calls are repeated. Closed at the end of its life when
+/// it was opened here.
+struct Descriptor: ~Copyable {
+  let number: Int32
+  private let isOwned: Bool
+
+  /// The failure of a system call.
+  struct Failure: Error {
+    let number: Int32
+
+    /// The failure of the call before.
+    static var last: Failure { Failure(number: errno) }
+
+    /// What the system says about it.
+    var text: String { String(cString: strerror(number)) }
+  }
+
+  /// Opens a file, never as the controlling terminal and never for a child process.
+  init(opening path: String, _ flags: Int32, mode: UInt32 = 0) throws(Failure) {
+    var descriptor: Int32
+    repeat {
+      descriptor = cplatform_open(path, flags | O_CLOEXEC | O_NOCTTY, mode)
+    } while descriptor < 0 && errno == EINTR
+    guard descriptor >= 0 else { throw .last }
+    number = descriptor
+    isOwned = true
+  }
+
+  /// A descriptor that belongs to somebody else and is left open.
+  init(borrowing number: Int32) {
+    self.number = number
+    isOwned = false
+  }
+
+  deinit {
+    if isOwned { _ = close(number) }
+  }
+
+  /// Reads into the buffer; 0 at the end.
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
+    try Descriptor.repeating { systemRead(number, buffer) }
+  }
+
+  /// The next bytes, which are no secret; none at the end.
+  func chunk(atMost size: Int) throws(Failure) -> [UInt8] {
+    var failure: Failure?
+    let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+      do throws(Failure) {
+        count = try read(into: UnsafeMutableRawBufferPointer(buffer))
+      } catch {
+        failure = error
+      }
+    }
+    if let failure { throw failure }
+    return bytes
+  }
+
+  /// Writes every byte.
+  func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let written = try Descriptor.repeating { systemWrite(number, rest) }
+      rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(written))
+    }
+  }
+
+  /// Waits until what was written is on the disk itself.
+  func synchronize() throws(Failure) {
+    #if canImport(Darwin)
+      // fsync leaves it in the cache of the drive there; some file systems know no other call.
+      if cplatform_fcntl(number, F_FULLFSYNC, 0) == 0 { return }
+    #endif
+    _ = try Descriptor.repeating { Int(fsync(number)) }
+  }
+
+  /// Exactly this mode, whatever the umask is.
+  func setMode(_ mode: UInt32) throws(Failure) {
+    guard fchmod(number, mode_t(mode)) == 0 else { throw .last }
+  }
+
+  /// Whether it is a regular file.
+  func isRegular() throws(Failure) -> Bool {
+    var status = stat()
+    guard fstat(number, &status) == 0 else { throw .last }
+    return status.st_mode & S_IFMT == S_IFREG
+  }
+
+  private static func repeating(_ call: () -> Int) throws(Failure) -> Int {
+    while true {
+      let result = call()
+      if result >= 0 { return result }
+      if errno != EINTR { throw .last }
+    }
+  }
+}
+
+// Inside the type the names are those of its methods.
+private func systemRead(_ number: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
+  read(number, buffer.baseAddress, buffer.count)
+}
+
+private func systemWrite(_ number: Int32, _ buffer: UnsafeRawBufferPointer) -> Int {
+  write(number, buffer.baseAddress, buffer.count)
+}
+
+extension [UInt8] {
+  /// `withUnsafeBytes`, which cannot name the type of the errors yet.
+  func withBytes<Failure: Error>(_ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
+    let result: Result<Void, Failure> = withUnsafeBytes { bytes in
+      do throws(Failure) {
+        return .success(try body(bytes))
+      } catch {
+        return .failure(error)
+      }
+    }
+    try result.get()
+  }
+}

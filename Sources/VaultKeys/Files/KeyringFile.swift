@@ -1,0 +1,67 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Reading and writing `keyring.json`.
+public enum KeyringFile {
+  /// The keyring at `path`. No key is tried.
+  ///
+  /// - Throws: ``KeyError`` `notFound`, `unreadable`, and the errors of ``Keyring/init(parsing:)``, all naming the
+  ///   path.
+  public static func read(at path: String) throws(KeyError) -> Keyring {
+    let content = try content(of: path)
+    do {
+      return try Keyring(parsing: content)
+    } catch {
+      throw error.naming(path)
+    }
+  }
+
+  /// Replaces the keyring at `path`, or makes it.
+  ///
+  /// When the call returns the new keyring is on the disk. **After a crash** the file is the old or the new keyring,
+  /// never a mixture. One rename is the commit, so this is also what commits a rotation. Hold the vault's lock.
+  ///
+  /// - Throws: ``KeyError`` `noSpace` or `cannotWrite`; the old keyring is then in place, unless the message says
+  ///   that only the folder could not be made durable.
+  public static func write(_ keyring: Keyring, at path: String) throws(KeyError) {
+    try keyring.serialized().withBytes { bytes throws(KeyError) in
+      try AtomicFile(path).replace(with: bytes)
+    }
+  }
+
+  /// Writes the keyring of a new vault, in the same way.
+  ///
+  /// - Throws: ``KeyError`` `alreadyExists` when anything has that name, and the errors of ``write(_:at:)``.
+  public static func create(_ keyring: Keyring, at path: String) throws(KeyError) {
+    try keyring.serialized().withBytes { bytes throws(KeyError) in
+      try AtomicFile(path).create(bytes)
+    }
+  }
+
+  private static func content(of path: String) throws(KeyError) -> [UInt8] {
+    do throws(Descriptor.Failure) {
+      // Without O_NONBLOCK a pipe of that name would be waited for.
+      let file = try Descriptor(opening: path, O_RDONLY | O_NONBLOCK)
+      if try file.isRegular() { return try wholeContent(of: file) }
+    } catch {
+      throw .reading(path, error)
+    }
+    throw KeyError(.unreadable, "\(path): is not a file", hint: "name the keyring.json of a vault")
+  }
+
+  /// Stops behind the largest size that is allowed: the parser refuses such a file.
+  private static func wholeContent(of file: borrowing Descriptor) throws(Descriptor.Failure) -> [UInt8] {
+    var content: [UInt8] = []
+    while content.count <= Keyring.maximumBytes {
+      let chunk = try file.chunk(atMost: 1 << 16)
+      if chunk.isEmpty { break }
+      content += chunk
+    }
+    return content
+  }
+}

@@ -1,0 +1,71 @@
+extension Keyring {
+  /// A new keyring with one slot: a new vault id, a new root key, and a new database key as generation 1.
+  ///
+  /// Nothing is written. A secret that is lost is lost data: there is no other way in than the slots.
+  ///
+  /// - Parameters:
+  ///   - secret: Opens the first slot.
+  ///   - label: What the owner calls it; see ``Label``.
+  /// - Throws: ``KeyError`` `emptySecret`, `secretTooLong`, `badKeyFile`, `badRecoveryCode`, `badLabel` or
+  ///   `outOfMemory`.
+  public static func create(
+    with secret: UnlockSecret, label: String = "", settings: KeyringSettings = .standard
+  ) throws(KeyError) -> (keyring: Keyring, unlocked: UnlockedKeyring) {
+    let vaultID = UUIDText.random(from: settings.randomness)
+    let rootKey = try SecureBytes.random(count: 32, from: settings.randomness)
+    let databaseKey = try SecureBytes.random(count: 32, from: settings.randomness)
+    let generation = try Generation(
+      number: 1, databaseKey: databaseKey, rootKey: rootKey, vaultID: vaultID, randomness: settings.randomness)
+    let slot = try KeySlot.wrapping(
+      rootKey, for: secret, vaultID: vaultID, id: KeySlot.freshID(besides: [], from: settings.randomness),
+      label: label, createdAt: nil, settings: settings)
+    let keyring = try Keyring(vaultID: vaultID, generation: generation, slots: [slot], rootKey: rootKey)
+    let unlocked = UnlockedKeyring(keyring: keyring, slotID: slot.id, rootKey: rootKey, databaseKey: databaseKey)
+    return (keyring, unlocked)
+  }
+
+  /// A keyring with the MAC that belongs to its content.
+  init(vaultID: String, generation: Generation, slots: [KeySlot], rootKey: SecureBytes) throws(KeyError) {
+    let unsigned = Keyring(vaultID: vaultID, generation: generation, slots: slots, mac: [])
+    let mac = try unsigned.expectedMAC(rootKey: rootKey)
+    self.init(vaultID: vaultID, generation: generation, slots: slots, mac: mac)
+  }
+
+  /// Keyed BLAKE2b over the text of the file up to the line of the MAC.
+  func expectedMAC(rootKey: SecureBytes) throws(KeyError) -> [UInt8] {
+    Digest.mac(Array(authenticatedText.utf8), key: try SubKey.rootMAC.key(from: rootKey))
+  }
+}
+
+extension Keyring.Generation {
+  /// A generation whose key is wrapped by the root key.
+  init(
+    number: Int, databaseKey: SecureBytes, rootKey: SecureBytes, vaultID: String, randomness: Randomness
+  ) throws(KeyError) {
+    self.number = number
+    wrappedDatabaseKey = SealedKey(
+      sealing: databaseKey, under: try SubKey.rootWrapping.key(from: rootKey),
+      context: Self.context(vaultID: vaultID, number: number), randomness: randomness)
+  }
+
+  /// The database key, or nil when the root key is another one or a bit was changed.
+  func open(rootKey: SecureBytes, vaultID: String) throws(KeyError) -> SecureBytes? {
+    try wrappedDatabaseKey.open(
+      with: try SubKey.rootWrapping.key(from: rootKey), context: Self.context(vaultID: vaultID, number: number))
+  }
+
+  /// What a wrapped database key is bound to: it cannot be moved to another vault or generation.
+  private static func context(vaultID: String, number: Int) -> String {
+    "fieldvault-keyring/1\ndatabase-key\n\(vaultID)\n\(number)"
+  }
+}
+
+extension KeySlot {
+  /// A random id that none of `slots` has.
+  static func freshID(besides slots: [KeySlot], from randomness: Randomness) -> String {
+    while true {
+      let id = Digest.hex(randomness.bytes(4))
+      if !slots.contains(where: { $0.id == id }) { return id }
+    }
+  }
+}

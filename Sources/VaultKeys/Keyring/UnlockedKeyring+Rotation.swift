@@ -1,0 +1,73 @@
+extension UnlockedKeyring {
+  /// With a fresh database key, as the next generation. Every slot goes on working.
+  ///
+  /// The key exists in this value only until the keyring is written, and the old one in `self`: write the new
+  /// generation of the database first, verify it, and then replace the keyring file, which is the commit.
+  ///
+  /// - Throws: ``KeyError`` `limitReached` after 999,999,999 generations, or `outOfMemory`.
+  public func withNewGeneration(settings: KeyringSettings = .standard) throws(KeyError) -> UnlockedKeyring {
+    try next(rootKey: rootKey, slots: keyring.slots, settings: settings)
+  }
+
+  /// With a fresh root key and a fresh database key, as the next generation.
+  ///
+  /// A slot can be kept only when its secret is at hand, because it must wrap the new root key. The others are
+  /// dropped and returned, so that they can be named: ask before the new keyring is written.
+  ///
+  /// - Parameter secrets: Each keeps the slots that it opens, with their ids, labels, dates and, for passphrases,
+  ///   their costs.
+  /// - Throws: ``KeyError`` `wrongSecret` when a secret opens no slot, `lastSlot` when there are no secrets,
+  ///   `limitReached`, `outOfMemory`, and the errors of ``UnlockSecret/validate()``.
+  public func withNewRootKey(
+    keeping secrets: [UnlockSecret], settings: KeyringSettings = .standard
+  ) throws(KeyError) -> (unlocked: UnlockedKeyring, dropped: [KeySlot]) {
+    guard !secrets.isEmpty else {
+      throw KeyError(
+        .lastSlot, "a new root key needs the secret of at least one slot", hint: "give the passphrase or a key file")
+    }
+    let freshRoot = try SecureBytes.random(count: 32, from: settings.randomness)
+    var kept: [String: KeySlot] = [:]
+    for secret in secrets {
+      for slot in try slots(openedBy: secret) {
+        var same = settings
+        same.derivation = slot.derivation ?? settings.derivation
+        kept[slot.id] = try KeySlot.wrapping(
+          freshRoot, for: secret, vaultID: keyring.vaultID, id: slot.id, label: slot.label, createdAt: slot.createdAt,
+          settings: same)
+      }
+    }
+    let slots = keyring.slots.compactMap { kept[$0.id] }
+    let dropped = keyring.slots.filter { kept[$0.id] == nil }
+    let opener = kept[slotID] == nil ? slots.first?.id : slotID
+    let changed = try next(rootKey: freshRoot, slots: slots, settings: settings, opener: opener)
+    return (changed, dropped)
+  }
+
+  private func slots(openedBy secret: UnlockSecret) throws(KeyError) -> [KeySlot] {
+    // Asks for the errors of an ordinary unlocking first: no slot of that kind, a wrong secret.
+    try secret.validate()
+    var opened: [KeySlot] = []
+    for slot in keyring.slots {
+      if try slot.open(with: secret, vaultID: keyring.vaultID) != nil { opened.append(slot) }
+    }
+    if opened.isEmpty { _ = try keyring.unlock(with: secret) }
+    return opened
+  }
+
+  private func next(
+    rootKey: SecureBytes, slots: [KeySlot], settings: KeyringSettings, opener: String? = nil
+  ) throws(KeyError) -> UnlockedKeyring {
+    guard keyring.generation.number < Keyring.Generation.range.upperBound else {
+      throw KeyError(
+        .limitReached, "the numbers of the generations are used up", hint: "move the records to a new vault")
+    }
+    let databaseKey = try SecureBytes.random(count: 32, from: settings.randomness)
+    let generation = try Keyring.Generation(
+      number: keyring.generation.number + 1, databaseKey: databaseKey, rootKey: rootKey, vaultID: keyring.vaultID,
+      randomness: settings.randomness)
+    let changed = try Keyring(
+      vaultID: keyring.vaultID, generation: generation, slots: slots, rootKey: rootKey)
+    return UnlockedKeyring(
+      keyring: changed, slotID: opener ?? slotID, rootKey: rootKey, databaseKey: databaseKey)
+  }
+}

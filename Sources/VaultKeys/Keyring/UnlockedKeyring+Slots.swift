@@ -1,0 +1,85 @@
+extension UnlockedKeyring {
+  /// With one more slot, at the end of ``Keyring/slots``. The other slots are as they were.
+  ///
+  /// - Throws: ``KeyError`` `limitReached` at 64 slots, `badLabel`, `outOfMemory`, and the errors of
+  ///   ``UnlockSecret/validate()``.
+  public func adding(
+    _ secret: UnlockSecret, label: String = "", settings: KeyringSettings = .standard
+  ) throws(KeyError) -> UnlockedKeyring {
+    try secret.validate()
+    guard keyring.slots.count < Keyring.maximumSlots else {
+      throw KeyError(
+        .limitReached, "the keyring has \(Keyring.maximumSlots) slots, which is the most",
+        hint: "remove a slot that is not used any more")
+    }
+    let slot = try KeySlot.wrapping(
+      rootKey, for: secret, vaultID: keyring.vaultID,
+      id: KeySlot.freshID(besides: keyring.slots, from: settings.randomness), label: label, createdAt: nil,
+      settings: settings)
+    return try replacing(slots: keyring.slots + [slot])
+  }
+
+  /// Without a slot. Its secret opens the new keyring no more; it still opens copies of the old one.
+  ///
+  /// - Throws: ``KeyError`` `noSuchSlot`, or `lastSlot` when there would be none left.
+  public func removingSlot(_ id: String) throws(KeyError) -> UnlockedKeyring {
+    _ = try keyring.slot(id)
+    guard keyring.slots.count > 1 else {
+      throw KeyError(
+        .lastSlot, "slot \(id) is the last one: without it nothing opens the vault",
+        hint: "add another slot first")
+    }
+    return try replacing(slots: keyring.slots.filter { $0.id != id })
+  }
+
+  /// With another passphrase in a passphrase slot, which keeps its id and its label.
+  ///
+  /// The database key stays: this does not help against somebody who has copied the keys.
+  ///
+  /// - Throws: ``KeyError`` `noSuchSlot`, also for a slot of another kind, `outOfMemory`, and the errors of
+  ///   ``UnlockSecret/validate()``.
+  public func changingPassphrase(
+    of id: String, to passphrase: SecureBytes, settings: KeyringSettings = .standard
+  ) throws(KeyError) -> UnlockedKeyring {
+    let slot = try passphraseSlot(id)
+    return try rewrapping(slot, for: .passphrase(passphrase), createdAt: nil, settings: settings)
+  }
+
+  /// With the cost of a passphrase slot raised to that of the settings; neither parameter is ever lowered.
+  ///
+  /// The passphrase must be that of the slot: it is tried first. Use it after unlocking when
+  /// ``KeySlot/needsUpgrade`` says so.
+  ///
+  /// - Throws: ``KeyError`` `wrongSecret`, `noSuchSlot`, also for a slot of another kind, or `outOfMemory`.
+  public func upgradingPassphrase(
+    of id: String, _ passphrase: SecureBytes, settings: KeyringSettings = .standard
+  ) throws(KeyError) -> UnlockedKeyring {
+    let slot = try passphraseSlot(id)
+    let secret = UnlockSecret.passphrase(passphrase)
+    guard try slot.open(with: secret, vaultID: keyring.vaultID) != nil else {
+      throw KeyError(
+        .wrongSecret, "the passphrase is not that of slot \(id)", hint: "upgrade the slot that the passphrase opens")
+    }
+    var raised = settings
+    raised.derivation = slot.derivation?.raised(to: settings.derivation) ?? settings.derivation
+    return try rewrapping(slot, for: secret, createdAt: slot.createdAt, settings: raised)
+  }
+
+  private func passphraseSlot(_ id: String) throws(KeyError) -> KeySlot {
+    let slot = try keyring.slot(id)
+    guard slot.kind == .passphrase else {
+      throw .noSuchSlot("slot \(id) is a \(slot.kind.rawValue) slot, and has no passphrase")
+    }
+    return slot
+  }
+
+  private func rewrapping(
+    _ slot: KeySlot, for secret: UnlockSecret, createdAt: String?, settings: KeyringSettings
+  ) throws(KeyError) -> UnlockedKeyring {
+    try secret.validate()
+    let fresh = try KeySlot.wrapping(
+      rootKey, for: secret, vaultID: keyring.vaultID, id: slot.id, label: slot.label, createdAt: createdAt,
+      settings: settings)
+    return try replacing(slots: keyring.slots.map { $0.id == slot.id ? fresh : $0 })
+  }
+}

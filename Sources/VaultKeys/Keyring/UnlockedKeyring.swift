@@ -1,0 +1,43 @@
+/// A keyring and its keys: what unlocking gives, and what every change of the keyring needs.
+///
+/// A value: each change returns a new one, whose ``keyring`` is then written with ``KeyringFile/write(_:at:)``. Until
+/// that has returned, nothing has changed on the disk. The keys are wiped when the last copy goes.
+public struct UnlockedKeyring: Sendable {
+  /// The keyring that these keys belong to.
+  public let keyring: Keyring
+  /// The slot that opened it. It may have been removed since, which takes nothing away from this value.
+  public let slotID: String
+  /// Wraps the database key; wrapped by every slot. 32 bytes.
+  let rootKey: SecureBytes
+  /// The key of the current generation of the database. 32 bytes.
+  public let databaseKey: SecureBytes
+
+  /// The keys of a newer keyring of the same vault, without asking for a secret again.
+  ///
+  /// For a process that finds the file changed by another one: slots that came or went, or a new generation.
+  ///
+  /// - Throws: ``KeyError`` `wrongSecret` when the root key of this value does not authenticate it: another vault, a
+  ///   replaced root key, or a forgery. Unlock it with a secret, which tells these apart. Or `damaged`.
+  public func following(_ newer: Keyring) throws(KeyError) -> UnlockedKeyring {
+    guard newer.vaultID == keyring.vaultID, Digest.isEqual(try newer.expectedMAC(rootKey: rootKey), newer.mac) else {
+      throw KeyError(
+        .wrongSecret, "the keyring has changed, and the root key at hand is not its own",
+        hint: "unlock the vault again")
+    }
+    return try newer.authenticated(slotID: slotID, rootKey: rootKey)
+  }
+
+  /// The same keys with other slots.
+  func replacing(slots: [KeySlot]) throws(KeyError) -> UnlockedKeyring {
+    let changed = try Keyring(
+      vaultID: keyring.vaultID, generation: keyring.generation, slots: slots, rootKey: rootKey)
+    return UnlockedKeyring(keyring: changed, slotID: slotID, rootKey: rootKey, databaseKey: databaseKey)
+  }
+}
+
+extension UnlockedKeyring: CustomStringConvertible, CustomReflectable {
+  /// The vault and the slot, never a key.
+  public var description: String { "UnlockedKeyring(vault \(keyring.vaultID), opened by slot \(slotID))" }
+  /// No children, so that `dump` shows nothing.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,41 @@
+import CSodium
+
+extension SecureBytes {
+  /// Fresh random bytes.
+  public static func random(count: Int, from randomness: Randomness = .system) throws(KeyError) -> SecureBytes {
+    try SecureBytes(count: count, filling: { bytes in randomness.fill(bytes) })
+  }
+
+  /// Whether both hold the same bytes, in a time that depends on their length only.
+  public func isEqual(to other: SecureBytes) -> Bool {
+    count == other.count && withPointer { mine in other.withPointer { sodium_memcmp(mine, $0, count) == 0 } }
+  }
+
+  /// The bytes as lower-case hexadecimal digits, two for each, in guarded memory as well.
+  public func hexText() throws(KeyError) -> SecureBytes {
+    try SecureBytes(
+      count: count * 2,
+      writing: { text in
+        withPointer { bytes in
+          for index in 0..<count {
+            text[2 * index] = SecureBytes.hexDigit(bytes[index] >> 4)
+            text[2 * index + 1] = SecureBytes.hexDigit(bytes[index] & 15)
+          }
+        }
+      })
+  }
+
+  /// The digit of 0...15 by arithmetic: a table would be looked up at an address that depends on the secret.
+  private static func hexDigit(_ value: UInt8) -> UInt8 {
+    value + 0x30 + ((9 &- value) >> 7) * 0x27
+  }
+}
+
+extension SecureBytes: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The number of bytes, never the bytes.
+  public var description: String { "SecureBytes(\(count) bytes)" }
+  /// The number of bytes, never the bytes.
+  public var debugDescription: String { description }
+  /// No children, so that `dump` shows nothing.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}

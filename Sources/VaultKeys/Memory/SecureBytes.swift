@@ -1,0 +1,75 @@
+import CSodium
+
+/// Bytes of a key or a secret, in guarded memory.
+///
+/// The memory comes from libsodium: between guard pages, locked so that it is not swapped out (where the limits of
+/// the process allow it), left out of core dumps, and wiped when the last reference goes.
+///
+/// **Threads.** May be shared and read by any number of threads. The bytes are written only inside the initialiser,
+/// before any other thread can know the object; after that the pages are read-only for the whole process and a
+/// write would trap. That is the proof behind `@unchecked Sendable`: there is no mutable state.
+public final class SecureBytes: @unchecked Sendable {
+  private let memory: UnsafeMutableRawPointer
+  /// How many bytes there are; 0 or more.
+  public let count: Int
+
+  /// Guarded memory of `count` bytes, zeros at first, that `fill` writes and that is read-only afterwards.
+  ///
+  /// - Throws: ``KeyError`` `outOfMemory`, or what `fill` throws; the memory is then wiped and given back.
+  public convenience init(
+    count: Int, filling fill: (UnsafeMutableRawBufferPointer) throws(KeyError) -> Void
+  ) throws(KeyError) {
+    try self.init(
+      count: count,
+      writing: { start throws(KeyError) in
+        try fill(UnsafeMutableRawBufferPointer(start: start, count: count))
+      })
+  }
+
+  /// The same with the pointer that the C functions of libsodium want.
+  init(count: Int, writing fill: (UnsafeMutablePointer<UInt8>) throws(KeyError) -> Void) throws(KeyError) {
+    guard Sodium.isReady, count >= 0, let memory = sodium_malloc(max(count, 1)) else {
+      throw .outOfMemory("a key")
+    }
+    self.memory = memory
+    self.count = count
+    sodium_memzero(memory, max(count, 1))
+    try fill(memory.assumingMemoryBound(to: UInt8.self))
+    guard sodium_mprotect_readonly(memory) == 0 else { throw .outOfMemory("a key") }
+  }
+
+  /// A copy of bytes that live elsewhere. The source is not wiped; see ``init(wiping:)``.
+  public convenience init(copying source: UnsafeRawBufferPointer) throws(KeyError) {
+    try self.init(count: source.count, filling: { target in target.copyMemory(from: source) })
+  }
+
+  /// Takes the bytes over and overwrites the array with zeros, also when it throws.
+  public convenience init(wiping source: inout [UInt8]) throws(KeyError) {
+    defer { sodium_memzero(&source, source.count) }
+    try self.init(count: source.count, filling: { target in target.copyBytes(from: source) })
+  }
+
+  deinit {
+    // Makes the pages writable, checks the canary, wipes, unlocks and gives back.
+    sodium_free(memory)
+  }
+
+  /// Calls `body` with the bytes. The pointer must not leave the closure.
+  public func withUnsafeBytes<Result, Failure>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(UnsafeRawBufferPointer(start: memory, count: count))
+  }
+
+  /// The bytes as the C functions of libsodium want them.
+  func withPointer<Result, Failure>(
+    _ body: (UnsafePointer<UInt8>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(UnsafePointer(memory.assumingMemoryBound(to: UInt8.self)))
+  }
+}
+
+/// Whether libsodium could start. Every key passes through ``SecureBytes``, which asks this first.
+enum Sodium {
+  static let isReady: Bool = sodium_init() >= 0
+}

@@ -1,0 +1,58 @@
+/// Key files: any file of 32 bytes to 1 MiB, every byte of which counts.
+public enum KeyFile {
+  /// The sizes that are accepted, in bytes.
+  public static let sizeRange = 32...(1 << 20)
+  /// The first line of the key files that ``create(at:randomness:)`` writes. Any other content is as good.
+  public static let header = "fieldvault key file, version 1\n"
+
+  /// The content of the key file at `path`.
+  ///
+  /// - Throws: ``KeyError`` `notFound`, `unreadable` or `badKeyFile`.
+  public static func read(at path: String) throws(KeyError) -> SecureBytes {
+    let content = try SecretReader.whole(of: SecretSource.file(path: path), limit: sizeRange.upperBound + 1)
+    do {
+      try check(content)
+    } catch {
+      throw error.naming(path)
+    }
+    return content
+  }
+
+  /// Writes a new key file: the header, then 32 random bytes as 64 hexadecimal digits and a line feed.
+  ///
+  /// The file has mode 0600 and is on the disk when the call returns. Its content is returned, to make a slot of it.
+  ///
+  /// - Throws: ``KeyError`` `alreadyExists`, `noSpace` or `cannotWrite`. Never overwrites.
+  public static func create(at path: String, randomness: Randomness = .system) throws(KeyError) -> SecureBytes {
+    let hex = try SecureBytes.random(count: 32, from: randomness).hexText()
+    let content = try SecureBytes(
+      count: header.utf8.count + hex.count + 1,
+      filling: { target in
+        target.copyBytes(from: header.utf8)
+        let digits = UnsafeMutableRawBufferPointer(rebasing: target[header.utf8.count...])
+        hex.withUnsafeBytes { digits.copyMemory(from: $0) }
+        target[target.count - 1] = 0x0A
+      })
+    try AtomicFile(path).create(content)
+    return content
+  }
+
+  /// The key: plain BLAKE2b, 32 bytes, of the whole content.
+  static func key(of content: SecureBytes) throws(KeyError) -> SecureBytes {
+    try check(content)
+    return try Digest.secret(of: content)
+  }
+
+  static func check(_ content: SecureBytes) throws(KeyError) {
+    guard sizeRange.contains(content.count) else {
+      throw bad("a key file has 32 bytes to 1 MiB, this one has \(content.count > 1 << 20 ? "more" : "fewer")")
+    }
+    // The classic slip: a file of zeros where random bytes were meant.
+    let isUniform = content.withUnsafeBytes { bytes in bytes.dropFirst().allSatisfy { $0 == bytes[0] } }
+    if isUniform { throw bad("the key file is one byte repeated") }
+  }
+
+  private static func bad(_ what: String) -> KeyError {
+    KeyError(.badKeyFile, what, hint: "name the key file of this vault, or make a new one")
+  }
+}

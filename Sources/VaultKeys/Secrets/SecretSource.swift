@@ -1,0 +1,70 @@
+/// Where a secret is read from. A secret is never an argument of a command and never in the environment.
+public enum SecretSource: Sendable, Equatable {
+  /// A file, or a named pipe.
+  case file(path: String)
+  /// An open descriptor, which stays open.
+  case descriptor(Int32)
+  /// Standard input.
+  case standardInput
+  /// A question on the terminal of the process, with the echo off. Standard input may be something else.
+  case terminal(prompt: String)
+
+  /// The source that an option's value names: `-` is standard input, anything else a path.
+  public init(option: String) {
+    self = option == "-" ? .standardInput : .file(path: option)
+  }
+
+  /// Reads a passphrase into guarded memory: the first line, without its line feed and without a carriage return
+  /// before that. The bytes are taken as they are. Nothing behind the first line is consumed.
+  ///
+  /// - Parameter isNew: On a terminal a new passphrase is asked for twice, up to three times.
+  /// - Throws: ``KeyError`` `emptySecret`, `secretTooLong` above 1 MiB, `notFound`, `unreadable`, `noTerminal`,
+  ///   `cancelled`, `secretsDiffer` or `outOfMemory`.
+  ///
+  /// **Threads.** Blocks its thread. One question is on the terminal at a time; another one waits for it.
+  public func readPassphrase(isNew: Bool = false) throws(KeyError) -> SecureBytes {
+    let line = try readLine(isNew: isNew)
+    try UnlockSecret.passphrase(line).validate()
+    return line
+  }
+
+  /// Reads a recovery code as it was typed: the whole of a file (at most 4 KiB), or a line on the terminal.
+  ///
+  /// - Throws: ``KeyError`` `badRecoveryCode`, and the errors of reading.
+  public func readRecoveryCode() throws(KeyError) -> SecureBytes {
+    let text =
+      if case .terminal = self { try readLine(isNew: false) } else { try SecretReader.whole(of: self, limit: 4096) }
+    try UnlockSecret.recoveryCode(text).validate()
+    return text
+  }
+
+  private func readLine(isNew: Bool) throws(KeyError) -> SecureBytes {
+    guard case .terminal(let prompt) = self else { return try SecretReader.firstLine(of: self) }
+    let terminal = try TerminalPrompt()
+    return isNew ? try terminal.askTwice(prompt) : try terminal.ask(prompt)
+  }
+
+  /// What to call it in a message.
+  var name: String {
+    switch self {
+    case .file(let path): path
+    case .descriptor(let number): "descriptor \(number)"
+    case .standardInput: "standard input"
+    case .terminal: "the terminal"
+    }
+  }
+
+  /// An open descriptor of the source; not for the terminal, which has its own way.
+  func open() throws(KeyError) -> Descriptor {
+    switch self {
+    case .file(let path):
+      do {
+        return try Descriptor(opening: path, 0 /* O_RDONLY */)
+      } catch {
+        throw .reading(name, error)
+      }
+    case .descriptor(let number): return Descriptor(borrowing: number)
+    case .standardInput, .terminal: return Descriptor(borrowing: 0)
+    }
+  }
+}

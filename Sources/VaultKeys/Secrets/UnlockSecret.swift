@@ -1,0 +1,61 @@
+/// A secret that opens slots of one kind.
+public enum UnlockSecret: Sendable {
+  /// The bytes of a passphrase: 1 byte to 1 MiB, taken as they are, without Unicode normalisation.
+  case passphrase(SecureBytes)
+  /// The content of a key file: 32 bytes to 1 MiB.
+  case keyFile(SecureBytes)
+  /// A recovery code as it was typed.
+  case recoveryCode(SecureBytes)
+
+  /// The longest passphrase and the longest key file, in bytes.
+  public static let maximumBytes = 1 << 20
+
+  /// The slots that it can open.
+  public var kind: KeySlot.Kind {
+    switch self {
+    case .passphrase: .passphrase
+    case .keyFile: .keyFile
+    case .recoveryCode: .recovery
+    }
+  }
+
+  /// Refuses what can be no such secret, before any key is tried.
+  ///
+  /// - Throws: ``KeyError`` `emptySecret`, `secretTooLong`, `badKeyFile` or `badRecoveryCode`.
+  public func validate() throws(KeyError) {
+    switch self {
+    case .passphrase(let bytes): try UnlockSecret.checkPassphrase(bytes)
+    case .keyFile(let content): try KeyFile.check(content)
+    case .recoveryCode(let text): _ = try RecoveryCode(parsing: text)
+    }
+  }
+
+  /// The 32-byte key that a slot with this salt and cost has for the secret.
+  func slotKey(salt: [UInt8], derivation: KeyDerivation?) throws(KeyError) -> SecureBytes {
+    switch self {
+    case .passphrase(let bytes):
+      try UnlockSecret.checkPassphrase(bytes)
+      return try (derivation ?? .standard).key(of: bytes, salt: salt)
+    case .keyFile(let content):
+      return try saltedKey(of: KeyFile.key(of: content), salt: salt)
+    case .recoveryCode(let text):
+      return try saltedKey(of: RecoveryCode(parsing: text).secret, salt: salt)
+    }
+  }
+
+  /// Strong secrets need no costly derivation, only a key of their own for every slot.
+  private func saltedKey(of secret: SecureBytes, salt: [UInt8]) throws(KeyError) -> SecureBytes {
+    try Digest.secret(Array("fieldvault-keyring/1\n\(kind.rawValue)\n".utf8) + salt, key: secret)
+  }
+
+  private static func checkPassphrase(_ bytes: SecureBytes) throws(KeyError) {
+    guard bytes.count > 0 else {
+      throw KeyError(.emptySecret, "the passphrase is empty", hint: "a passphrase has at least one character")
+    }
+    guard bytes.count <= maximumBytes else {
+      throw KeyError(
+        .secretTooLong, "the passphrase is longer than \(maximumBytes) bytes",
+        hint: "is it the right file? A key file is another kind of slot")
+    }
+  }
+}

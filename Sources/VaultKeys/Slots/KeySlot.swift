@@ -1,0 +1,42 @@
+/// One way to unlock a vault: a secret's copy of the root key, and what is needed to open it.
+public struct KeySlot: Sendable, Equatable, Identifiable {
+  /// What opens a slot. The raw value is the one in the file.
+  public enum Kind: String, Sendable, CaseIterable {
+    /// A passphrase, through Argon2id.
+    case passphrase
+    /// The content of a file.
+    case keyFile = "key-file"
+    /// A recovery code.
+    case recovery
+  }
+
+  /// 8 lower-case hexadecimal digits, unique in the keyring.
+  public let id: String
+  /// What opens the slot.
+  public let kind: Kind
+  /// What the owner calls the slot; see ``Label``. May be empty.
+  public let label: String
+  /// When the secret of the slot was set: ISO 8601, UTC, milliseconds.
+  public let createdAt: String
+  /// The cost of the passphrase; nil for the other kinds.
+  public let derivation: KeyDerivation?
+
+  /// 16 random bytes.
+  let salt: [UInt8]
+  /// The root key under the key of this slot.
+  let wrappedRootKey: SealedKey
+  /// 32 bytes that tell whether a secret is that of the slot, before anything is decrypted.
+  let keyCheck: [UInt8]
+
+  static let saltCount = 16
+  static let keyCheckCount = 32
+
+  /// Whether the passphrase of the slot costs less than the defaults of this program.
+  ///
+  /// ``UnlockedKeyring/upgradingPassphrase(of:_:settings:)`` raises it; the secret stays the same.
+  public var needsUpgrade: Bool { derivation?.isWeaker(than: .standard) ?? false }
+
+  static func isWellFormed(id: String) -> Bool {
+    id.utf8.count == 8 && id.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+  }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import Testing
+
+@testable import VaultKeys
+
+@Suite struct SecureBytesTests {
+  @Test func takingOverWipesTheSource() throws {
+    var source: [UInt8] = [1, 2, 3]
+    let bytes = try SecureBytes(wiping: &source)
+    #expect(source == [0, 0, 0])
+    #expect(plain(bytes) == [1, 2, 3])
+  }
+
+  @Test func comparingLooksAtAllBytes() {
+    #expect(secure("same").isEqual(to: secure("same")))
+    #expect(!secure("same").isEqual(to: secure("samf")))
+    #expect(!secure("same").isEqual(to: secure("sam")))
+    #expect(secure("").isEqual(to: secure("")))
+  }
+
+  @Test func hexTextIsLowerCase() throws {
+    let all = secure(bytes: (0...255).map { UInt8($0) })
+    #expect(text(try all.hexText()) == (0...255).map { String(format: "%02x", $0) }.joined())
+  }
+
+  @Test func aFailedFillingThrows() {
+    #expect(
+      code {
+        _ = try SecureBytes(count: 4, filling: { _ throws(KeyError) in throw .damaged("x") })
+      } == .damaged)
+  }
+
+  @Test func timesAreWrittenInUTC() {
+    // Whole seconds from Foundation; its milliseconds suffer from binary fractions.
+    for second in [0, 951_782_400, 1_772_348_709, 4_102_444_799, 253_402_300_799] as [Int64] {
+      let expected = Date(timeIntervalSince1970: Double(second)).formatted(.iso8601)
+      let written = Timestamp.text(milliseconds: second * 1000 + 4)
+      #expect(written == expected.dropLast() + ".004Z")
+      #expect(Timestamp.isWellFormed(written))
+    }
+    #expect(!Timestamp.isWellFormed("2026-13-01T00:00:00.000Z"))
+    #expect(!Timestamp.isWellFormed("2026-01-01T24:00:00.000Z"))
+  }
+
+  @Test func coreDumpsAreForbidden() throws {
+    #expect(forbidCoreDumps())
+    #if os(Linux)
+      let limits = try String(contentsOfFile: "/proc/self/limits", encoding: .utf8)
+      let core = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
+      #expect(core?.split(separator: " ").dropFirst(4).prefix(2) == ["0", "0"])
+    #endif
+  }
+}
