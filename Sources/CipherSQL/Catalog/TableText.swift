@@ -2,7 +2,7 @@
 ///
 /// The text is known to be valid, so it is only split: at the commas of the outermost brackets, and each part by its
 /// first word.
-struct TableText {
+public struct TableText {
   /// What the text says of one column.
   struct ColumnText {
     var checks: [String] = []
@@ -120,7 +120,7 @@ struct TableText {
   }
 
   /// The lines of a comment without its marks.
-  static func commentLines(_ comment: String) -> [String] {
+  public static func commentLines(_ comment: String) -> [String] {
     var text = Substring(comment)
     if text.hasPrefix("--") { text = text.dropFirst(2) }
     if text.hasPrefix("/*") { text = text.dropFirst(2) }
@@ -138,7 +138,7 @@ struct TableText {
   private func word(_ token: SQLText.Token) -> String { text(token).lowercased() }
 
   /// A name or a text without its quotes.
-  static func unquoted(_ bytes: ArraySlice<UInt8>) -> String {
+  public static func unquoted(_ bytes: ArraySlice<UInt8>) -> String {
     let text = String(decoding: bytes, as: UTF8.self)
     guard text.count >= 2, let first = text.first, let last = text.last else { return text }
     switch (first, last) {

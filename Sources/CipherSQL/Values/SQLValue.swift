@@ -15,7 +15,7 @@ public protocol SQLValue: Sendable {
 }
 
 /// A value of one of SQLite's five storage classes.
-public enum SQLArgument: Hashable, Sendable {
+public enum SQLArgument: Hashable, Codable, Sendable {
   case null
   case integer(Int64)
   case real(Double)

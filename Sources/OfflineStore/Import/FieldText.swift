@@ -62,6 +62,13 @@ struct FieldText {
     }
   }
 
+  /// The value that a text stands for.
+  /// - Throws: ``FieldProblem`` when it is no value of the type.
+  func argument(_ text: String) throws -> SQLArgument {
+    var copy = text
+    return try copy.withUTF8 { try argument($0) }
+  }
+
   private func real(_ text: UnsafeBufferPointer<UInt8>) throws -> Double {
     guard let value = Double(String(decoding: text, as: UTF8.self)), value.isFinite, !isHexadecimal(text) else {
       throw FieldProblem(message: "is not a number")

@@ -28,31 +28,38 @@ struct Importer {
     let columns = (0..<reader.count).map(reader.text)
     let targets = try entity.importTargets(plan, columns: columns, entities: entities, connection: connection)
     let binder = RowBinder(importer: self, targets: targets)
-    var result = ImportResult()
-    try connection.withStatement(insertSQL(targets)) { statement in
-      var rows = 0
-      while true {
-        do {
-          guard try reader.next() else { break }
-          guard reader.count == columns.count else {
-            throw RowProblem(field: nil, message: "has \(reader.count) values, and the first line names \(columns.count)")
-          }
-          try binder.insert(reader, statement)
-          result.imported += 1
-        } catch let problem as CSVReader.Problem {
-          note(ImportProblem(line: problem.line, field: nil, message: problem.message), in: &result)
-        } catch let problem as RowProblem {
-          note(ImportProblem(line: reader.line, field: problem.field, message: problem.message), in: &result)
-        }
-        rows += 1
-        if rows & 1023 == 0 {
-          try connection.throwIfCancelled()
-          progress(source.position, rows)
-        }
-      }
-      progress(source.position, rows)
+    let result = try connection.withStatement(insertSQL(targets)) { statement in
+      try rows(of: reader, named: columns, source, binder, statement)
     }
     return try finish(result)
+  }
+
+  private func rows(
+    of reader: CSVReader, named columns: [String], _ source: ByteSource, _ binder: RowBinder, _ statement: Statement
+  ) throws -> ImportResult {
+    var result = ImportResult()
+    var rows = 0
+    while true {
+      do {
+        guard try reader.next() else { break }
+        guard reader.count == columns.count else {
+          throw RowProblem(field: nil, message: "has \(reader.count) values, and the first line names \(columns.count)")
+        }
+        try binder.insert(reader, statement)
+        result.imported += 1
+      } catch let problem as CSVReader.Problem {
+        note(ImportProblem(line: problem.line, field: nil, message: problem.message), in: &result)
+      } catch let problem as RowProblem {
+        note(ImportProblem(line: reader.line, field: problem.field, message: problem.message), in: &result)
+      }
+      rows += 1
+      if rows & 1023 == 0 {
+        try connection.throwIfCancelled()
+        progress(source.position, rows)
+      }
+    }
+    progress(source.position, rows)
+    return result
   }
 
   func note(_ problem: ImportProblem, in result: inout ImportResult) {
@@ -121,11 +128,11 @@ private final class RowBinder {
         }
       }
     }
-    do {
-      defer { statement.reset() }
+    defer { statement.reset() }
+    do throws(SQLError) {
       try statement.run()
-    } catch where error.code == .constraint {
-      throw explained(error, row)
+    } catch {
+      throw error.code == .constraint ? explained(error, row) : error
     }
   }
 

@@ -29,8 +29,7 @@ public enum FieldInput: Sendable {
     switch self {
     case .text(let text):
       if text.isEmpty, !column.isNotNull { return .null }
-      var copy = text
-      return try copy.withUTF8 { try FieldText(type: column.type).argument($0) }
+      return try FieldText(type: column.type).argument(text)
     case .typed(let scalar):
       return try argument(of: scalar, for: column.type)
     }
@@ -47,14 +46,13 @@ public enum FieldInput: Sendable {
     case (.real(let value), .integer):
       guard let whole = Int64(exactly: value) else { throw FieldProblem(message: "is not a whole number") }
       return .integer(whole)
-    case (.string(let value), .integer), (.string(let value), .real), (.string(let value), .bool):
-      _ = value
+    case (.string, .integer), (.string, .real), (.string, .bool):
       throw FieldProblem(message: "is a text, and \(Self.name(of: type)) was expected")
     case (.string(let value), .json):
       // A JSON column takes any JSON; a string in a document is the JSON string.
       return .text(try JSONText(encoding: value).text)
     case (.string(let value), .any): return .text(value)
-    case (.string(var value), _): return try value.withUTF8 { try FieldText(type: type).argument($0) }
+    case (.string(let value), _): return try FieldText(type: type).argument(value)
     case (.structure(let json), .json): return .text(json)
     case (.bool(let value), .json): return .text(value ? "true" : "false")
     case (.integer(let value), .json): return .text(String(value))

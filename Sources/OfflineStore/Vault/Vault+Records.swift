@@ -49,17 +49,15 @@ extension Vault {
   /// - Throws: ``ImportRefused`` with the lines that stood in the way; ``VaultError``.
   public func importFile(
     _ source: ByteSource, into entity: Entity, format: ImportFormat, plan: ImportPlan,
-    progress: (_ bytes: Int, _ rows: Int) -> Void = { _, _ in }
+    progress: @escaping (_ bytes: Int, _ rows: Int) -> Void = { _, _ in }
   ) throws -> ImportResult {
     try database.write { connection in
-      try withoutActuallyEscaping(progress) { progress in
-        let importer = Importer(
-          connection: connection, entities: entities, entity: entity, plan: plan, progress: progress)
-        return switch format {
-        case .csv: try importer.importCSV(source)
-        case .ndjson: try importer.importNDJSON(source)
-        case .json: try importer.importJSON(source)
-        }
+      let importer = Importer(
+        connection: connection, entities: entities, entity: entity, plan: plan, progress: progress)
+      switch format {
+      case .csv: return try importer.importCSV(source)
+      case .ndjson: return try importer.importNDJSON(source)
+      case .json: return try importer.importJSON(source)
       }
     }
   }

@@ -1,0 +1,38 @@
+import CipherSQL
+
+/// Writes the SQL files themselves into Swift, so that a program carries its migrations in its binary.
+enum SchemaEmitter {
+  static func text(for schema: Schema) -> String {
+    let name = SwiftNames.type(schema.name)
+    var code = CodeWriter()
+    code.head(from: "the schema \(schema.name)")
+    code.line("/// The schema `\(schema.name)`: its versioned SQL files.")
+    code.block("public enum \(name)Schema") { code in
+      code.line("/// All files, for `Migrator` and for opening a vault.")
+      code.line("public static let schema = Schema(name: \(swiftLiteral(schema.name)), migrations: [")
+      code.indented { code in
+        for file in schema.migrations {
+          code.line("MigrationFile(version: \(file.version), name: \(swiftLiteral(file.name)), sql: sql\(file.version)),")
+        }
+      }
+      code.line("])")
+      for file in schema.migrations {
+        code.line()
+        code.line("// \(file.fileName)")
+        code.line("private static let sql\(file.version) = \(rawLiteral(file.sql))")
+      }
+    }
+    code.line()
+    code.line("/// The named queries of the schema `\(schema.name)`.")
+    code.line("public enum \(name)Queries {}")
+    return code.text
+  }
+
+  /// A literal of several lines in which the text stands unchanged. The text's own last line break is kept by an
+  /// empty last line; number signs make sure that nothing in it ends the literal.
+  static func rawLiteral(_ text: String) -> String {
+    var signs = "#"
+    while text.contains("\"\"\"" + signs) || text.contains("\\" + signs) { signs += "#" }
+    return "\(signs)\"\"\"\n\(text)\n\"\"\"\(signs)"
+  }
+}

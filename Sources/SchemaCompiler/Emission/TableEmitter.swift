@@ -1,0 +1,170 @@
+import CipherSQL
+
+/// Writes the Swift type of each table and view that a file makes.
+struct TableEmitter {
+  let model: Model
+
+  init(_ model: Model) { self.model = model }
+
+  func text(for file: MigrationFile, of schema: Schema) -> String {
+    var code = CodeWriter()
+    code.head(from: schema.name + "/" + file.fileName)
+    let comments = FileComments(file.sql)
+    let tables = model.tables(of: file, in: schema)
+    for table in tables {
+      type(of: table, documentation: comments.documentation(of: table.name), &code)
+      code.line()
+    }
+    let emitted = Set(tables.map(\.name))
+    for table in tables where table.kind == .table {
+      RelationshipEmitter(model: model).emit(table, &code)
+    }
+    if emitted.isEmpty { code.line("// This file makes no table and no view.") }
+    return code.text
+  }
+
+  private func type(of table: Catalog.Table, documentation: String?, _ code: inout CodeWriter) {
+    let isTable = table.kind == .table
+    let hasKey = isTable && !table.primaryKey.isEmpty
+    var conformances = [hasKey ? "KeyedRecord" : isTable ? "InsertableRecord" : "Record"]
+    if model.marksDeletion(table) { conformances.append("SoftDeletable") }
+    conformances += ["Codable", "Hashable"]
+    if identity(of: table) != nil || table.column("id")?.isNotNull == true { conformances.append("Identifiable") }
+    code.documentation(documentation ?? "A row of the \(isTable ? "table" : "view") `\(table.name)`.")
+    code.block("public struct \(model.typeName(of: table)): \(conformances.joined(separator: ", "))") { code in
+      properties(of: table, &code)
+      if let identity = identity(of: table) {
+        code.line("/// Tells records apart.")
+        code.line("public var id: \(identity.type) { \(identity.name) }")
+        code.line()
+      }
+      initializer(of: table, &code)
+      code.line()
+      decoding(of: table, &code)
+      if isTable {
+        code.line()
+        insertion(into: table, &code)
+      }
+      if hasKey {
+        code.line()
+        keyed(table, &code)
+      }
+      for key in table.uniqueKeys where isTable {
+        code.line()
+        finder(for: key, in: table, &code)
+      }
+      code.line()
+      tokens(of: table, &code)
+      codingKeys(of: table, &code)
+      for column in table.columns {
+        if case .enumeration(let cases) = column.type {
+          code.line()
+          enumeration(column, cases, &code)
+        }
+      }
+      if table.primaryKey.count > 1, isTable {
+        code.line()
+        compositeKey(of: table, &code)
+      }
+    }
+  }
+
+  // MARK: Properties
+
+  private func properties(of table: Catalog.Table, _ code: inout CodeWriter) {
+    for column in table.columns {
+      var documentation = column.documentation
+      if column.isRowID { documentation = (documentation.map { $0 + "\n" } ?? "") + "0 until the database has given one." }
+      code.documentation(documentation ?? "The column `\(column.name)`.")
+      let keyword = column.isGenerated ? "public let" : "public var"
+      code.line("\(keyword) \(SwiftNames.member(column.name)): \(model.swiftType(of: column, in: table))")
+    }
+    code.line()
+  }
+
+  private func identity(of table: Catalog.Table) -> (name: String, type: String)? {
+    // A column of that name is the identity by itself.
+    guard table.kind == .table, table.column("id") == nil else { return nil }
+    if let uuid = table.column("uuid"), uuid.isNotNull { return ("uuid", model.swiftType(of: uuid, in: table)) }
+    let key = table.primaryKey
+    guard let first = key.first else { return nil }
+    if key.count > 1 { return ("key", "Key") }
+    return (SwiftNames.member(first.name), model.swiftType(of: first, in: table))
+  }
+
+  private func initializer(of table: Catalog.Table, _ code: inout CodeWriter) {
+    let columns = table.columns.filter { !$0.isGenerated }
+    code.line("/// Makes a record that is not stored yet.")
+    code.line("public init(")
+    code.indented { code in
+      for (index, column) in columns.enumerated() {
+        let standard = Defaults.swift(for: column).map { " = " + $0 } ?? ""
+        let comma = index == columns.count - 1 ? "" : ","
+        code.line("\(SwiftNames.member(column.name)): \(model.swiftType(of: column, in: table))\(standard)\(comma)")
+      }
+    }
+    code.block(")") { code in
+      for column in columns {
+        let name = SwiftNames.member(column.name)
+        code.line("self.\(name) = \(name)")
+      }
+      for column in table.columns where column.isGenerated {
+        code.line("self.\(SwiftNames.member(column.name)) = \(column.isNotNull ? "\(model.baseType(of: column, in: table))()" : "nil")")
+      }
+    }
+  }
+
+  // MARK: Reading
+
+  private func decoding(of table: Catalog.Table, _ code: inout CodeWriter) {
+    let names = table.columns.map(\.name)
+    let list = names.map(SQL.quoted).joined(separator: ", ")
+    code.line("public static let tableName: StaticString = \(swiftLiteral(table.name))")
+    code.line("public static let selectSQL: StaticString = \(swiftLiteral("SELECT \(list) FROM \(SQL.quoted(table.name))"))")
+    code.line("public static let columnNames: [StaticString] = [\(names.map(swiftLiteral).joined(separator: ", "))]")
+    code.line()
+    code.block("public init(from row: borrowing Row, at first: Int32) throws(SQLError)") { code in
+      for (index, column) in table.columns.enumerated() {
+        code.line("\(SwiftNames.member(column.name)) = try row.decode(at: first\(index == 0 ? "" : " + \(index)"))")
+      }
+    }
+  }
+
+  private func tokens(of table: Catalog.Table, _ code: inout CodeWriter) {
+    let type = model.typeName(of: table)
+    code.line("/// The columns, for queries.")
+    code.block("public struct Columns: RecordColumns") { code in
+      code.line("public typealias Owner = \(type)")
+      code.line("public let qualifier: String")
+      code.line("public init(qualifier: String) { self.qualifier = qualifier }")
+      for column in table.columns {
+        let value = model.swiftType(of: column, in: table)
+        code.line(
+          "public var \(SwiftNames.member(column.name)): Column<\(type), \(value)> { Column(\(swiftLiteral(column.name)), of: qualifier) }")
+      }
+    }
+  }
+
+  private func codingKeys(of table: Catalog.Table, _ code: inout CodeWriter) {
+    let names = table.columns.map { ($0.name, SwiftNames.member($0.name)) }
+    guard names.contains(where: { $0.0 != $0.1.filter { $0 != "`" } }) else { return }
+    code.line()
+    code.block("private enum CodingKeys: String, CodingKey") { code in
+      for (sql, swift) in names { code.line("case \(swift) = \(swiftLiteral(sql))") }
+    }
+  }
+
+  private func enumeration(_ column: Catalog.Column, _ cases: [String], _ code: inout CodeWriter) {
+    code.documentation("The values of `\(column.name)`.")
+    code.block("public enum \(SwiftNames.enumeration(column.name)): String, SQLEnumeration") { code in
+      for value in cases { code.line("case \(SwiftNames.member(value)) = \(swiftLiteral(value))") }
+      code.line()
+      code.block("public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Self") { code in
+        for value in cases {
+          code.line("if row.text(at: index, equals: \(swiftLiteral(value))) { return .\(SwiftNames.member(value)) }")
+        }
+        code.line("throw row.mismatch(index, expected: \(swiftLiteral("one of " + cases.joined(separator: ", "))))")
+      }
+    }
+  }
+}

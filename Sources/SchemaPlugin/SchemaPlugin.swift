@@ -1,0 +1,78 @@
+import Foundation
+import PackagePlugin
+
+/// Compiles the SQL schema of a target into Swift before the target is built.
+///
+/// The target's folder holds a file `Schemas.txt` with one schema on each line, in the order in which they are applied:
+/// its folder, relative to the package, or `core` for the one that FieldVault ships. The last one becomes Swift.
+@main
+struct SchemaPlugin: BuildToolPlugin {
+  struct Mistake: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
+    let list = URL(filePath: "\(target.directory)").appending(path: "Schemas.txt")
+    guard let text = try? String(contentsOf: list, encoding: .utf8) else {
+      throw Mistake(description: "\(list.path): error: this file names the schemas of the target, a folder on each line")
+    }
+    let folders = text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter {
+      !$0.isEmpty && !$0.hasPrefix("#")
+    }
+    guard let last = folders.last else {
+      throw Mistake(description: "\(list.path):1: error: no schema is named")
+    }
+    var arguments: [String] = []
+    var inputs = [list]
+    var outputs: [URL] = []
+    let output = context.pluginWorkDirectoryURL
+    for folder in folders {
+      let url = try location(of: folder, context)
+      let name = url.lastPathComponent
+      let files = try sqlFiles(in: url)
+      arguments += ["--schema", "\(name)=\(url.path)"]
+      inputs += files
+      guard folder == last else { continue }
+      // Only what becomes Swift depends on the queries.
+      let queries = try sqlFiles(in: url.appending(path: "queries"))
+      inputs += queries
+      outputs += files.map { output.appending(path: $0.deletingPathExtension().lastPathComponent + ".swift") }
+      outputs.append(output.appending(path: "Schema.swift"))
+      outputs += queries.map {
+        output.appending(path: "Queries_" + $0.deletingPathExtension().lastPathComponent + ".swift")
+      }
+      arguments += ["--emit", name, "--output", output.path]
+    }
+    return [
+      .buildCommand(
+        displayName: "Compiling the schema of \(target.name)", executable: try context.tool(named: "fieldvault-schema").url,
+        arguments: arguments, inputFiles: inputs, outputFiles: outputs)
+    ]
+  }
+
+  private func location(of folder: String, _ context: PluginContext) throws -> URL {
+    guard folder == "core" else { return context.package.directoryURL.appending(path: folder) }
+    return try fieldVault(context.package).directoryURL.appending(path: "Schema/core")
+  }
+
+  /// The package that ships the plugin: the one that is built, or one that it depends on.
+  private func fieldVault(_ package: Package) throws -> Package {
+    var open = [package]
+    while let next = open.popLast() {
+      if FileManager.default.fileExists(atPath: next.directoryURL.appending(path: "Schema/core").path),
+        next.displayName == "FieldVault"
+      {
+        return next
+      }
+      open += next.dependencies.map(\.package)
+    }
+    throw Mistake(description: "the package FieldVault, which has the schema 'core', is not among the dependencies")
+  }
+
+  private func sqlFiles(in folder: URL) throws -> [URL] {
+    guard FileManager.default.fileExists(atPath: folder.path) else { return [] }
+    return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).filter {
+      $0.pathExtension == "sql"
+    }.sorted { $0.path < $1.path }
+  }
+}
