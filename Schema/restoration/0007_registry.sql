@@ -1,0 +1,29 @@
+-- What is synced, how urgent it is, and who is right when two sides changed the same field.
+
+INSERT INTO SyncedEntity (entityType, tableName, schemaName, defaultPriority, conflictPolicy, description) VALUES
+  ('Company', 'OfflineCompany', 'restoration', 0, 'server_wins', 'companies'),
+  ('User', 'OfflineUser', 'restoration', 0, 'server_wins', 'people'),
+  ('Property', 'OfflineProperty', 'restoration', 1, 'last_write_wins', 'properties'),
+  ('Project', 'OfflineProject', 'restoration', 1, 'manual', 'jobs'),
+  ('Location', 'OfflineLocation', 'restoration', 1, 'last_write_wins', 'buildings, floors and units'),
+  ('Room', 'OfflineRoom', 'restoration', 1, 'last_write_wins', 'rooms and areas'),
+  ('ProjectCrew', 'OfflineProjectCrew', 'restoration', 1, 'last_write_wins', 'who works on which project'),
+  ('Material', 'OfflineMaterial', 'restoration', 2, 'server_wins', 'materials whose moisture is measured'),
+  ('Equipment', 'OfflineEquipment', 'restoration', 2, 'last_write_wins', 'drying equipment'),
+  ('Damage', 'OfflineDamage', 'restoration', 2, 'last_write_wins', 'what is damaged'),
+  ('WorkScope', 'OfflineWorkScope', 'restoration', 2, 'last_write_wins', 'what is to be done'),
+  ('AtmosphericLog', 'OfflineAtmosphericLog', 'restoration', 2, 'server_wins', 'readings of the air'),
+  ('MoistureLog', 'OfflineMoistureLog', 'restoration', 2, 'last_write_wins', 'readings of materials'),
+  ('Album', 'OfflineAlbum', 'restoration', 3, 'last_write_wins', 'collections of photos'),
+  ('Photo', 'OfflinePhoto', 'restoration', 3, 'client_wins', 'photos'),
+  ('Note', 'OfflineNote', 'restoration', 2, 'last_write_wins', 'notes');
+
+-- Where a file stands on this device, and how far its upload has come, concerns nobody else.
+INSERT INTO SyncedColumn (entityType, columnName, isLocalOnly) VALUES
+  ('AtmosphericLog', 'photoLocalPath', 1),
+  ('AtmosphericLog', 'photoUploadStatus', 1),
+  ('MoistureLog', 'photoLocalPath', 1),
+  ('MoistureLog', 'photoUploadStatus', 1),
+  ('Photo', 'localPath', 1),
+  ('Photo', 'uploadStatus', 1),
+  ('Photo', 'tusUploadId', 1);
