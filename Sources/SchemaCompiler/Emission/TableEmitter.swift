@@ -125,7 +125,7 @@ struct TableEmitter {
     code.line()
     code.block("public init(from row: borrowing Row, at first: Int32) throws(SQLError)") { code in
       for (index, column) in table.columns.enumerated() {
-        code.line("\(SwiftNames.member(column.name)) = try row.decode(at: first\(index == 0 ? "" : " + \(index)"))")
+        code.line("self.\(SwiftNames.member(column.name)) = try row.decode(at: first\(index == 0 ? "" : " + \(index)"))")
       }
     }
   }

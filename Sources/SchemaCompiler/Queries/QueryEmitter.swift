@@ -37,7 +37,7 @@ struct QueryEmitter {
       code.line()
       code.block("init(from row: borrowing Row) throws(SQLError)") { code in
         for (index, result) in query.results.enumerated() {
-          code.line("\(SwiftNames.member(result.name)) = try row.decode(at: \(index))")
+          code.line("self.\(SwiftNames.member(result.name)) = try row.decode(at: \(index))")
         }
       }
     }

@@ -122,6 +122,7 @@ struct QueryTokens {
   func alias(_ name: String) -> String? {
     for index in words.indices where ["FROM", "JOIN", "UPDATE", "INTO", ","].contains(words[index].upper) && isName(index + 1) {
       let table = words[index + 1].text
+      if upper(index + 2) == "." { continue }
       let next = upper(index + 2) == "AS" ? index + 3 : index + 2
       if table.lowercased() == name.lowercased() { return table }
       if isName(next), words[next].text.lowercased() == name.lowercased() { return table }

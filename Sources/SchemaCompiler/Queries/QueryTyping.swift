@@ -68,9 +68,12 @@ struct QueryTyping {
   }
 
   private func refuseScan(_ sql: String, _ connection: Connection) throws {
-    let plan = try connection.fetchRows(
-      SQL(raw: "EXPLAIN QUERY PLAN " + sql), as: Int.self, Int.self, Int.self, String.self)
-    for (_, _, _, detail) in plan where detail.hasPrefix("SCAN ") && !detail.contains("USING") {
+    var plan: [String] = []
+    // The plan does not depend on the values, so the parameters stay unbound.
+    try connection.withStatement("EXPLAIN QUERY PLAN " + sql) { statement in
+      while try statement.step() { plan.append(try statement.row.decode(at: 3)) }
+    }
+    for detail in plan where detail.hasPrefix("SCAN ") && !detail.contains("USING") {
       let table = detail.dropFirst(5).prefix { $0 != " " }
       guard model.catalog.table(String(table)) != nil || tokens.alias(String(table)) != nil else { continue }
       throw CompilerProblem(

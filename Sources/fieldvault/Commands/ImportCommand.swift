@@ -21,7 +21,7 @@ enum ImportCommand {
     plan.nullText = context.arguments.value("null")
     plan.skipsInvalid = context.arguments.flag("skip-invalid")
     let path = try context.arguments.required("FILE")
-    let format = try format(of: path, context)
+    let format = try kind(of: path, context)
     let source = try ByteSource(path: path)
     let vault = try context.openVault()
     let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
@@ -88,7 +88,7 @@ enum ImportCommand {
     try json.drain(to: context.output)
   }
 
-  private static func format(of path: String, _ context: CommandContext) throws -> Vault.ImportFormat {
+  private static func kind(of path: String, _ context: CommandContext) throws -> Vault.ImportFormat {
     if let format = try context.arguments.value("format", as: Vault.ImportFormat.self) { return format }
     let name = path.lowercased()
     if name.hasSuffix(".csv") { return .csv }

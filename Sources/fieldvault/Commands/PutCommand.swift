@@ -10,8 +10,8 @@ import OfflineStore
 
 enum PutCommand {
   static func run(_ context: CommandContext) throws {
-    let fields = try context.arguments.values("FIELD=VALUE").map { try field($0, context) }
-    let uuid = try context.arguments.value("uuid").map { try uuid($0, "--uuid", context) }
+    let fields = try context.arguments.values("FIELD=VALUE").map { try parseField($0, context) }
+    let uuid = try context.arguments.value("uuid").map { try parseUUID($0, "--uuid", context) }
     let vault = try context.openVault()
     let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
     if let path = context.arguments.value("from") {
@@ -22,14 +22,14 @@ enum PutCommand {
     try show([try vault.put(entity, fields, uuid: uuid)], isArray: false, entity, vault, context)
   }
 
-  private static func field(_ word: String, _ context: CommandContext) throws -> (name: String, value: FieldInput) {
+  private static func parseField(_ word: String, _ context: CommandContext) throws -> (name: String, value: FieldInput) {
     guard let sign = word.firstIndex(of: "="), sign > word.startIndex else {
       throw context.arguments.mistake("a field is given as FIELD=VALUE", about: "FIELD=VALUE")
     }
     return (String(word[..<sign]), .text(String(word[word.index(after: sign)...])))
   }
 
-  static func uuid(_ text: String, _ name: String, _ context: CommandContext) throws -> UUID {
+  static func parseUUID(_ text: String, _ name: String, _ context: CommandContext) throws -> UUID {
     guard let uuid = UUID(sqlText: text) else {
       throw context.arguments.mistake("\(name) is not a UUID of 36 characters")
     }
@@ -60,7 +60,7 @@ enum PutCommand {
 
 enum GetCommand {
   static func run(_ context: CommandContext) throws {
-    let uuid = try PutCommand.uuid(try context.arguments.required("UUID"), "UUID", context)
+    let uuid = try PutCommand.parseUUID(try context.arguments.required("UUID"), "UUID", context)
     let vault = try context.openVault()
     let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
     let format = RowFormat(entity)
@@ -84,7 +84,7 @@ enum GetCommand {
 
 enum DeleteCommand {
   static func run(_ context: CommandContext) throws {
-    let uuids = try context.arguments.values("UUID").map { try PutCommand.uuid($0, "UUID", context) }
+    let uuids = try context.arguments.values("UUID").map { try PutCommand.parseUUID($0, "UUID", context) }
     let vault = try context.openVault()
     let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
     let count = try vault.delete(entity, uuids)
