@@ -8,8 +8,7 @@ CREATE TABLE OfflineCompany (
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
-    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(replace(uuid, '-', '')) = 32
-      AND uuid NOT GLOB '*[^-0-9a-f]*'),
+    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   name TEXT NOT NULL CHECK (length(trim(name)) > 0),
   createdAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
     CHECK (createdAt IS strftime('%Y-%m-%dT%H:%M:%fZ', createdAt)),
@@ -34,8 +33,7 @@ CREATE TABLE OfflineUser (
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
-    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(replace(uuid, '-', '')) = 32
-      AND uuid NOT GLOB '*[^-0-9a-f]*'),
+    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   companyId INTEGER REFERENCES OfflineCompany (companyId) ON DELETE SET NULL,
   email TEXT NOT NULL CHECK (email LIKE '_%@_%' AND email NOT GLOB '* *'),
   firstName TEXT,
@@ -66,8 +64,7 @@ CREATE TABLE OfflineProperty (
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
-    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(replace(uuid, '-', '')) = 32
-      AND uuid NOT GLOB '*[^-0-9a-f]*'),
+    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   address TEXT NOT NULL CHECK (length(trim(address)) > 0),
   city TEXT,
   state TEXT,

@@ -8,8 +8,7 @@ CREATE TABLE OfflineProject (
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
-    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(replace(uuid, '-', '')) = 32
-      AND uuid NOT GLOB '*[^-0-9a-f]*'),
+    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   companyId INTEGER REFERENCES OfflineCompany (companyId) ON DELETE SET NULL,
   propertyId INTEGER REFERENCES OfflineProperty (propertyId) ON DELETE SET NULL,
   title TEXT NOT NULL CHECK (length(trim(title)) > 0),
@@ -42,8 +41,7 @@ CREATE TABLE OfflineLocation (
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
-    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(replace(uuid, '-', '')) = 32
-      AND uuid NOT GLOB '*[^-0-9a-f]*'),
+    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   projectId INTEGER NOT NULL REFERENCES OfflineProject (projectId) ON DELETE CASCADE,
   parentLocationId INTEGER REFERENCES OfflineLocation (locationId) ON DELETE CASCADE,
   title TEXT NOT NULL CHECK (length(trim(title)) > 0),
@@ -75,8 +73,7 @@ CREATE TABLE OfflineRoom (
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
-    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(replace(uuid, '-', '')) = 32
-      AND uuid NOT GLOB '*[^-0-9a-f]*'),
+    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   projectId INTEGER NOT NULL REFERENCES OfflineProject (projectId) ON DELETE CASCADE,
   locationId INTEGER REFERENCES OfflineLocation (locationId) ON DELETE CASCADE,
   title TEXT NOT NULL CHECK (length(trim(title)) > 0),
@@ -109,8 +106,7 @@ CREATE TABLE OfflineProjectCrew (
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
-    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(replace(uuid, '-', '')) = 32
-      AND uuid NOT GLOB '*[^-0-9a-f]*'),
+    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   projectId INTEGER NOT NULL REFERENCES OfflineProject (projectId) ON DELETE CASCADE,
   userId INTEGER NOT NULL REFERENCES OfflineUser (userId) ON DELETE CASCADE,
   role TEXT, -- what the person does in this project

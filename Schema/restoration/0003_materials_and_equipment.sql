@@ -8,8 +8,7 @@ CREATE TABLE OfflineMaterial (
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
-    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(replace(uuid, '-', '')) = 32
-      AND uuid NOT GLOB '*[^-0-9a-f]*'),
+    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   name TEXT NOT NULL CHECK (length(trim(name)) > 0), -- such as drywall, oak flooring
   category TEXT CHECK (category IN ('wood', 'drywall', 'plaster', 'concrete', 'masonry', 'insulation', 'flooring', 'other')),
   dryStandard REAL CHECK (dryStandard BETWEEN 0 AND 100), -- % at which it counts as dry
@@ -36,8 +35,7 @@ CREATE TABLE OfflineEquipment (
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
-    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(replace(uuid, '-', '')) = 32
-      AND uuid NOT GLOB '*[^-0-9a-f]*'),
+    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   projectId INTEGER NOT NULL REFERENCES OfflineProject (projectId) ON DELETE CASCADE,
   roomId INTEGER REFERENCES OfflineRoom (roomId) ON DELETE CASCADE,
   type TEXT NOT NULL CHECK (type IN ('dehumidifier', 'air_mover', 'air_scrubber', 'heater', 'fan', 'pump', 'generator', 'hygrometer', 'other')),
@@ -74,8 +72,7 @@ CREATE TABLE OfflineDamage (
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
-    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(replace(uuid, '-', '')) = 32
-      AND uuid NOT GLOB '*[^-0-9a-f]*'),
+    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   projectId INTEGER NOT NULL REFERENCES OfflineProject (projectId) ON DELETE CASCADE,
   roomId INTEGER NOT NULL REFERENCES OfflineRoom (roomId) ON DELETE CASCADE,
   title TEXT NOT NULL CHECK (length(trim(title)) > 0),
@@ -109,8 +106,7 @@ CREATE TABLE OfflineWorkScope (
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
-    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(replace(uuid, '-', '')) = 32
-      AND uuid NOT GLOB '*[^-0-9a-f]*'),
+    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   projectId INTEGER NOT NULL REFERENCES OfflineProject (projectId) ON DELETE CASCADE,
   roomId INTEGER NOT NULL REFERENCES OfflineRoom (roomId) ON DELETE CASCADE,
   title TEXT NOT NULL CHECK (length(trim(title)) > 0),

@@ -8,8 +8,7 @@ CREATE TABLE OfflineAtmosphericLog (
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
-    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(replace(uuid, '-', '')) = 32
-      AND uuid NOT GLOB '*[^-0-9a-f]*'),
+    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   projectId INTEGER NOT NULL REFERENCES OfflineProject (projectId) ON DELETE CASCADE,
   roomId INTEGER REFERENCES OfflineRoom (roomId) ON DELETE CASCADE,
   date TEXT NOT NULL CHECK (date IS strftime('%Y-%m-%dT%H:%M:%fZ', date)), -- when it was read
@@ -59,8 +58,7 @@ CREATE TABLE OfflineMoistureLog (
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
-    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(replace(uuid, '-', '')) = 32
-      AND uuid NOT GLOB '*[^-0-9a-f]*'),
+    CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   projectId INTEGER NOT NULL REFERENCES OfflineProject (projectId) ON DELETE CASCADE,
   roomId INTEGER NOT NULL REFERENCES OfflineRoom (roomId) ON DELETE CASCADE,
   materialId INTEGER NOT NULL REFERENCES OfflineMaterial (materialId),
