@@ -26,28 +26,28 @@ let package = Package(
     .target(name: "SchemaCompiler", dependencies: ["CipherSQL"]),
     .executableTarget(name: "fieldvault-schema", dependencies: ["SchemaCompiler"]),
     .plugin(name: "SchemaPlugin", capability: .buildTool(), dependencies: ["fieldvault-schema"], path: "Sources/SchemaPlugin"),
-    .target(name: "VaultKeys", dependencies: ["CSodium", "CPlatform"]),
-    .target(name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys"], plugins: ["SchemaPlugin"]),
-    .target(name: "RestorationModel", dependencies: ["OfflineStore"], plugins: ["SchemaPlugin"]),
+    .target(name: "VaultKeys", dependencies: ["CSodium", "CPlatform"], exclude: ["KeyringFormat.md"]),
+    .target(name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "CPlatform"], exclude: ["Schemas.txt"], plugins: ["SchemaPlugin"]),
+    .target(name: "RestorationModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"], plugins: ["SchemaPlugin"]),
     .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
     .executableTarget(
       name: "fieldvault",
-      dependencies: ["OfflineStore", "RestorationModel", "CommandLineSupport"]),
+      dependencies: ["CipherSQL", "VaultKeys", "OfflineStore", "RestorationModel", "CommandLineSupport", "CPlatform"]),
 
     // Benchmarks against the C floor.
     .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher"], path: "Tests/BenchmarkFloor"),
     .executableTarget(
       name: "fieldvault-bench", dependencies: ["CipherSQL", "BenchmarkFloor"], path: "Tests/Benchmarks",
-      plugins: ["SchemaPlugin"]),
+      exclude: ["Schemas.txt", "Schema"], plugins: ["SchemaPlugin"]),
 
     // Tests.
     .testTarget(name: "CipherSQLTests", dependencies: ["CipherSQL"]),
-    .testTarget(name: "SchemaCompilerTests", dependencies: ["SchemaCompiler"]),
+    .testTarget(name: "SchemaCompilerTests", dependencies: ["SchemaCompiler", "CipherSQL"]),
     .testTarget(name: "VaultKeysTests", dependencies: ["VaultKeys"]),
-    .testTarget(name: "OfflineStoreTests", dependencies: ["OfflineStore"]),
-    .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel"]),
+    .testTarget(name: "OfflineStoreTests", dependencies: ["OfflineStore", "CipherSQL", "VaultKeys", "RestorationModel"]),
+    .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "OfflineStore"]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
-    .testTarget(name: "FieldVaultTests", dependencies: ["OfflineStore"]),
+    .testTarget(name: "FieldVaultTests", dependencies: ["fieldvault", "CommandLineSupport"]),
   ],
   swiftLanguageModes: [.v6]
 )
