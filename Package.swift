@@ -38,7 +38,7 @@ let package = Package(
     .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher"], path: "Tests/BenchmarkFloor"),
     .executableTarget(
       name: "fieldvault-bench", dependencies: ["CipherSQL", "BenchmarkFloor"], path: "Tests/Benchmarks",
-      exclude: ["Schemas.txt", "Schema"], plugins: ["SchemaPlugin"]),
+      exclude: ["Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
 
     // Tests.
     .testTarget(name: "CipherSQLTests", dependencies: ["CipherSQL"]),
