@@ -10,6 +10,7 @@ extension SQLExpression {
   }
 
   /// Equal, where nil is `IS NULL`.
+  @_disfavoredOverload
   public static func == (left: Self, right: Value.Bare?) -> SQLTerm<Bool> {
     guard let right else { return SQLTerm(left.node.isNull) }
     return left == right
@@ -27,6 +28,7 @@ extension SQLExpression {
   }
 
   /// Not equal, where nil is `IS NOT NULL`.
+  @_disfavoredOverload
   public static func != (left: Self, right: Value.Bare?) -> SQLTerm<Bool> {
     guard let right else { return SQLTerm(left.node.isNotNull) }
     return left != right
