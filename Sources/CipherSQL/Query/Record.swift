@@ -52,6 +52,9 @@ public protocol KeyedRecord: InsertableRecord {
   static var updateSQL: StaticString { get }
   /// `DELETE` by key.
   static var deleteSQL: StaticString { get }
+  /// The columns of the primary key, in the order in which the key binds them. By default they are read from
+  /// `deleteSQL`.
+  static var keyColumnNames: [StaticString] { get }
   /// Binds all columns for `updateSQL`.
   func bindUpdate(to statement: Statement) throws(SQLError)
 }

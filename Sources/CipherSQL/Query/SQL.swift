@@ -73,12 +73,14 @@ public struct SQL: Sendable, Hashable, ExpressibleByStringInterpolation {
 
   /// A name as SQL writes it, in double quotes, with quotes in it doubled.
   public static func quoted(_ name: String) -> String {
-    var result = "\""
-    for character in name {
-      if character == "\"" { result += "\"" }
-      result.append(character)
+    // By scalars: a quote with a combining accent behind it is another Character, and still a quote for SQLite.
+    var result: String.UnicodeScalarView = "\"".unicodeScalars
+    for scalar in name.unicodeScalars {
+      if scalar == "\"" { result.append("\"") }
+      result.append(scalar)
     }
-    return result + "\""
+    result.append("\"")
+    return String(result)
   }
 
   /// The values of a list, each behind a comma.

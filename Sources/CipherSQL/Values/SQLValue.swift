@@ -5,6 +5,10 @@ import CSQLCipher
 /// Conforming types bind themselves by position and decode themselves by position; nothing is looked up by
 /// name and no intermediate value is made.
 public protocol SQLValue: Sendable {
+  /// The type without Optional: `String` for `String?`.
+  associatedtype Bare: SQLValue = Self
+  /// True for an Optional, whose column may hold NULL.
+  static var isNullable: Bool { get }
   /// Reads a column, counted from 0.
   /// - Throws: ``SQLError`` with `typeMismatch` when the column holds something else.
   static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Self
@@ -12,6 +16,10 @@ public protocol SQLValue: Sendable {
   func bind(to statement: Statement, at index: Int32) throws(SQLError)
   /// The same value for SQL that is composed at run time.
   var sqlArgument: SQLArgument { get }
+}
+
+extension SQLValue {
+  public static var isNullable: Bool { false }
 }
 
 /// A value of one of SQLite's five storage classes.

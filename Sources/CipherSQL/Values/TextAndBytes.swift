@@ -65,6 +65,10 @@ extension Data: SQLValue {
 }
 
 extension Optional: SQLValue where Wrapped: SQLValue {
+  public typealias Bare = Wrapped.Bare
+
+  public static var isNullable: Bool { true }
+
   @inlinable
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Wrapped? {
     row.isNull(index) ? nil : try Wrapped.decode(from: row, at: index)

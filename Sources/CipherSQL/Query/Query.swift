@@ -1,0 +1,84 @@
+/// A query for records of one type, composed from its columns.
+///
+/// ```swift
+/// let rooms = try Room.where { $0.projectId == id && $0.squareFootage > 10 }
+///   .order { $0.updatedAt.descending }
+///   .limit(50)
+///   .fetch(db)
+/// ```
+///
+/// A query is a value: each function returns a new one, and nothing runs before `fetch` and its like. Rows that
+/// are marked as deleted (``SoftDeletable``) are left out until ``includingDeleted()``. A query inside another
+/// one may refer to the outer one's columns; it must then be begun inside the outer one's closure.
+public struct Query<R: Record>: Sendable {
+  var parts: SelectParts
+
+  /// All records.
+  public init() { parts = SelectParts(RecordShape.of(R.self), qualifier: SelectParts.freshQualifier()) }
+
+  var columns: R.Columns { R.Columns(qualifier: parts.sources[0].qualifier) }
+
+  func with(_ change: (inout SelectParts) -> Void) -> Query {
+    var copy = self
+    change(&copy.parts)
+    return copy
+  }
+
+  /// Keeps what also fulfils a condition.
+  public func `where`(_ condition: (R.Columns) -> some SQLExpression<Bool>) -> Query {
+    let node = condition(columns).node
+    return with { $0.filter = .and($0.filter, node) }
+  }
+
+  /// Adds terms behind those that order the result already.
+  public func order(@SQLOrderingBuilder _ terms: (R.Columns) -> [SQLOrdering]) -> Query {
+    let terms = terms(columns)
+    return with { $0.orderings += terms }
+  }
+
+  /// Keeps at most a number of rows, behind an offset. For pages prefer ``page(_:size:after:)``, which does not
+  /// read what it skips.
+  public func limit(_ count: Int, offset: Int? = nil) -> Query { with { ($0.limit, $0.offset) = (count, offset) } }
+
+  /// Leaves out rows that are equal in all columns.
+  public func distinct() -> Query { with { $0.isDistinct = true } }
+
+  /// Takes rows that are marked as deleted too.
+  public func includingDeleted() -> Query { with { $0.includesDeleted = true } }
+
+  /// Merges the rows that are equal in some expressions; `select` then takes aggregates over them.
+  public func group<each Term: SQLExpression>(by terms: (R.Columns) -> (repeat each Term)) -> Query {
+    let terms = terms(columns)
+    var nodes: [SQLNode] = []
+    repeat nodes.append((each terms).node)
+    var copy = self
+    copy.parts.groups += nodes
+    return copy
+  }
+
+  /// Keeps groups that fulfil a condition.
+  public func having(_ condition: (R.Columns) -> some SQLExpression<Bool>) -> Query {
+    let node = condition(columns).node
+    return with { $0.having = .and($0.having, node) }
+  }
+
+  /// Takes some expressions of each row in place of the record; they arrive as tuples.
+  public func select<each Term: SQLExpression>(
+    _ terms: (R.Columns) -> (repeat each Term)
+  ) -> Selection<repeat (each Term).Value> {
+    let terms = terms(columns)
+    var nodes: [SQLNode] = []
+    repeat nodes.append((each terms).node)
+    return Selection(parts, nodes)
+  }
+}
+
+extension Record {
+  /// All records of the type.
+  public static var all: Query<Self> { Query() }
+
+  /// The records that fulfil a condition.
+  public static func `where`(_ condition: (Columns) -> some SQLExpression<Bool>) -> Query<Self> {
+    Query().where(condition)
+  }
+}

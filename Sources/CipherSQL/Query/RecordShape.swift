@@ -1,0 +1,88 @@
+import Synchronization
+
+/// What composed statements need to know about a record type, looked up once per type.
+final class RecordShape: Sendable {
+  let tableName: StaticString
+  let columnNames: [StaticString]
+  let isSoftDeletable: Bool
+  /// The columns of the primary key; empty for a record without one.
+  let keyColumns: [StaticString]
+  /// The columns that an INSERT of the record binds, in its order; empty for a record that is only read.
+  let insertedColumns: [StaticString]
+  // `t0.a, t0.b` and `t1.a, t1.b`, as they stand at the head of nearly every statement.
+  private let columnLists: [[UInt8]]
+
+  private init<R: Record>(_ type: R.Type) {
+    tableName = R.tableName
+    columnNames = R.columnNames
+    isSoftDeletable = R.self is any SoftDeletable.Type
+    keyColumns = (R.self as? any KeyedRecord.Type).map { $0.keyColumnNames } ?? []
+    insertedColumns =
+      (R.self as? any InsertableRecord.Type).map { type in
+        RecordShape.parenthesizedNames(of: type.insertSQL, among: type.columnNames) ?? type.columnNames
+      } ?? []
+    let names = columnNames
+    columnLists = (0..<4).map { RecordShape.columnList(names, number: $0) }
+  }
+
+  private static let known = Mutex<[ObjectIdentifier: RecordShape]>([:])
+
+  static func of<R: Record>(_ type: R.Type) -> RecordShape {
+    let id = ObjectIdentifier(type)
+    if let shape = known.withLock({ $0[id] }) { return shape }
+    let shape = RecordShape(type)
+    known.withLock { $0[id] = shape }
+    return shape
+  }
+
+  /// All columns of the table under a number, as SQL.
+  func columnList(number: Int) -> [UInt8] {
+    number < columnLists.count ? columnLists[number] : RecordShape.columnList(columnNames, number: number)
+  }
+
+  private static func columnList(_ names: [StaticString], number: Int) -> [UInt8] {
+    var text: [UInt8] = []
+    for (index, name) in names.enumerated() {
+      if index > 0 { text.append(contentsOf: ", ".utf8) }
+      SQLWriter.write(number: number, to: &text)
+      text.append(UInt8(ascii: "."))
+      SQLWriter.write(name: name, to: &text)
+    }
+    return text
+  }
+
+  // MARK: Names in generated statements
+
+  /// The names of the first list in parentheses: `INSERT INTO t (a, b) VALUES`; nil when there is no such list.
+  private static func parenthesizedNames(of sql: StaticString, among names: [StaticString]) -> [StaticString]? {
+    let found = words(of: sql)
+    guard let open = found.firstIndex(of: "("), let close = found.firstIndex(of: ")"),
+      let values = found.firstIndex(where: { $0.uppercased() == "VALUES" }), close < values
+    else { return nil }
+    return found[open..<close].compactMap { word in names.first { $0.description == word } }
+  }
+
+  /// The columns that stand before `=` behind WHERE: `DELETE FROM t WHERE a = ? AND b = ?`.
+  static func comparedNames(of sql: StaticString, among names: [StaticString]) -> [StaticString] {
+    let found = words(of: sql)
+    guard let start = found.lastIndex(where: { $0.uppercased() == "WHERE" }) else { return [] }
+    return zip(found[start...], found[start...].dropFirst()).compactMap { word, next in
+      next == "=" || next.uppercased() == "IS" ? names.first { $0.description == word } : nil
+    }
+  }
+
+  private static func words(of sql: StaticString) -> [String] {
+    let bytes = Array(sql.description.utf8)
+    return SQLText.tokens(of: bytes).compactMap { token in
+      switch token.kind {
+      case .space, .comment: nil
+      case .quotedName: String(decoding: bytes[token.range].dropFirst().dropLast(), as: UTF8.self)
+      default: String(decoding: bytes[token.range], as: UTF8.self)
+      }
+    }
+  }
+}
+
+extension KeyedRecord {
+  public static var keyColumnNames: [StaticString] { RecordShape.comparedNames(of: deleteSQL, among: columnNames) }
+}

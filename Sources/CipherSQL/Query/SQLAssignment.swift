@@ -1,0 +1,44 @@
+/// What an UPDATE puts into one column.
+public struct SQLAssignment<Owner: Record>: Sendable {
+  let column: StaticString
+  let node: SQLNode
+}
+
+extension Column {
+  /// Puts a value into the column.
+  public func set(_ value: Value) -> SQLAssignment<Owner> { SQLAssignment(column: name, node: .value(value)) }
+
+  /// Puts the value of an expression into the column; it sees the row as it was.
+  public func set<Other: SQLExpression>(_ expression: Other) -> SQLAssignment<Owner> where Other.Value == Value {
+    SQLAssignment(column: name, node: expression.node)
+  }
+
+  /// Puts the value of an expression that is never NULL into a column that may be.
+  public func set<Other: SQLExpression>(_ expression: Other) -> SQLAssignment<Owner> where Value == Other.Value? {
+    SQLAssignment(column: name, node: expression.node)
+  }
+}
+
+/// A column of whatever type, where only its name is needed.
+public protocol SQLColumn<Owner>: Sendable {
+  /// The record that has the column.
+  associatedtype Owner: Record
+  /// Its name in the table.
+  var name: StaticString { get }
+}
+
+extension Column: SQLColumn {}
+
+/// Gathers assignments, one behind the other or in an array.
+@resultBuilder
+public enum SQLAssignmentBuilder<Owner: Record> {
+  public static func buildExpression(_ one: SQLAssignment<Owner>) -> [SQLAssignment<Owner>] { [one] }
+  public static func buildExpression(_ several: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { several }
+  public static func buildPartialBlock(first: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { first }
+  public static func buildPartialBlock(
+    accumulated: [SQLAssignment<Owner>], next: [SQLAssignment<Owner>]
+  ) -> [SQLAssignment<Owner>] { accumulated + next }
+  public static func buildOptional(_ some: [SQLAssignment<Owner>]?) -> [SQLAssignment<Owner>] { some ?? [] }
+  public static func buildEither(first: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { first }
+  public static func buildEither(second: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { second }
+}

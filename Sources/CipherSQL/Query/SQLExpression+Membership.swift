@@ -1,0 +1,61 @@
+/// Membership in ranges, lists and subqueries.
+extension SQLExpression {
+  /// Within a range, its ends included; false for NULL.
+  public func between(_ range: ClosedRange<Value.Bare>) -> SQLTerm<Bool> where Value.Bare: Comparable {
+    SQLTerm(SQLNode(.between(node, .value(range.lowerBound), .value(range.upperBound))))
+  }
+
+  /// Within a range without its upper end; false for NULL.
+  public func between(_ range: Range<Value.Bare>) -> SQLTerm<Bool> where Value.Bare: Comparable {
+    SQLTerm(
+      .binary(
+        .binary(node, " >= ", .value(range.lowerBound), .relation), " AND ",
+        .binary(node, " < ", .value(range.upperBound), .relation), .and))
+  }
+
+  /// One of some values. No value is in the empty list.
+  public func `in`(_ values: some Sequence<Value.Bare>) -> SQLTerm<Bool> {
+    SQLTerm(.binary(node, " IN ", SQLNode(.list(values.map { .value($0) })), .equality))
+  }
+
+  /// One of the values of a query with one column.
+  public func `in`<Other: SQLValue>(_ selection: Selection<Other>) -> SQLTerm<Bool> where Other.Bare == Value.Bare {
+    SQLTerm(.binary(node, " IN ", SQLNode(.select(selection.parts, .values(selection.nodes))), .equality))
+  }
+
+  /// Holds NULL.
+  public var isNull: SQLTerm<Bool> { SQLTerm(node.isNull) }
+
+  /// Holds a value.
+  public var isNotNull: SQLTerm<Bool> { SQLTerm(node.isNotNull) }
+
+  /// The value, or another one in place of NULL.
+  public static func ?? (left: Self, right: Value.Bare) -> SQLTerm<Value.Bare> {
+    SQLTerm(.call("coalesce", left.node, .value(right)))
+  }
+
+  /// The value, or that of another expression in place of NULL.
+  public static func ?? <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Other.Value>
+  where Other.Value.Bare == Value.Bare {
+    SQLTerm(.call("coalesce", left.node, right.node))
+  }
+
+  /// The value turned into another type by SQLite's rules; NULL stays NULL, so that a column that may be NULL is
+  /// turned into an Optional.
+  public func cast<Target: SQLCastTarget>(to type: Target.Type) -> SQLTerm<Target> {
+    SQLTerm(SQLNode(.cast(node, Target.castName)))
+  }
+}
+
+/// A type that `CAST` can make.
+public protocol SQLCastTarget: SQLValue {
+  /// Its name in SQL.
+  static var castName: StaticString { get }
+}
+extension Int: SQLCastTarget { public static var castName: StaticString { "INTEGER" } }
+extension Int64: SQLCastTarget { public static var castName: StaticString { "INTEGER" } }
+extension Double: SQLCastTarget { public static var castName: StaticString { "REAL" } }
+extension String: SQLCastTarget { public static var castName: StaticString { "TEXT" } }
+extension Optional: SQLCastTarget where Wrapped: SQLCastTarget {
+  public static var castName: StaticString { Wrapped.castName }
+}

@@ -1,0 +1,64 @@
+/// Something that has a value in each row: a column, a value, or what operators and functions make of them.
+///
+/// Expressions are composed from the columns of a record; the compiler checks their types, and every value is
+/// bound. NULL behaves as nil does in Swift where the two would differ: see ``==(_:_:)``.
+public protocol SQLExpression<Value>: Sendable {
+  /// The Swift type of the value.
+  associatedtype Value: SQLValue
+  /// The expression as a part of a statement.
+  var node: SQLNode { get }
+}
+
+/// A composed expression.
+public struct SQLTerm<Value: SQLValue>: SQLExpression {
+  public let node: SQLNode
+
+  init(_ node: SQLNode) { self.node = node }
+
+  /// A value as an expression.
+  public init(_ value: Value) { node = .value(value) }
+
+  /// A piece of SQL as an expression. The type is taken on trust: a wrong one is a `typeMismatch` when a row is
+  /// read.
+  public init(sql: SQL) { node = SQLNode(.raw(sql)) }
+
+  /// A piece of SQL with expressions in it:
+  /// `SQLTerm<Bool>("\($0.title) GLOB \("*7")")`.
+  public init(_ template: SQLTemplate) { node = SQLNode(.template(template.parts)) }
+}
+
+extension Column: SQLExpression {
+  @inlinable
+  public var node: SQLNode { SQLNode(column: name, of: qualifier) }
+}
+
+extension SQLNode {
+  @usableFromInline
+  init(column name: StaticString, of qualifier: String) { kind = .column(name, of: qualifier) }
+}
+
+/// A piece of SQL as a literal in which expressions and values are interpolated.
+public struct SQLTemplate: ExpressibleByStringInterpolation, Sendable {
+  let parts: [SQLNode]
+
+  public init(stringLiteral text: String) { parts = [SQLNode(.raw(SQL(raw: text)))] }
+
+  public init(stringInterpolation: StringInterpolation) { parts = stringInterpolation.parts }
+
+  /// Gathers the parts of the literal.
+  public struct StringInterpolation: StringInterpolationProtocol, Sendable {
+    var parts: [SQLNode] = []
+
+    public init(literalCapacity: Int, interpolationCount: Int) { parts.reserveCapacity(interpolationCount * 2 + 1) }
+
+    public mutating func appendLiteral(_ text: String) {
+      if !text.isEmpty { parts.append(SQLNode(.raw(SQL(raw: text)))) }
+    }
+
+    /// Puts an expression in, with the right name of its table.
+    public mutating func appendInterpolation(_ expression: some SQLExpression) { parts.append(expression.node) }
+
+    /// Binds a value.
+    public mutating func appendInterpolation(_ value: some SQLValue) { parts.append(.value(value)) }
+  }
+}

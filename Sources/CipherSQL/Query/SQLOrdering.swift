@@ -1,0 +1,65 @@
+/// One term of an ORDER BY.
+public struct SQLOrdering: Sendable {
+  /// Where NULL stands.
+  enum NullPlace: Sendable {
+    case byDirection, first, last
+  }
+
+  let node: SQLNode
+  let isDescending: Bool
+  let isNullable: Bool
+  var nulls = NullPlace.byDirection
+
+  /// NULL before all values. An index rarely gives this order for a descending term.
+  public var nullsFirst: SQLOrdering { with(.first) }
+  /// NULL behind all values. An index rarely gives this order for an ascending term.
+  public var nullsLast: SQLOrdering { with(.last) }
+
+  private func with(_ nulls: NullPlace) -> SQLOrdering {
+    var copy = self
+    copy.nulls = nulls
+    return copy
+  }
+
+  /// SQLite takes NULL for the smallest value.
+  var putsNullsFirst: Bool {
+    switch nulls {
+    case .byDirection: !isDescending
+    case .first: true
+    case .last: false
+    }
+  }
+}
+
+extension SQLExpression {
+  /// From the smallest on; NULL first.
+  public var ascending: SQLOrdering { SQLOrdering(node: node, isDescending: false, isNullable: Value.isNullable) }
+  /// From the largest on; NULL last.
+  public var descending: SQLOrdering { SQLOrdering(node: node, isDescending: true, isNullable: Value.isNullable) }
+}
+
+extension SQLWriter {
+  mutating func write(_ ordering: SQLOrdering) {
+    write(ordering.node)
+    if ordering.isDescending { write(" DESC") }
+    switch ordering.nulls {
+    case .byDirection: break
+    case .first: write(" NULLS FIRST")
+    case .last: write(" NULLS LAST")
+    }
+  }
+}
+
+/// Gathers the terms of an ordering, one behind the other or in an array.
+@resultBuilder
+public enum SQLOrderingBuilder {
+  public static func buildExpression(_ ordering: SQLOrdering) -> [SQLOrdering] { [ordering] }
+  public static func buildExpression(_ orderings: [SQLOrdering]) -> [SQLOrdering] { orderings }
+  public static func buildPartialBlock(first: [SQLOrdering]) -> [SQLOrdering] { first }
+  public static func buildPartialBlock(accumulated: [SQLOrdering], next: [SQLOrdering]) -> [SQLOrdering] {
+    accumulated + next
+  }
+  public static func buildOptional(_ orderings: [SQLOrdering]?) -> [SQLOrdering] { orderings ?? [] }
+  public static func buildEither(first: [SQLOrdering]) -> [SQLOrdering] { first }
+  public static func buildEither(second: [SQLOrdering]) -> [SQLOrdering] { second }
+}

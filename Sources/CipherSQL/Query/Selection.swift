@@ -1,0 +1,48 @@
+/// A query whose rows are tuples of values.
+///
+/// ```swift
+/// let areas = try Room.all.group { $0.projectId }
+///   .select { ($0.projectId, $0.squareFootage.sum()) }
+///   .fetch(db)                                        // [(Int64, Double?)]
+/// ```
+public struct Selection<each Value: SQLValue>: Sendable {
+  var parts: SelectParts
+  let nodes: [SQLNode]
+
+  init(_ parts: SelectParts, _ nodes: [SQLNode]) { (self.parts, self.nodes) = (parts, nodes) }
+
+  /// The statement that ``fetch(_:)`` runs: its text and its values.
+  /// - Throws: ``SQLError`` with `misuse` when the query stands inside itself.
+  public var sql: SQL {
+    get throws(SQLError) {
+      var writer = SQLWriter()
+      writer.write(parts, .values(nodes))
+      return try writer.finish()
+    }
+  }
+
+  /// Leaves out rows that are equal to another one.
+  public func distinct() -> Selection {
+    var copy = self
+    copy.parts.isDistinct = true
+    return copy
+  }
+
+  /// Keeps at most a number of rows, behind an offset.
+  public func limit(_ count: Int, offset: Int? = nil) -> Selection {
+    var copy = self
+    (copy.parts.limit, copy.parts.offset) = (count, offset)
+    return copy
+  }
+
+  /// All rows.
+  /// - Throws: ``SQLError``: `typeMismatch` for a value that does not fit its type, `interrupted`.
+  public func fetch(_ connection: Connection) throws -> [(repeat each Value)] {
+    try connection.fetch(try sql, as: (repeat (each Value).self))
+  }
+
+  /// The first row; nil when there is none.
+  public func fetchFirst(_ connection: Connection) throws -> (repeat each Value)? {
+    try limit(1).fetch(connection).first
+  }
+}
