@@ -44,33 +44,38 @@ final class Suite {
   private static func readings(_ count: Int) -> [Reading] {
     var generator = SplitMix(seed: 2013)
     let start = Date(timeIntervalSince1970: 1_357_020_000)
-    return (0..<count).map { index in
-      Reading(
-        uuid: UUID.version7(), projectId: Int64(index % 50 + 1), date: start.addingTimeInterval(Double(index) * 60),
-        relativeHumidity: Double(generator.next() % 10_000) / 100, temperature: Double(generator.next() % 9_000) / 100,
-        dewPoint: index % 4 == 0 ? nil : Double(generator.next() % 7_000) / 100,
-        note: index % 3 == 0 ? "behind the \(index % 17)th baseboard" : nil,
-        createdAt: start.addingTimeInterval(Double(index)), updatedAt: start.addingTimeInterval(Double(generator.next() % 1_000_000)))
+    var readings: [Reading] = []
+    readings.reserveCapacity(count)
+    for index in 0..<count {
+      let humidity = Double(generator.next() % 10_000) / 100
+      let temperature = Double(generator.next() % 9_000) / 100
+      let dewPoint = Double(generator.next() % 7_000) / 100
+      let updated = Double(generator.next() % 1_000_000)
+      readings.append(
+        Reading(
+          uuid: .version7(), projectId: Int64(index % 50 + 1), date: start.addingTimeInterval(Double(index) * 60),
+          relativeHumidity: humidity, temperature: temperature, dewPoint: index % 4 == 0 ? nil : dewPoint,
+          note: index % 3 == 0 ? "behind baseboard number \(index % 17)" : nil,
+          createdAt: start.addingTimeInterval(Double(index)), updatedAt: start.addingTimeInterval(updated)))
     }
+    return readings
   }
 
   var benchmarks: [Benchmark] {
     [
       Benchmark(
         name: "100,000 inserts in one transaction", limit: 1.2,
-        typed: { [self] in try typed.write { try $0.insert(contentsOf: readings) } },
+        typed: { [self] in try insertAll() },
         floor: { [self] in try floor.check(floor_insert_all(floor.handle, floorReadings, Int32(rowCount))) },
         prepare: { [self] in try empty() }),
       Benchmark(
         name: "2,000 durable transactions of one insert", limit: 1.15,
-        typed: { [self] in
-          for reading in readings[..<2000] { _ = try typed.write { try $0.insert(reading) } }
-        },
+        typed: { [self] in try insertDurably() },
         floor: { [self] in try floor.check(floor_insert_durably(floor.handle, floorReadings, 2000)) },
         prepare: { [self] in try empty() }),
       Benchmark(
         name: "100,000 rows into structs with UUIDs and dates", limit: 1.5,
-        typed: { [self] in sink += try typed.read { try Reading.all.fetch($0) }.reduce(0) { $0 + $1.temperature } },
+        typed: { [self] in try fetchAll() },
         floor: { [self] in
           var count: Int32 = 0
           try floor.check(floor_fetch_all(floor.handle, &count, &sink))
@@ -78,13 +83,7 @@ final class Suite {
         prepare: { [self] in try fill() }),
       Benchmark(
         name: "50,000 look-ups by uuid", limit: 1.25,
-        typed: { [self] in
-          sink += try typed.read { db in
-            var sum = 0.0
-            for index in lookups { sum += try Reading.fetch(db, uuid: stored[index].uuid)?.temperature ?? 0 }
-            return sum
-          }
-        },
+        typed: { [self] in try lookUpAll() },
         floor: { [self] in
           try floorUUIDs.withUnsafeBufferPointer { uuids in
             try floor.check(floor_look_up(floor.handle, uuids.baseAddress, Int32(uuids.count), &sink))
@@ -93,37 +92,72 @@ final class Suite {
         prepare: { [self] in try fill() }),
       Benchmark(
         name: "20,000 updates of 4 columns by id", limit: 1.2,
-        typed: { [self] in
-          let base = Date(timeIntervalSince1970: 1_400_000_000)
-          try typed.write { db in
-            for (index, id) in identifiers.enumerated() {
-              try BenchmarkQueries.change(
-                db, relativeHumidity: Double(index % 100), temperature: 70.5, note: "seen again",
-                date: base.addingTimeInterval(Double(index)), readingId: id)
-            }
-          }
-        },
+        typed: { [self] in try updateAll() },
         floor: { [self] in
           try floor.check(floor_update(floor.handle, identifiers, Int32(identifiers.count), 1_400_000_000))
         },
         prepare: { [self] in try fill() }),
       Benchmark(
         name: "2,000 pages of 50 of a project, newest first", limit: 1.15,
-        typed: { [self] in
-          sink += try typed.read { db in
-            var sum = 0.0
-            for project in projects {
-              sum += try Reading.where { $0.projectId == project }.order { $0.updatedAt.descending }.limit(50).fetch(db)
-                .reduce(0) { $0 + $1.temperature }
-            }
-            return sum
-          }
-        },
+        typed: { [self] in try fetchPages() },
         floor: { [self] in
           try floor.check(floor_pages(floor.handle, projects, Int32(projects.count), &sink))
         },
         prepare: { [self] in try fill() }),
     ]
+  }
+
+  // MARK: The typed side
+
+  private func insertAll() throws {
+    try typed.write { db in try db.insert(contentsOf: readings) }
+  }
+
+  private func insertDurably() throws {
+    for reading in readings[..<2000] {
+      _ = try typed.write { db in try db.insert(reading) }
+    }
+  }
+
+  private func fetchAll() throws {
+    let found = try typed.read { db in try Reading.all.fetch(db) }
+    sink += Self.sum(found)
+  }
+
+  private func lookUpAll() throws {
+    sink += try typed.read { db -> Double in
+      var sum = 0.0
+      for index in lookups { sum += try Reading.fetch(db, uuid: stored[index].uuid)?.temperature ?? 0 }
+      return sum
+    }
+  }
+
+  private func updateAll() throws {
+    let base = Date(timeIntervalSince1970: 1_400_000_000)
+    try typed.write { db in
+      for (index, id) in identifiers.enumerated() {
+        try BenchmarkQueries.change(
+          db, relativeHumidity: Double(index % 100), temperature: 70.5, note: "seen again",
+          date: base.addingTimeInterval(Double(index)), readingId: id)
+      }
+    }
+  }
+
+  private func fetchPages() throws {
+    sink += try typed.read { db -> Double in
+      var sum = 0.0
+      for project in projects {
+        let page = try Reading.where { $0.projectId == project }.order { $0.updatedAt.descending }.limit(50).fetch(db)
+        sum += Self.sum(page)
+      }
+      return sum
+    }
+  }
+
+  private static func sum(_ readings: [Reading]) -> Double {
+    var sum = 0.0
+    for reading in readings { sum += reading.temperature }
+    return sum
   }
 
   // MARK: What is looked for

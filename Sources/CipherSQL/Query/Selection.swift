@@ -38,7 +38,7 @@ public struct Selection<each Value: SQLValue>: Sendable {
   /// All rows.
   /// - Throws: ``SQLError``: `typeMismatch` for a value that does not fit its type, `interrupted`.
   public func fetch(_ connection: Connection) throws -> [(repeat each Value)] {
-    try connection.fetch(try sql, as: (repeat (each Value).self))
+    try connection.fetchRows(try sql, as: repeat (each Value).self)
   }
 
   /// The first row; nil when there is none.
