@@ -19,6 +19,7 @@ public struct Row: ~Copyable {
   /// The value of a column, counted from 0.
   /// - Throws: ``SQLError`` with `typeMismatch`, naming the column, when it holds something else.
   @inlinable
+  @inline(__always)
   public func decode<Value: SQLValue>(_ type: Value.Type = Value.self, at index: Int32) throws(SQLError) -> Value {
     try Value.decode(from: self, at: index)
   }

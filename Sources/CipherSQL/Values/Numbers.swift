@@ -2,6 +2,7 @@ import CSQLCipher
 
 extension Int64: SQLValue {
   @inlinable
+  @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Int64 {
     guard sqlite3_column_type(row.handle, index) == SQLITE_INTEGER else { throw row.mismatch(index, expected: "INTEGER") }
     return sqlite3_column_int64(row.handle, index)
@@ -17,6 +18,7 @@ extension Int64: SQLValue {
 
 extension Int: SQLValue {
   @inlinable
+  @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Int {
     guard let value = Int(exactly: try Int64.decode(from: row, at: index)) else {
       throw row.mismatch(index, expected: "INTEGER")
@@ -34,6 +36,7 @@ extension Int: SQLValue {
 
 extension Int32: SQLValue {
   @inlinable
+  @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Int32 {
     guard let value = Int32(exactly: try Int64.decode(from: row, at: index)) else {
       throw row.mismatch(index, expected: "INTEGER")
@@ -52,6 +55,7 @@ extension Int32: SQLValue {
 extension Bool: SQLValue {
   /// 0 is false and 1 is true; anything else is a mismatch.
   @inlinable
+  @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Bool {
     switch try Int64.decode(from: row, at: index) {
     case 0: return false
@@ -71,6 +75,7 @@ extension Bool: SQLValue {
 extension Double: SQLValue {
   /// A whole number in the column is taken as a Double too.
   @inlinable
+  @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Double {
     let type = sqlite3_column_type(row.handle, index)
     guard type == SQLITE_FLOAT || type == SQLITE_INTEGER else { throw row.mismatch(index, expected: "REAL") }

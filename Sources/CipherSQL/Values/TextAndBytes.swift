@@ -8,6 +8,7 @@ import CSQLCipher
 
 extension String: SQLValue {
   @inlinable
+  @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> String {
     try row.withText(at: index) { (bytes) throws(SQLError) in String(decoding: bytes, as: UTF8.self) }
   }
@@ -27,6 +28,7 @@ extension String: SQLValue {
 
 extension [UInt8]: SQLValue {
   @inlinable
+  @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> [UInt8] {
     guard sqlite3_column_type(row.handle, index) == SQLITE_BLOB else { throw row.mismatch(index, expected: "BLOB") }
     let bytes = UnsafeRawBufferPointer(
@@ -48,6 +50,7 @@ extension [UInt8]: SQLValue {
 
 extension Data: SQLValue {
   @inlinable
+  @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Data {
     Data(try [UInt8].decode(from: row, at: index))
   }
@@ -70,6 +73,7 @@ extension Optional: SQLValue where Wrapped: SQLValue {
   public static var isNullable: Bool { true }
 
   @inlinable
+  @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Wrapped? {
     row.isNull(index) ? nil : try Wrapped.decode(from: row, at: index)
   }

@@ -9,8 +9,10 @@ import CSQLCipher
 extension Date: SQLValue {
   /// Reads `2013-01-01T06:00:00.000Z` without a formatter.
   @inlinable
+  @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Date {
-    guard sqlite3_column_type(row.handle, index) == SQLITE_TEXT, let start = sqlite3_column_text(row.handle, index),
+    // Nothing but the text of a timestamp passes the parser, so the type needs no look of its own.
+    guard let start = sqlite3_column_text(row.handle, index),
       let milliseconds = TimestampText.parse(
         UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(row.handle, index))))
     else { throw row.mismatch(index, expected: "timestamp as TEXT") }
@@ -85,33 +87,35 @@ enum TimestampText {
 
   @inlinable
   static func parse(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
-    guard text.count == 24, text[4] == 0x2d, text[7] == 0x2d, text[10] == 0x54, text[13] == 0x3a, text[16] == 0x3a,
-      text[19] == 0x2e, text[23] == 0x5a
+    guard text.count == 24, let t = text.baseAddress, t[4] == 0x2d, t[7] == 0x2d, t[10] == 0x54, t[13] == 0x3a,
+      t[16] == 0x3a, t[19] == 0x2e, t[23] == 0x5a
     else { return nil }
-    let year = digits(text, 0, 4)
-    let month = digits(text, 5, 2)
-    let day = digits(text, 8, 2)
-    let hour = digits(text, 11, 2)
-    let minute = digits(text, 14, 2)
-    let second = digits(text, 17, 2)
-    let millisecond = digits(text, 20, 3)
-    guard year >= 0, month >= 1, month <= 12, day >= 1, day <= Calendar.days(in: month, of: year), hour >= 0, hour < 24,
-      minute >= 0, minute < 60, second >= 0, second < 60, millisecond >= 0
+    // Every digit is looked at, and whether one of them was none is asked once.
+    var worst: UInt8 = 0
+    let year = two(t, 0, &worst) * 100 + two(t, 2, &worst)
+    let month = two(t, 5, &worst)
+    let day = two(t, 8, &worst)
+    let hour = two(t, 11, &worst)
+    let minute = two(t, 14, &worst)
+    let second = two(t, 17, &worst)
+    let last = t[22] &- 0x30
+    let millisecond = two(t, 20, &worst) * 10 + Int(last)
+    worst = max(worst, last)
+    guard worst <= 9, month >= 1, month <= 12, day >= 1, day <= 28 || day <= Calendar.days(in: month, of: year),
+      hour < 24, minute < 60, second < 60
     else { return nil }
     let days = Calendar.daysSince1970(year: year, month: month, day: day)
     return Int64(((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + Int64(millisecond)
   }
 
-  // The number in some digits; negative when one of them is no digit.
+  // The number in two digits; `worst` becomes more than 9 when one of them is no digit.
   @inlinable
-  static func digits(_ text: UnsafeBufferPointer<UInt8>, _ start: Int, _ count: Int) -> Int {
-    var value = 0
-    for position in start..<start + count {
-      let digit = text[position] &- 0x30
-      if digit > 9 { return Int.min / 4096 }
-      value = value * 10 + Int(digit)
-    }
-    return value
+  @inline(__always)
+  static func two(_ text: UnsafePointer<UInt8>, _ position: Int, _ worst: inout UInt8) -> Int {
+    let tens = text[position] &- 0x30
+    let ones = text[position + 1] &- 0x30
+    worst = max(worst, max(tens, ones))
+    return Int(tens) * 10 + Int(ones)
   }
 
   @inlinable
