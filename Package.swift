@@ -40,6 +40,11 @@ let package = Package(
       name: "fieldvault-bench", dependencies: ["CipherSQL", "BenchmarkFloor"], path: "Tests/Benchmarks",
       exclude: ["Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
 
+    // The demo's questions through the typed layer.
+    .executableTarget(
+      name: "fieldvault-demo", dependencies: ["CipherSQL", "OfflineStore", "RestorationModel", "VaultKeys"],
+      path: "Tests/Demo"),
+
     // Tests.
     .testTarget(name: "CipherSQLTests", dependencies: ["CipherSQL"]),
     .testTarget(name: "SchemaCompilerTests", dependencies: ["SchemaCompiler", "CipherSQL"]),

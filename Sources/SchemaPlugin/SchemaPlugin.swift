@@ -12,10 +12,11 @@ struct SchemaPlugin: BuildToolPlugin {
   }
 
   func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
-    let list = URL(filePath: "\(target.directory)").appending(path: "Schemas.txt")
-    guard let text = try? String(contentsOf: list, encoding: .utf8) else {
-      throw Mistake(description: "\(list.path): error: this file names the schemas of the target, a folder on each line")
+    guard let list = list(of: target, in: context.package) else {
+      throw Mistake(
+        description: "the target \(target.name) has no file Schemas.txt, which names its schemas, a folder on each line")
     }
+    let text = try String(contentsOf: list, encoding: .utf8)
     let folders = text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter {
       !$0.isEmpty && !$0.hasPrefix("#")
     }
@@ -48,6 +49,20 @@ struct SchemaPlugin: BuildToolPlugin {
         displayName: "Compiling the schema of \(target.name)", executable: try context.tool(named: "fieldvault-schema").url,
         arguments: arguments, inputFiles: inputs, outputFiles: outputs)
     ]
+  }
+
+  /// The target's `Schemas.txt`, in the folder of one of its source files or above.
+  private func list(of target: any Target, in package: Package) -> URL? {
+    guard let sources = (target as? any SourceModuleTarget)?.sourceFiles else { return nil }
+    for file in sources {
+      var folder = file.url.deletingLastPathComponent()
+      while folder.path.hasPrefix(package.directoryURL.path) {
+        let list = folder.appending(path: "Schemas.txt")
+        if FileManager.default.fileExists(atPath: list.path) { return list }
+        folder = folder.deletingLastPathComponent()
+      }
+    }
+    return nil
   }
 
   private func location(of folder: String, _ context: PluginContext) throws -> URL {

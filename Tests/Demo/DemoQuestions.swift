@@ -1,0 +1,44 @@
+import CipherSQL
+import OfflineStore
+import RestorationModel
+import VaultKeys
+
+/// Asks the demo's vault some questions through the typed layer: `fieldvault-demo VAULT PASSPHRASE_FILE`.
+@main
+enum DemoQuestions {
+  static func main() async throws {
+    let words = CommandLine.arguments
+    guard words.count == 3 else {
+      print("usage: fieldvault-demo VAULT PASSPHRASE_FILE")
+      return
+    }
+    let passphrase = try SecretSource.file(path: words[2]).readPassphrase()
+    let vault = try Vault.open(at: words[1], with: .passphrase(passphrase), schemas: [RestorationSchema.schema])
+    defer { vault.close() }
+    try await vault.database.read { db in
+      try typedQuery(db)
+      try namedQuery(db)
+    }
+  }
+
+  /// Composed from column tokens; a column that does not exist or a value of the wrong type does not compile.
+  private static func typedQuery(_ db: Connection) throws {
+    let project = try Project.where { $0.status == .active }.fetchFirst(db)
+    guard let project else { return print("  There is no active project.") }
+    let storms = AtmosphericLog.where { $0.projectId == project.projectId && $0.windSpeed >= 40 }
+    print("  \(try storms.count(db)) readings of '\(project.title)' were taken in winds of 40 mph and more. The first three:")
+    for (log, room) in try storms.order({ $0.date.ascending }).limit(3).fetch(db).with(AtmosphericLog.room, db) {
+      let wind = log.windSpeed.map { "\(Int($0)) mph" } ?? "no wind reading"
+      print("    \(log.date.sqlText)  \(room?.title ?? "no room")  \(wind), \(log.temperature) °F")
+    }
+  }
+
+  /// From Schema/restoration/queries: checked against the tables when the program was built.
+  private static func namedQuery(_ db: Connection) throws {
+    guard let project = try Project.where({ $0.status == .active }).fetchFirst(db) else { return }
+    let months = try RestorationQueries.averageHumidityByRoomAndMonth(db, projectId: project.projectId)
+    guard let dampest = months.max(by: { $0.averageHumidity < $1.averageHumidity }) else { return }
+    let humidity = Int(dampest.averageHumidity.rounded())
+    print("  The dampest month of any room: \(dampest.month) at \(dampest.room), \(humidity) % over \(dampest.readings) readings.")
+  }
+}
