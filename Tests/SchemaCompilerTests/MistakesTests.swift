@@ -1,0 +1,91 @@
+import Testing
+
+@testable import SchemaCompiler
+
+/// A mistake in any SQL file is reported at its file, line and column.
+@Suite struct MistakesTests {
+  private let table = "CREATE TABLE room (roomId INTEGER PRIMARY KEY, title TEXT NOT NULL) STRICT;\n"
+
+  private func mistakes(_ files: [String: String]) throws -> [String] { try SchemaFolder(files).mistakes() }
+
+  @Test func aSyntaxErrorInASchemaFile() throws {
+    let found = try mistakes(["0001_rooms.sql": table + "\nCREATE TABEL x (a);\n"])
+    #expect(found == ["0001_rooms.sql:3:1: error: near \"TABEL\": syntax error"])
+  }
+
+  @Test func aSecondFileThatContradictsTheFirst() throws {
+    let found = try mistakes(["0001_rooms.sql": table, "0002_more.sql": "-- again\nCREATE TABLE room (a) STRICT;"])
+    #expect(found.count == 1)
+    #expect(found[0].hasPrefix("0002_more.sql:2:1: error: "), "\(found)")
+  }
+
+  @Test func transactionsDoNotBelongIntoAFile() throws {
+    let found = try mistakes(["0001_rooms.sql": "BEGIN;\n" + table])
+    #expect(found.first?.hasPrefix("0001_rooms.sql:1:1: error: BEGIN does not belong") == true, "\(found)")
+  }
+
+  @Test func seedRowsThatReferToNothing() throws {
+    let found = try mistakes([
+      "0001_rooms.sql": table + "CREATE TABLE log (roomId INTEGER REFERENCES room (roomId)) STRICT;\nINSERT INTO log VALUES (7);"
+    ])
+    #expect(found.first?.contains("1 rows of log would refer to rows of room that do not exist") == true, "\(found)")
+  }
+
+  @Test(arguments: [
+    (["0001_a.sql", "0003_c.sql"], "version 2 is missing"), (["0001_a.sql", "0001_b.sql"], "version 1 stands twice"),
+    (["1_a.sql"], "the name is not NNNN_what_it_does.sql"), (["0001_A.sql"], "the name is not NNNN_what_it_does.sql"),
+  ])
+  func namesOfFiles(_ names: [String], _ message: String) throws {
+    let files = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, "CREATE TABLE t\($0) (a TEXT) STRICT;") })
+    let found = try mistakes(files)
+    #expect(found.count == 1 && found[0].contains(message), "\(found)")
+  }
+
+  @Test func anUnknownColumnInAQuery() throws {
+    let found = try mistakes([
+      "0001_rooms.sql": table,
+      "queries/rooms.sql": "-- name: all :many\nSELECT title,\n  colour FROM room;\n",
+    ])
+    #expect(found == ["queries/rooms.sql:3:3: error: no such column: colour"])
+  }
+
+  @Test func severalQueriesReportTheirMistakesInOneRun() throws {
+    let found = try mistakes([
+      "0001_rooms.sql": table,
+      "queries/rooms.sql": """
+      -- name: one :one
+      SELECT nothing FROM room;
+
+      -- name: two :many
+      SELECT title FROM nowhere;
+
+      -- name: three :exec
+      SELECT title FROM room;
+
+      -- name: four :many
+      UPDATE room SET title = 'x';
+      """,
+    ])
+    #expect(
+      found == [
+        "queries/rooms.sql:2:8: error: no such column: nothing", "queries/rooms.sql:5:19: error: no such table: nowhere",
+        "queries/rooms.sql:7:1: error: three returns rows; declare it :one or :many",
+        "queries/rooms.sql:10:1: error: four returns no rows; declare it :exec",
+      ] || found.count == 4, "\(found)")
+  }
+
+  @Test func aScanOfAWholeTableWhereItIsForbidden() throws {
+    let found = try mistakes([
+      "0001_rooms.sql": table,
+      "queries/rooms.sql": "-- name: byTitle :many\n-- no-scan\nSELECT * FROM room WHERE title = :title;\n",
+    ])
+    #expect(found == ["queries/rooms.sql:3:1: error: byTitle reads the whole of room; add an index or take -- no-scan away"])
+  }
+
+  @Test func aTypeThatCannotBeMadeOut() throws {
+    let found = try mistakes([
+      "0001_rooms.sql": table, "queries/rooms.sql": "-- name: odd :many\nSELECT title || :ending AS name FROM room;\n",
+    ])
+    #expect(found.count == 1 && found[0].contains("add a line -- "), "\(found)")
+  }
+}

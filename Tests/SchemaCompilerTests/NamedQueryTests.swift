@@ -1,0 +1,58 @@
+import Testing
+
+@testable import SchemaCompiler
+
+/// Named queries become typed functions.
+@Suite struct NamedQueryTests {
+  private let sql = """
+    CREATE TABLE room (
+      roomId INTEGER PRIMARY KEY, title TEXT NOT NULL, area REAL,
+      changedAt TEXT NOT NULL CHECK (changedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', changedAt))
+    ) STRICT;
+    CREATE TABLE log (
+      logId INTEGER PRIMARY KEY, roomId INTEGER NOT NULL REFERENCES room (roomId), humidity REAL NOT NULL
+    ) STRICT;
+    """
+
+  private func swift(_ query: String) throws -> String {
+    let folder = try SchemaFolder(["0001_rooms.sql": sql, "queries/rooms.sql": query])
+    return try #require(try folder.compile()["Queries_rooms.swift"])
+  }
+
+  @Test func parametersTakeTheTypesOfTheirColumns() throws {
+    let text = try swift(
+      """
+      -- name: rooms :many
+      SELECT title FROM room WHERE area BETWEEN :least AND :most AND changedAt >= :since AND roomId IN (:a, :b)
+      LIMIT :count;
+      """)
+    #expect(
+      text.contains(
+        "static func rooms(_ db: Connection, least: Double, most: Double, since: Date, a: Int64, b: Int64, count: Int) throws -> [String]"
+      ), "\(text)")
+  }
+
+  @Test func aWholeRowIsTheEntity() throws {
+    #expect(try swift("-- name: find :one\nSELECT * FROM room WHERE roomId = :id;").contains("throws -> Room? {"))
+  }
+
+  @Test func theOtherSideOfAnOuterJoinMayBeMissing() throws {
+    let text = try swift(
+      "-- name: all :many\nSELECT room.title AS title, log.humidity AS humidity, count(*) AS n FROM room LEFT JOIN log ON log.roomId = room.roomId GROUP BY 1;")
+    #expect(text.contains("public let title: String\n"))
+    #expect(text.contains("public let humidity: Double?\n"))
+    #expect(text.contains("public let n: Int64\n"))
+  }
+
+  @Test func writesTakeTheWritingConnection() throws {
+    let text = try swift("-- name: add :exec\nINSERT INTO log (roomId, humidity) VALUES (:room, :humidity);")
+    #expect(text.contains("static func add(_ db: WriteConnection, room: Int64, humidity: Double) throws -> Int"), "\(text)")
+  }
+
+  @Test func annotationsOverrule() throws {
+    let text = try swift(
+      "-- name: mean :one\n-- How damp it is.\n-- result mean: Double\nSELECT avg(humidity) AS mean FROM log;")
+    #expect(text.contains("/// How damp it is."))
+    #expect(text.contains("throws -> Double? {"))
+  }
+}
