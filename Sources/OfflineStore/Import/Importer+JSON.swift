@@ -49,8 +49,8 @@ extension Importer {
   }
 
   private func insert(object text: String) throws {
-    guard try connection.fetchOne("SELECT json_valid(\(text)) AND json_type(\(text)) = 'object'", as: Bool.self) == true
-    else { throw RowProblem(field: nil, message: "is not a JSON object") }
+    let kind = try connection.fetchOne("SELECT CASE WHEN json_valid(\(text)) THEN json_type(\(text)) END", as: String?.self)
+    guard kind == "object" else { throw RowProblem(field: nil, message: "is not a JSON object") }
     let members = try JSONFields(object: text, on: connection).fields
     var fields: [(name: String, value: FieldInput)] = []
     let renamed = Dictionary(plan.mapping.map { ($0.column, $0.field) }) { first, _ in first }

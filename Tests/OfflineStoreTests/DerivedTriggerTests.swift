@@ -1,0 +1,138 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import Testing
+
+@testable import OfflineStore
+
+/// What the triggers do for every write, also for one that is typed as SQL.
+@Suite struct DerivedTriggerTests {
+  private let database: Database
+  private let entities: Entities
+
+  init() throws { (database, entities) = try restorationDatabase() }
+
+  private func count(_ sql: SQL) throws -> Int { try database.read { try $0.fetchOne(sql, as: Int.self) ?? 0 } }
+
+  private func makeTree() throws {
+    try database.write { db in
+      let project = try db.insert(Project(title: "House"))
+      var parent: Int64?
+      for level in 0..<4 {
+        let location = try db.insert(
+          Location(projectId: project.projectId, parentLocationId: parent, title: "level \(level)"))
+        parent = location.locationId
+        let room = try db.insert(
+          Room(projectId: project.projectId, locationId: location.locationId, title: "room \(level)"))
+        try db.insert(
+          AtmosphericLog(
+            projectId: project.projectId, roomId: room.roomId, date: .nowInMilliseconds(), relativeHumidity: 50,
+            temperature: 70))
+      }
+    }
+  }
+
+  @Test func aDELETEMarksTheRowAndKeepsIt() throws {
+    try makeTree()
+    try database.write { _ = try $0.execute("DELETE FROM OfflineAtmosphericLog WHERE logId = 1") }
+    #expect(try count("SELECT count(*) FROM OfflineAtmosphericLog") == 4)
+    #expect(try count("SELECT count(*) FROM OfflineAtmosphericLog WHERE isDeleted = 1") == 1)
+  }
+
+  @Test func deletingABranchTakesTheLocationsBelowItTheirRoomsAndTheirLogs() throws {
+    try makeTree()
+    // The second level of four goes, with the two below it.
+    try database.write { _ = try $0.execute("DELETE FROM OfflineLocation WHERE title = 'level 1'") }
+    #expect(try count("SELECT count(*) FROM OfflineLocation WHERE isDeleted = 1") == 3)
+    #expect(try count("SELECT count(*) FROM OfflineRoom WHERE isDeleted = 1") == 3)
+    #expect(try count("SELECT count(*) FROM OfflineAtmosphericLog WHERE isDeleted = 1") == 3)
+    #expect(try count("SELECT count(*) FROM OfflineProject WHERE isDeleted = 1") == 0)
+  }
+
+  @Test func whatIsCountedBeforeADeletionIsWhatIsMarkedByIt() throws {
+    try makeTree()
+    let project = try #require(try database.read { try Project.all.fetchFirst($0) })
+    let told = try database.write { db in
+      try RecordWriter(db, entities: entities).delete(try entities.entity("Project"), project.uuid)
+    }
+    let marked = try ["Project", "Location", "Room", "AtmosphericLog"].reduce(0) { sum, type in
+      try sum + count("SELECT count(*) FROM \(identifier: "Offline" + type) WHERE isDeleted = 1")
+    }
+    #expect(told == 13)
+    #expect(marked == 13)
+  }
+
+  @Test func aPurgeRemovesTheRow() throws {
+    try makeTree()
+    try database.write { db in
+      try db.execute("UPDATE WriteContext SET mode = 'purge'")
+      try db.execute("DELETE FROM OfflineProject")
+      try db.execute("UPDATE WriteContext SET mode = 'person'")
+    }
+    #expect(try count("SELECT count(*) FROM OfflineAtmosphericLog") == 0)
+  }
+
+  @Test func aChangeIsStampedAndMarkedForSync() throws {
+    try makeTree()
+    try database.write { db in
+      try db.execute("UPDATE WriteContext SET mode = 'sync'")
+      try db.execute(
+        "UPDATE OfflineRoom SET isDirty = 0, syncStatus = 'synced', updatedAt = '2020-01-01T00:00:00.000Z'")
+      try db.execute("UPDATE WriteContext SET mode = 'person'")
+    }
+    #expect(try count("SELECT count(*) FROM OfflineRoom WHERE isDirty = 1") == 0)
+    try database.write { _ = try $0.execute("UPDATE OfflineRoom SET title = 'attic' WHERE roomId = 2") }
+    let room = try #require(try database.read { try $0.find(Room.self, 2) })
+    #expect(room.isDirty)
+    #expect(room.syncStatus == .pending)
+    #expect(room.updatedAt > Date(timeIntervalSince1970: 1_700_000_000))
+    #expect(try count("SELECT count(*) FROM OfflineRoom WHERE isDirty = 1") == 1)
+  }
+
+  @Test func whatSyncWritesIsNotStamped() throws {
+    try makeTree()
+    try database.write { db in
+      try db.execute("UPDATE WriteContext SET mode = 'sync'")
+      try db.execute("UPDATE OfflineRoom SET isDirty = 0, updatedAt = '2020-01-01T00:00:00.000Z' WHERE roomId = 1")
+      try db.execute("UPDATE OfflineRoom SET title = 'from the server' WHERE roomId = 1")
+      try db.execute("UPDATE WriteContext SET mode = 'person'")
+    }
+    let room = try #require(try database.read { try $0.find(Room.self, 1) })
+    #expect(room.updatedAt.sqlText == "2020-01-01T00:00:00.000Z")
+    #expect(!room.isDirty)
+  }
+
+  @Test func whereAFileStandsOnThisDeviceIsNoChange() throws {
+    try makeTree()
+    try database.write { db in
+      try db.execute("UPDATE OfflineAtmosphericLog SET isDirty = 0 WHERE logId = 1")
+      try db.execute("UPDATE OfflineAtmosphericLog SET photoLocalPath = 'x.jpg' WHERE logId = 1")
+    }
+    #expect(try count("SELECT isDirty FROM OfflineAtmosphericLog WHERE logId = 1") == 0)
+  }
+
+  @Test func fullTextSearchFollowsInsertUpdateAndDelete() throws {
+    try makeTree()
+    func found(_ words: String) throws -> [String] {
+      try database.read { try Search($0, entities: entities).find(words).map(\.snippet) }
+    }
+    _ = try database.write { db in
+      try db.insert(Note(projectId: 1, title: "Roof", body: "Wet baseboard under the window"))
+    }
+    #expect(try found("baseb") == ["Wet [baseboard] under the window"])
+    try database.write { _ = try $0.execute("UPDATE OfflineNote SET body = 'Dry by now'") }
+    #expect(try found("baseboard").isEmpty)
+    #expect(try found("dry").count == 1)
+    try database.write { _ = try $0.execute("DELETE FROM OfflineNote") }
+    #expect(try found("dry").isEmpty)
+  }
+
+  @Test(arguments: ["\"", "NEAR(", "title:x", "a AND", "*", "-wet", "(", "'; DROP TABLE OfflineNote; --"])
+  func noTextOfAPersonIsTheSearchLanguage(_ text: String) throws {
+    do {
+      _ = try database.read { try Search($0, entities: entities).find(text) }
+    } catch let error as VaultError {
+      #expect(error.code == .refused)
+    }
+  }
+}

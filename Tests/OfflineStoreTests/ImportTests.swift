@@ -1,0 +1,138 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import Testing
+
+@testable import OfflineStore
+
+/// All rows or none, and every refusal named by line and field.
+@Suite struct ImportTests {
+  private let folder: TemporaryFolder
+  private let database: Database
+  private let entities: Entities
+
+  init() throws {
+    folder = try TemporaryFolder()
+    (database, entities) = try restorationDatabase()
+    try database.write { db in
+      let project = try db.insert(Project(title: "House"))
+      for title in ["attic", "cellar"] { try db.insert(Room(projectId: project.projectId, title: title)) }
+      try db.insert(Room(projectId: project.projectId, title: "twin"))
+      try db.insert(Room(projectId: project.projectId, title: "twin"))
+    }
+  }
+
+  private var plan: ImportPlan {
+    var plan = ImportPlan()
+    plan.mapping = [("date", "time"), ("temperature", "temp"), ("relativeHumidity", "rh"), ("roomId.title", "room")]
+    plan.constants = [("projectId", "1")]
+    plan.nullText = "NA"
+    return plan
+  }
+
+  private func importing(
+    _ text: String, _ plan: ImportPlan, name: String = "x.csv", into type: String = "AtmosphericLog"
+  ) throws -> ImportResult {
+    let source = try ByteSource(path: try folder.write(text, to: name))
+    return try database.write { db in
+      let importer = Importer(
+        connection: db, entities: entities, entity: try entities.entity(type), plan: plan, progress: { _, _ in })
+      if name.hasSuffix(".ndjson") { return try importer.importNDJSON(source) }
+      return name.hasSuffix(".json") ? try importer.importJSON(source) : try importer.importCSV(source)
+    }
+  }
+
+  private var logs: Int { get throws { try database.read { try AtmosphericLog.all.count($0) } } }
+
+  @Test func rowsBecomeRecords() throws {
+    let result = try importing(
+      "time,temp,rh,room\n2013-01-01T06:00:00Z,39.02,59.37,attic\n2013-01-01 08:00+01:00,NA1,1,attic\n".replacingOccurrences(
+        of: "NA1", with: "40"), plan)
+    #expect(result.imported == 2)
+    let log = try #require(try database.read { try AtmosphericLog.all.order { $0.logId.ascending }.fetchFirst($0) })
+    #expect(log.date.sqlText == "2013-01-01T06:00:00.000Z")
+    #expect(log.temperature == 39.02)
+    #expect(log.roomId == 1)
+    #expect(log.isDirty && log.syncStatus == .pending)
+  }
+
+  @Test(arguments: [
+    ("2013-01-01T06:00:00Z,warm,50,attic", "temperature", "is not a number"),
+    ("2013-01-01T06:00:00Z,70,101,attic", "relativeHumidity", "breaks the rule relativeHumidity BETWEEN 0 AND 100"),
+    ("2013-01-01T06:00:00Z,NA,50,attic", "temperature", "is missing"),
+    ("2013-01-01T06:00:00,70,50,attic", "date", "is not a time with its zone; write it as 2013-01-31T06:00:00Z"),
+    ("2013-02-30T06:00:00Z,70,50,attic", "date", "is not a time with its zone; write it as 2013-01-31T06:00:00Z"),
+    ("2013-01-01T06:00:00Z,70,50,kitchen", "roomId", "names a Room by its title that does not exist"),
+    ("2013-01-01T06:00:00Z,70,50,twin", "roomId", "names a Room by its title, which several have"),
+    ("2013-01-01T06:00:00Z,0x10,50,attic", "temperature", "is not a number"),
+  ])
+  func aRowThatCannotBeTakenIsNamed(_ row: String, _ field: String, _ message: String) throws {
+    let good = "2013-01-01T06:00:00Z,70,50,attic\n"
+    do {
+      _ = try importing("time,temp,rh,room\n\(good)\(row)\n\(good)", plan)
+      Issue.record("the import was accepted")
+    } catch let refused as ImportRefused {
+      #expect(refused.result.problems == [ImportProblem(line: 3, field: field, message: message)])
+      #expect(refused.result.imported == 0)
+    }
+    #expect(try logs == 0)
+    var skipping = plan
+    skipping.skipsInvalid = true
+    let result = try importing("time,temp,rh,room\n\(good)\(row)\n\(good)", skipping)
+    #expect((result.imported, result.skipped) == (2, 1))
+    #expect(try logs == 2)
+  }
+
+  @Test func aRowTooShortAndAnOpenQuoteAreNamed() throws {
+    do {
+      _ = try importing("time,temp,rh,room\n2013-01-01T06:00:00Z,70\n2013-01-01T06:00:00Z,70,50,\"attic\n", plan)
+      Issue.record("the import was accepted")
+    } catch let refused as ImportRefused {
+      #expect(refused.result.problems.map(\.line) == [2, 3])
+    }
+  }
+
+  @Test func aUUIDThatStandsAlreadyIsRefused() throws {
+    let row = "01a1fd1f-d900-7000-acea-ec2d1c71a742,2013-01-01T06:00:00Z,70,50,attic\n"
+    do {
+      _ = try importing("uuid,time,temp,rh,room\n\(row)\(row)", plan)
+      Issue.record("the import was accepted")
+    } catch let refused as ImportRefused {
+      #expect(
+        refused.result.problems == [ImportProblem(line: 3, field: "uuid", message: "stands already in another record")])
+    }
+  }
+
+  @Test func aFieldThatFieldVaultKeepsIsNotImported() throws {
+    var wrong = plan
+    wrong.mapping.append(("syncStatus", "temp"))
+    #expect {
+      _ = try importing("time,temp,rh,room\n", wrong)
+    } throws: {
+      ($0 as? VaultError)?.code == .refused
+    }
+  }
+
+  @Test func objectsOnLinesAndInAnArrayBecomeRecordsToo() throws {
+    let object = "{\"projectId\":1,\"roomId\":2,\"date\":\"2013-01-01T06:00:00Z\",\"relativeHumidity\":50,\"temperature\":70.5}"
+    #expect(try importing("\(object)\n\n\(object)\n", ImportPlan(), name: "x.ndjson").imported == 2)
+    #expect(try importing("[\(object),\n\(object)]", ImportPlan(), name: "x.json").imported == 2)
+    do {
+      _ = try importing("\(object)\n{\"projectId\":1\n", ImportPlan(), name: "x.ndjson")
+      Issue.record("the import was accepted")
+    } catch let refused as ImportRefused {
+      #expect(refused.result.problems.map(\.line) == [2])
+    }
+    #expect(try logs == 4)
+  }
+
+  @Test func numbersKeepTheir64Bits() throws {
+    try database.write { db in
+      let fields = try JSONFields(object: "{\"a\":9007199254740993,\"b\":0.1,\"c\":null,\"d\":[1, 2],\"e\":true}", on: db).fields
+      let values = fields.map { field -> FieldInput.JSONScalar? in
+        if case .typed(let scalar) = field.value { scalar } else { nil }
+      }
+      #expect(values == [.integer(9_007_199_254_740_993), .real(0.1), .null, .structure("[1,2]"), .bool(true)])
+    }
+  }
+}

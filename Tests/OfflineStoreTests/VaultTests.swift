@@ -1,0 +1,122 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import Testing
+import VaultKeys
+
+@testable import OfflineStore
+
+/// A vault as a folder: made whole or not at all, for its owner alone, and opened only as what it is.
+@Suite struct VaultTests {
+  private let folder: TemporaryFolder
+  private var path: String { folder.path + "/job.vault" }
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func make() throws -> Vault {
+    try Vault.create(
+      at: path, schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)], secret: secret())
+  }
+
+  private func code(_ body: () throws -> Void) -> VaultError.Code? {
+    do { try body() } catch let error as VaultError { return error.code } catch {}
+    return nil
+  }
+
+  @Test func filesAndFoldersAreForTheirOwnerAlone() throws {
+    let mask = umask(0)
+    defer { umask(mask) }
+    let vault = try make()
+    _ = try vault.put(try vault.entities.entity("Project"), [("title", .text("x"))])
+    let names = try #require(FileManager.default.enumerator(atPath: path)).compactMap { $0 as? String }
+    #expect(names.contains("db/0001/vault.db"))
+    for name in names {
+      let attributes = try FileManager.default.attributesOfItem(atPath: path + "/" + name)
+      let isFolder = attributes[.type] as? FileAttributeType == .typeDirectory
+      #expect(attributes[.posixPermissions] as? Int == (isFolder ? 0o700 : 0o600), "\(name)")
+    }
+  }
+
+  @Test func nothingIsOverwritten() throws {
+    try make().close()
+    #expect(code { _ = try make() } == .alreadyExists)
+  }
+
+  @Test func aSchemaThatFailsLeavesNothingBehind() throws {
+    let broken = Schema(name: "broken", migrations: [MigrationFile(version: 1, name: "x", sql: "CREATE TABEL x")])
+    #expect(throws: SQLError.self) {
+      try Vault.create(at: path, schemas: [(SchemaSource(name: "broken", folder: nil), broken)], secret: secret())
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+  }
+
+  @Test func aWrongPassphraseIsNotDamage() throws {
+    try make().close()
+    #expect {
+      _ = try Vault.open(at: path, with: secret("another"))
+    } throws: { error in
+      (error as? KeyError)?.code == .wrongSecret
+    }
+  }
+
+  @Test func whatIsNoVaultAndWhatIsDamagedAreToldApart() throws {
+    #expect(code { _ = try Vault.open(at: path, with: secret()) } == .notAVault)
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    #expect(code { _ = try Vault.open(at: path, with: secret()) } == .notAVault)
+    try FileManager.default.removeItem(atPath: path)
+    try make().close()
+    try FileManager.default.removeItem(atPath: path + "/db/0001/vault.db")
+    #expect(code { _ = try Vault.open(at: path, with: secret()) } == .damaged)
+    try Data(repeating: 7, count: 8192).write(to: URL(filePath: path + "/db/0001/vault.db"))
+    #expect(code { _ = try Vault.open(at: path, with: secret()) } == .damaged)
+  }
+
+  @Test func theDatabaseOfAnotherVaultIsDamageToo() throws {
+    try make().close()
+    let other = folder.path + "/other.vault"
+    try Vault.create(at: other, schemas: [], secret: secret()).close()
+    try FileManager.default.removeItem(atPath: path + "/keyring.json")
+    try FileManager.default.copyItem(atPath: other + "/keyring.json", toPath: path + "/keyring.json")
+    #expect(code { _ = try Vault.open(at: path, with: secret()) } == .damaged)
+  }
+
+  @Test func aNewerProgramMigratesAndTheCommandLineRefuses() throws {
+    let first = Schema(
+      name: "own", migrations: [MigrationFile(version: 1, name: "a", sql: "CREATE TABLE a (uuid TEXT) STRICT;")])
+    let second = Schema(
+      name: "own",
+      migrations: first.migrations + [MigrationFile(version: 2, name: "b", sql: "ALTER TABLE a ADD COLUMN x TEXT;")])
+    try Vault.create(at: path, schemas: [(SchemaSource(name: "own", folder: nil), first)], secret: secret()).close()
+    #expect(
+      code { _ = try Vault.open(at: path, with: secret(), schemas: [second], outdated: .refuse) } == .migrationNeeded)
+    let vault = try Vault.open(at: path, with: secret(), schemas: [second])
+    #expect(vault.entities.catalog.table("a")?.columns.map(\.name) == ["uuid", "x"])
+    #expect(try vault.migrator(known: [second]).verify(vault.database).isEmpty)
+  }
+
+  @Test func aTableThatWasChangedByHandIsFound() throws {
+    let vault = try make()
+    try vault.database.write { db in
+      try db.execute("DROP INDEX OfflineRoom_project")
+      try db.execute("CREATE TABLE extra (a)")
+    }
+    let differences = try vault.migrator(known: [RestorationSchema.schema]).verify(vault.database)
+    #expect(differences.map { "\($0.kind) \($0.name)" } == ["missing OfflineRoom_project", "unexpected extra"])
+  }
+
+  @Test func nothingThatWasRecordedIsReadableOnTheDisk() throws {
+    let vault = try make()
+    let marker = "Zwiebelkuchen behind the wallpaper"
+    _ = try vault.put(try vault.entities.entity("Project"), [("title", .text(marker))])
+    try vault.database.write { db in
+      try db.execute("CREATE INDEX temporary_index ON OfflineProject (title)")
+      _ = try db.fetch("SELECT title FROM OfflineProject ORDER BY lower(title)", as: String.self)
+    }
+    let needles = [Data(marker.utf8), try #require(marker.data(using: .utf16LittleEndian)), Data("CREATE TABLE".utf8)]
+    for name in try #require(FileManager.default.enumerator(atPath: path)).compactMap({ $0 as? String }) {
+      guard let content = FileManager.default.contents(atPath: path + "/" + name) else { continue }
+      for needle in needles { #expect(content.range(of: needle) == nil, "\(name)") }
+    }
+    vault.close()
+  }
+}
