@@ -1,0 +1,103 @@
+import Testing
+
+@testable import CipherSQL
+
+/// The catalogue: what SQLite tells, and what only the text of a table does.
+@Suite struct CatalogTests {
+  private func table(_ sql: String, _ name: String = "t") throws -> Catalog.Table {
+    let database = try Database.inMemory()
+    try database.write { _ = try $0.execute(SQL(raw: sql)) }
+    return try #require(try database.read { try Catalog.read(from: $0) }.table(name))
+  }
+
+  @Test(arguments: [
+    ("INTEGER CHECK (c IN (0, 1))", Catalog.ColumnType.bool), ("INTEGER CHECK (c IN (0, 1, 2))", .integer),
+    ("TEXT CHECK (c IN ('a', 'it''s'))", .enumeration(["a", "it's"])), ("TEXT CHECK (c NOT IN ('a'))", .text),
+    ("TEXT CHECK (c IS strftime('%Y-%m-%dT%H:%M:%fZ', c))", .timestamp),
+    ("TEXT CHECK(c  is\n STRFTIME('%Y-%m-%dT%H:%M:%fZ',\"c\") -- utc\n)", .timestamp),
+    ("TEXT CHECK (c IS date(c))", .day), ("TEXT CHECK (json_valid(c))", .json), ("BLOB", .blob), ("ANY", .any),
+    ("TEXT NOT NULL DEFAULT 'x' CHECK (length(c) > 0) CHECK (c IS date(c))", .day), ("REAL CHECK (c IN (0, 1))", .real),
+    ("TEXT CHECK (c GLOB '????????-????-????-????-????????????' AND length(unhex(c, '-')) IS 16)", .uuid),
+  ])
+  func theChecksGiveTheType(_ declaration: String, _ type: Catalog.ColumnType) throws {
+    #expect(try table("CREATE TABLE t (c \(declaration), other TEXT CHECK (other IN ('z'))) STRICT").column("c")?.type == type)
+  }
+
+  @Test func aCheckOfTheTableAboutOneColumnCountsForIt() throws {
+    let found = try table("CREATE TABLE t (a INTEGER, b INTEGER, CHECK (a IN (0, 1)), CONSTRAINT x CHECK (b > a)) STRICT")
+    #expect(found.column("a")?.type == .bool)
+    #expect(found.column("b")?.type == .integer)
+  }
+
+  @Test func commentsBelongToTheirColumn() throws {
+    let found = try table(
+      """
+      CREATE TABLE t ( -- not of a column
+        a TEXT, -- of a
+        -- of b, above
+        b REAL NOT NULL DEFAULT (1 + 2), /* of b, behind */
+        "c d" INTEGER /* of c */ -- and more
+      ) STRICT
+      """)
+    #expect(found.column("a")?.documentation?.hasSuffix("of a") == true)
+    #expect(found.column("b")?.documentation == "of b, above\nof b, behind")
+    #expect(found.column("c d")?.documentation == "of c\nand more")
+  }
+
+  @Test func keysReferencesAndUniqueColumns() throws {
+    let found = try table(
+      """
+      CREATE TABLE t (
+        id INTEGER PRIMARY KEY, up INTEGER REFERENCES t ON DELETE CASCADE, code TEXT NOT NULL UNIQUE, x TEXT, y TEXT,
+        UNIQUE (x, y)
+      ) STRICT
+      """)
+    #expect(found.column("id")?.isRowID == true)
+    #expect(found.column("id")?.isNotNull == true)
+    #expect(
+      found.foreignKeys == [
+        Catalog.ForeignKey(table: "t", columns: [.init(from: "up", to: "id")], onDelete: .cascade, onUpdate: .noAction)
+      ])
+    #expect(found.uniqueKeys == [["code"], ["x", "y"]])
+  }
+
+  @Test func anFTSTableKnowsItsContent() throws {
+    let database = try Database.inMemory()
+    try database.write { db in
+      try db.execute("CREATE TABLE note (noteId INTEGER PRIMARY KEY, body TEXT) STRICT")
+      try db.execute("CREATE VIRTUAL TABLE noteSearch USING fts5(body, content='note', content_rowid='noteId')")
+    }
+    let catalog = try database.read { try Catalog.read(from: $0) }
+    #expect(catalog.tables.map(\.name) == ["note", "noteSearch"])
+    #expect(catalog.table("noteSearch")?.contentTable == "note")
+    #expect(catalog.table("noteSearch")?.contentRowID == "noteId")
+    #expect(catalog.table("noteSearch")?.columns.map(\.name).first == "body")
+  }
+
+  /// Spaces, comments and the case of keywords change nothing.
+  @Test func anyLayoutOfTheSameTableIsTheSameTable() throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    var state = seed
+    func random(_ bound: Int) -> Int {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return Int((state >> 33) % UInt64(bound))
+    }
+    let words = [
+      "CREATE", "TABLE", "t", "(", "a", "INTEGER", "PRIMARY", "KEY", ",", "b", "TEXT", "NOT", "NULL", "DEFAULT", "'x, (y'",
+      "CHECK", "(", "b", "IN", "(", "'x, (y'", ",", "'z'", ")", ")", ",", "c", "INTEGER", "CHECK", "(", "c", "IN", "(", "0",
+      ",", "1", ")", ")", ",", "UNIQUE", "(", "b", ",", "c", ")", ")", "STRICT",
+    ]
+    let gaps = [" ", "\n", "\t ", " /* , ) CHECK ( */ ", " -- , ( '\n"]
+    let plain = try table(words.joined(separator: " "))
+    for _ in 0..<200 {
+      let text = words.map { word in
+        let cased = word.hasPrefix("'") || random(2) == 0 ? word : word.count > 1 ? word.lowercased() : word
+        return cased + gaps[random(gaps.count)]
+      }.joined()
+      let found = try table(text)
+      #expect(found.columns.map(\.type) == plain.columns.map(\.type), "seed \(seed): \(text)")
+      #expect(found.columns.map(\.isNotNull) == plain.columns.map(\.isNotNull), "seed \(seed)")
+      #expect(found.uniqueKeys == plain.uniqueKeys, "seed \(seed)")
+    }
+  }
+}

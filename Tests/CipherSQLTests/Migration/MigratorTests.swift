@@ -1,0 +1,141 @@
+import Testing
+
+@testable import CipherSQL
+
+/// Versioned SQL files: each as a whole or not at all, and none that was changed or is missing.
+@Suite struct MigratorTests {
+  private func schema(_ files: [(Int, String)], name: String = "shop") -> Schema {
+    Schema(name: name, migrations: files.map { MigrationFile(version: $0.0, name: "step", sql: $0.1) })
+  }
+
+  private let first = (1, "-- The items.\nCREATE TABLE item (\n  itemId INTEGER PRIMARY KEY,\n  name TEXT NOT NULL\n) STRICT;\n")
+  private let second = (2, "ALTER TABLE item ADD COLUMN price REAL;\n")
+
+  private func message(_ body: () throws -> Void) -> String {
+    do { try body() } catch let error as SQLError { return "\(error.code.rawValue): \(error.message)" } catch {
+      return "another error: \(error)"
+    }
+    return "no error"
+  }
+
+  private func tables(_ database: Database) throws -> [String] {
+    try database.read { try $0.fetch("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", as: String.self) }
+  }
+
+  @Test func whatIsAppliedIsRecordedAndNotAppliedAgain() throws {
+    let database = try Database.inMemory()
+    let done = try Migrator(schemas: [schema([first])]).apply(to: database)
+    #expect(done.map(\.version) == [1])
+    #expect(done[0].checksum == "\(schema([first]).migrations[0].checksum)" && done[0].checksum.count == 64)
+    let both = Migrator(schemas: [schema([first, second])])
+    #expect(try database.read { try both.pending(in: $0).map(\.file.version) } == [2])
+    #expect(try both.apply(to: database).map(\.version) == [2])
+    #expect(try both.apply(to: database).isEmpty)
+    let records = try database.read { try MigrationRecord.all(in: $0) }
+    #expect(records.map(\.sql) == [first.1, second.1])
+  }
+
+  @Test func theChecksumIsSHA256() {
+    // FIPS 180-4, the example "abc".
+    let file = MigrationFile(version: 1, name: "x", sql: "abc")
+    #expect(file.checksum == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+  }
+
+  @Test func aFileThatFailsNamesItsLineAndLeavesTheDatabaseAsTheOneBeforeLeftIt() throws {
+    let database = try Database.inMemory()
+    let broken = schema([first, (2, "CREATE TABLE more (a TEXT) STRICT;\nINSERT INTO more VALUES ('x');\n\nINSERT INTO item (itemId) VALUES (1);")])
+    #expect(
+      message { try Migrator(schemas: [broken]).apply(to: database) }
+        == "migration: shop/0002_step.sql:4: NOT NULL constraint failed: item.name")
+    #expect(try tables(database) == ["SchemaMigration", "item"])
+    #expect(try database.read { try MigrationRecord.all(in: $0) }.map(\.version) == [1])
+  }
+
+  @Test func aSyntaxErrorNamesItsOwnLine() throws {
+    let broken = schema([(1, "CREATE TABLE a (\n  x TEXT,\n  y TEXT CHEK (y)\n) STRICT;")])
+    #expect(
+      message { try Migrator(schemas: [broken]).apply(to: try .inMemory()) }
+        == "migration: shop/0001_step.sql:3: near \"y\": syntax error")
+  }
+
+  @Test func aFileThatWasChangedAfterItWasAppliedNamesTheLine() throws {
+    let database = try Database.inMemory()
+    try Migrator(schemas: [schema([first])]).apply(to: database)
+    let changed = schema([(1, first.1.replacing("name TEXT", with: "title TEXT")), second])
+    let text = message { try Migrator(schemas: [changed]).apply(to: database) }
+    #expect(text.hasPrefix("migration: shop/0001_step.sql:4: the file was changed after it was applied at "))
+    #expect(try database.read { try MigrationRecord.all(in: $0) }.count == 1)
+  }
+
+  @Test func gapsDuplicatesAndANewerDatabaseAreRefused() throws {
+    let database = try Database.inMemory()
+    #expect(
+      message { try Migrator(schemas: [schema([first, (3, "SELECT 1")])]).apply(to: database) }
+        == "migration: shop/0003_step.sql: version 2 is missing before it")
+    #expect(
+      message { try Migrator(schemas: [schema([first, (1, "SELECT 1")])]).apply(to: database) }
+        == "migration: shop/0001_step.sql: version 1 stands twice")
+    #expect(try tables(database).isEmpty)
+    try Migrator(schemas: [schema([first, second])]).apply(to: database)
+    #expect(
+      message { try Migrator(schemas: [schema([first])]).apply(to: database) }
+        == "migration: the database is at version 2 of schema 'shop', and this program knows versions up to 1")
+  }
+
+  @Test(arguments: ["BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT x", "PRAGMA foreign_keys = OFF", "VACUUM", "ATTACH 'x' AS y"])
+  func whatDoesNotBelongIntoAFileIsRefused(_ statement: String) throws {
+    let database = try Database.inMemory()
+    let text = message { try Migrator(schemas: [schema([(1, first.1 + statement + ";")])]).apply(to: database) }
+    #expect(text.contains("does not belong into a schema file"), "\(text)")
+    #expect(try tables(database).isEmpty)
+  }
+
+  @Test func referencesAreCheckedBeforeTheCommit() throws {
+    let database = try Database.inMemory()
+    let child = "CREATE TABLE child (itemId INTEGER REFERENCES item (itemId)) STRICT;\nINSERT INTO child VALUES (7), (8);"
+    #expect(
+      message { try Migrator(schemas: [schema([first, (2, child)])]).apply(to: database) }
+        == "migration: shop/0002_step.sql:1: after this file 2 rows of child would refer to rows of item that do not exist")
+    #expect(try tables(database) == ["SchemaMigration", "item"])
+    #expect(try database.read { try $0.fetchOne("PRAGMA foreign_keys", as: Int.self) } == 1)
+  }
+
+  @Test func rebuildingATableKeepsTheRowsThatReferToIt() throws {
+    let database = try Database.inMemory()
+    let child = (2, "CREATE TABLE child (itemId INTEGER REFERENCES item (itemId) ON DELETE CASCADE) STRICT;")
+    try Migrator(schemas: [schema([first, child])]).apply(to: database)
+    try database.write { db in
+      try db.execute("INSERT INTO item (name) VALUES ('a')")
+      try db.execute("INSERT INTO child VALUES (1)")
+    }
+    let rebuild = (
+      3,
+      """
+      CREATE TABLE new (itemId INTEGER PRIMARY KEY, name TEXT NOT NULL, size INTEGER NOT NULL DEFAULT 0) STRICT;
+      INSERT INTO new (itemId, name) SELECT itemId, name FROM item;
+      DROP TABLE item;
+      ALTER TABLE new RENAME TO item;
+      """
+    )
+    let migrator = Migrator(schemas: [schema([first, child, rebuild])])
+    try migrator.apply(to: database)
+    #expect(try database.read { try $0.fetchOne("SELECT count(*) FROM child", as: Int.self) } == 1)
+    #expect(try migrator.verify(database).isEmpty)
+  }
+
+  @Test func verifyShowsWhatWasChangedByHand() throws {
+    let database = try Database.inMemory()
+    let migrator = Migrator(schemas: [schema([first, (2, "CREATE INDEX byName ON item (name);")])])
+    try migrator.apply(to: database)
+    #expect(try migrator.verify(database).isEmpty)
+    try database.write { db in
+      try db.execute("DROP INDEX byName")
+      try db.execute("ALTER TABLE item ADD COLUMN secret TEXT")
+      try db.execute("CREATE VIEW v AS SELECT 1")
+    }
+    #expect(
+      try migrator.verify(database).map { "\($0.kind.rawValue) \($0.type) \($0.name)" } == [
+        "missing index byName", "changed table item", "unexpected view v",
+      ])
+  }
+}
