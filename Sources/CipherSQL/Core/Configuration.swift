@@ -7,7 +7,7 @@
 /// How a database is opened.
 public struct Configuration: Sendable {
   /// The page cache of each connection, in bytes. Each page that is not in it is read and decrypted again, so a
-  /// cache that holds the working set decides more about speed than anything else; `Database.cacheAdvice()`
+  /// cache that holds the working set decides more about speed than anything else; ``Connection/cacheUse()``
   /// tells whether it does. The default is a 64th of the machine's memory, at least 16 MiB and at most 64 MiB.
   public var pageCacheBytes: Int = Configuration.defaultPageCacheBytes
 

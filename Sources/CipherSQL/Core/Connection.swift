@@ -8,6 +8,7 @@ public class Connection {
   @usableFromInline final var literalStatements: [UnsafePointer<UInt8>: Statement] = [:]
   final var composedStatements = ComposedStatementCache(capacity: 256)
   final let recorder: FootprintRecorder
+  final let pageCacheBytes: Int
   // Set while a call that can be cancelled runs.
   @usableFromInline final var cancellation: Cancellation?
   /// Gathers what the statements of an observed query read.
@@ -38,6 +39,7 @@ public class Connection {
     }
     handle = opened
     recorder = FootprintRecorder()
+    pageCacheBytes = configuration.pageCacheBytes
     do {
       try configure(key: key, configuration: configuration)
       recorder.install(on: opened)

@@ -23,9 +23,11 @@ enum ListCommand {
         }
         json.endArray()
         json.endDocument()
-        return try json.drain(to: context.output)
+        try json.drain(to: context.output)
+      } else {
+        try table(reader, entity, selection, format, context)
       }
-      try table(reader, entity, selection, format, context)
+      try context.adviseOnCache(connection)
     }
   }
 

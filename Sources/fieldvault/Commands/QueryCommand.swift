@@ -7,10 +7,14 @@ enum QueryCommand {
     let sql = try context.arguments.required("SQL")
     let parameters = try context.arguments.values("param").map { try parameter($0, context) }
     let vault = try context.openVault()
+    func answer(_ connection: Connection) throws {
+      try show(connection, sql, parameters, vault, context)
+      try context.adviseOnCache(connection)
+    }
     if context.arguments.flag("write") {
-      try vault.database.write { connection in try show(connection, sql, parameters, vault, context) }
+      try vault.database.write(answer)
     } else {
-      try vault.database.read { connection in try show(connection, sql, parameters, vault, context) }
+      try vault.database.read(answer)
     }
   }
 

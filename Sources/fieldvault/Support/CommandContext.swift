@@ -45,7 +45,26 @@ final class CommandContext {
   func openVault(outdated: Vault.OutdatedSchema = .refuse) throws -> Vault {
     let path = try vaultPath()
     _ = try Vault.existing(path)
-    return try Vault.open(at: path, with: try secret(), schemas: Self.shippedSchemas, outdated: outdated)
+    return try Vault.open(
+      at: path, with: try secret(), schemas: Self.shippedSchemas, outdated: outdated,
+      configuration: try configuration())
+  }
+
+  /// FIELDVAULT_PAGE_CACHE says how many MiB each connection keeps of the pages that it has decrypted.
+  private func configuration() throws -> Configuration {
+    var configuration = Configuration()
+    guard let text = Terminal.variable("FIELDVAULT_PAGE_CACHE"), !text.isEmpty else { return configuration }
+    guard let size = Int(text), (1...65_536).contains(size) else {
+      throw arguments.mistake("FIELDVAULT_PAGE_CACHE is a whole number of MiB, 1 to 65536")
+    }
+    configuration.pageCacheBytes = size << 20
+    return configuration
+  }
+
+  /// Tells people when the page cache was too small for what a connection just did.
+  func adviseOnCache(_ connection: Connection) throws {
+    guard let advice = try connection.cacheUse().advice else { return }
+    hint(advice + " (FIELDVAULT_PAGE_CACHE=MiB)")
   }
 
   /// The secret that opens the vault, from where the options or the variables say; else from a prompt.

@@ -1,0 +1,36 @@
+import Foundation
+import Testing
+
+@testable import CipherSQL
+
+/// Advice comes when the working set does not fit, and not otherwise.
+@Suite struct CacheAdviceTests {
+  private func advice(cacheBytes: Int, rounds: Int) throws -> String? {
+    let path = NSTemporaryDirectory() + "fieldvault-cache-\(UUID().uuidString).db"
+    defer { for ending in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + ending) } }
+    var configuration = Configuration()
+    configuration.pageCacheBytes = cacheBytes
+    configuration.readerCount = 1
+    let database = try Database(path: path, key: PlainKey.random(), configuration: configuration)
+    defer { database.close() }
+    try database.write { db in
+      try db.execute("CREATE TABLE t (x BLOB) STRICT")
+      try db.execute(
+        "INSERT INTO t WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) SELECT randomblob(3000) FROM n")
+    }
+    return try database.read { db in
+      for _ in 0..<rounds { _ = try db.fetchOne("SELECT sum(length(x)) FROM t", as: Int.self) }
+      return try db.cacheUse().advice
+    }
+  }
+
+  @Test func aCacheThatIsTooSmallIsNamed() throws {
+    let text = try #require(try advice(cacheBytes: 1 << 20, rounds: 3))
+    #expect(text.hasPrefix("the page cache of 1 MiB does not hold what is worked with: "))
+    #expect(text.hasSuffix("4 MiB would serve better"))
+  }
+
+  @Test func aCacheThatHoldsTheWorkingSetIsNot() throws {
+    #expect(try advice(cacheBytes: 32 << 20, rounds: 30) == nil)
+  }
+}
