@@ -37,7 +37,7 @@ enum FieldVaultCommand {
 
   private static func finish(_ code: ExitCode, _ output: Output, message: String) -> Never {
     // Where standard error is closed, the exit code still tells.
-    try? output.line(message)
+    try? output.write(message)
     try? output.flush()
     exit(code.rawValue)
   }

@@ -56,15 +56,15 @@ public class Connection {
   }
 
   private func configure(key: (any EncryptionKey)?, configuration: Configuration) throws {
-    // SQLCipher writes its own lines to standard error when a page does not verify; the error that is thrown
-    // says the same.
-    try pragma("PRAGMA cipher_log_level = NONE")
     if let key {
       try Library.check(cipherVersion: try pragmaText("PRAGMA cipher_version"))
       try key.withRawKeyText { text in
         let result = sqlite3_key_v2(handle, "main", text.baseAddress, Int32(text.count))
         guard result == SQLITE_OK else { throw SQLError.last(handle, result: result) }
       }
+      // SQLCipher writes lines of its own to standard error when a page does not verify; the error that is thrown
+      // says the same. Setting the key sets the level anew, so this comes behind it.
+      try pragma("PRAGMA cipher_log_level = NONE")
     }
     sqlite3_busy_timeout(handle, Int32(clamping: configuration.busyTimeout.milliseconds))
     try pragma("PRAGMA temp_store = MEMORY")

@@ -8,14 +8,21 @@ extension Statement {
     return (String(cString: table), String(cString: column))
   }
 
-  /// True for BEGIN, COMMIT, SAVEPOINT and their like, and for what reaches beyond the database (ATTACH, VACUUM).
-  public var controlsTransaction: Bool {
+  /// The word of a statement that neither asks for records nor changes them, but the transaction, the file or the
+  /// connection (BEGIN, ATTACH, VACUUM, a PRAGMA that sets something or concerns keys); nil for any other.
+  public var administrativeWord: String? {
     let text = Array(sql.utf8)
-    guard let first = SQLText.tokens(of: text).first(where: { $0.kind != .space && $0.kind != .comment }) else {
-      return false
+    let words = SQLText.tokens(of: text).filter { $0.kind != .space && $0.kind != .comment }.map {
+      String(decoding: text[$0.range], as: UTF8.self).uppercased()
     }
-    return [
+    guard let first = words.first else { return nil }
+    if first == "PRAGMA" {
+      let isAsking = !words.contains("=") && !words.contains { $0.contains("KEY") || $0.hasPrefix("CIPHER") }
+      return isAsking ? nil : first
+    }
+    let administrative: Set<String> = [
       "BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "ATTACH", "DETACH", "VACUUM",
-    ].contains(String(decoding: text[first.range], as: UTF8.self).uppercased())
+    ]
+    return administrative.contains(first) ? first : nil
   }
 }

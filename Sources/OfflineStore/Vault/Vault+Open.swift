@@ -68,6 +68,11 @@ extension Vault {
     guard Files.exists(layout.folder) else {
       throw VaultError(.notAVault, "there is no vault at \(path)", hint: "fieldvault init makes one")
     }
+    if Files.isFolder(layout.databases), !Files.exists(layout.keyring) {
+      throw VaultError(
+        .damaged, "the keyring of \(path) is missing: \(layout.keyring)",
+        hint: "put it back from a backup; nothing else opens the database")
+    }
     guard Files.isFolder(layout.folder), Files.exists(layout.keyring) else {
       throw VaultError(
         .notAVault, "\(path) is no vault: it has no keyring.json", hint: "name the folder that fieldvault init made")

@@ -30,8 +30,10 @@ enum QueryCommand {
     _ context: CommandContext
   ) throws {
     try connection.withStatement(sql) { statement in
-      guard !statement.controlsTransaction else {
-        throw SQLError(.invalidSQL, "a query is one transaction by itself", hint: "leave BEGIN, COMMIT and their like out")
+      if let word = statement.administrativeWord {
+        throw SQLError(
+          .invalidSQL, "\(word) neither asks for records nor changes them",
+          hint: "a query is one transaction by itself; 'fieldvault shell' takes any statement")
       }
       if !statement.isReadOnly, !context.arguments.flag("write") {
         throw SQLError(.readOnly, "this statement changes the vault", hint: "add --write when that is meant")

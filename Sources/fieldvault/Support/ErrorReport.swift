@@ -10,11 +10,14 @@ struct ErrorReport {
   let hint: String?
   /// True when there is nobody to tell: the reader of the output has gone.
   var isSilent = false
+  /// Set for a mistake on the command line, whose text has its form already.
+  private var usage: UsageError?
 
   init(_ error: any Error) {
     switch error {
     case let error as UsageError:
-      self.init(exitCode: .usage, message: error.text(), hint: nil)
+      self.init(exitCode: error.exitCode, message: error.message, hint: error.hint)
+      usage = error
     case let error as VaultError:
       let near = error.name.flatMap { nearest(to: $0, in: error.candidates) }
       self.init(
@@ -43,9 +46,9 @@ struct ErrorReport {
   }
 
   func text(for terminal: Terminal) -> String {
-    let first = message.hasPrefix("fieldvault: ") ? message : "fieldvault: " + message
-    guard let hint else { return terminal.styled(first, .red) }
-    return terminal.styled(first, .red) + "\n  " + hint
+    if let usage { return String(usage.text(for: terminal).dropLast()) }
+    let first = terminal.styled("error:", .red, .bold) + " " + message
+    return hint.map { first + "\nhint:  " + $0 } ?? first
   }
 
   private static func exitCode(of error: VaultError) -> ExitCode {
