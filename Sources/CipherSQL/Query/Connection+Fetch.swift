@@ -22,7 +22,7 @@ extension Connection {
   public final func fetchOne<Value: SQLValue>(_ sql: SQL, as type: Value.Type) throws -> Value? {
     try withStatement(sql.text) { statement in
       try statement.bind(sql.arguments)
-      return try statement.step() ? try statement.row.decode(at: 0) : nil
+      return try statement.step() ? try statement.row.decode(Value.self, at: 0) : nil
     }
   }
 

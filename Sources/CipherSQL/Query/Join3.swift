@@ -3,7 +3,10 @@ public struct Join3<First: JoinSide, Second: JoinSide, Third: JoinSide>: Sendabl
   var parts: SelectParts
 
   private var columns: (First.Columns, Second.Columns, Third.Columns) {
-    (First.columns(of: parts.sources[0].qualifier), Second.columns(of: parts.sources[1].qualifier), Third.columns(of: parts.sources[2].qualifier))
+    (
+      First.columns(of: parts.sources[0].qualifier), Second.columns(of: parts.sources[1].qualifier),
+      Third.columns(of: parts.sources[2].qualifier)
+    )
   }
 
   private func with(_ change: (inout SelectParts) -> Void) -> Self {
@@ -20,7 +23,9 @@ public struct Join3<First: JoinSide, Second: JoinSide, Third: JoinSide>: Sendabl
   }
 
   /// Adds terms behind those that order the result already.
-  public func order(@SQLOrderingBuilder _ terms: (First.Columns, Second.Columns, Third.Columns) -> [SQLOrdering]) -> Self {
+  public func order(@SQLOrderingBuilder _ terms: (First.Columns, Second.Columns, Third.Columns) -> [SQLOrdering])
+    -> Self
+  {
     let columns = columns
     let terms = terms(columns.0, columns.1, columns.2)
     return with { $0.orderings += terms }

@@ -60,7 +60,7 @@ import Testing
 
   @Test func tuples() throws {
     let rows = try Database.house().read { db in
-      try db.fetch("SELECT title, floor FROM OfflineRoom WHERE floor > \(0) ORDER BY 1", as: (String.self, Int.self))
+      try db.fetchRows("SELECT title, floor FROM OfflineRoom WHERE floor > \(0) ORDER BY 1", as: String.self, Int.self)
     }
     #expect(rows.map(\.0) == ["Attic", "Hall", "Kitchen"])
     #expect(rows.map(\.1) == [2, 1, 1])

@@ -37,7 +37,8 @@ import Testing
     }
     #expect(kinds("SELECT a.b FROM [t x]") == [.word, .word, .symbol, .word, .word, .quotedName])
     #expect(kinds("x'0a' X'' xy 1.5e3") == [.blob, .blob, .word, .number])
-    #expect(kinds("?1 :a @b $c ? -- to the end ;") == [.parameter, .parameter, .parameter, .parameter, .parameter, .comment])
+    #expect(
+      kinds("?1 :a @b $c ? -- to the end ;") == [.parameter, .parameter, .parameter, .parameter, .parameter, .comment])
     #expect(kinds("/* ; */ ; 'open") == [.comment, .symbol, .unfinished])
     #expect(kinds("`a``b`") == [.quotedName])
   }

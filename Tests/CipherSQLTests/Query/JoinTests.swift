@@ -102,7 +102,8 @@ import Testing
     let query = Room.where { room in
       !exists(Room.where { $0.projectId == room.projectId && $0.floor > room.floor })
     }.order { $0.roomId.ascending }
-    #expect(try query.sql.text.contains("FROM OfflineRoom AS t1 WHERE t1.projectId = t0.projectId AND t1.floor > t0.floor"))
+    #expect(
+      try query.sql.text.contains("FROM OfflineRoom AS t1 WHERE t1.projectId = t0.projectId AND t1.floor > t0.floor"))
     #expect(try database.read { try query.fetch($0).map(\.title) } == ["Attic", "Cellar"])
   }
 

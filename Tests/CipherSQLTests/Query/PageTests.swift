@@ -25,7 +25,8 @@ import Testing
     }
   }
 
-  private func checkPages(_ query: Query<Room>, whole: Query<Room>, location: SourceLocation = #_sourceLocation) throws {
+  private func checkPages(_ query: Query<Room>, whole: Query<Room>, location: SourceLocation = #_sourceLocation) throws
+  {
     try database.read { db in
       let expected = try whole.fetch(db).map(\.roomId)
       for size in [1, 2, 7, 54, 100] {

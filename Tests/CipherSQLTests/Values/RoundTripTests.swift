@@ -20,7 +20,7 @@ import Testing
       for time in times {
         let date = Date(millisecondsSince1970: time)
         #expect(Date(sqlText: date.sqlText) == date, "seed \(testSeed), time \(time)")
-        let (read, text) = try #require(try db.fetch("SELECT \(date), \(date)", as: (Date.self, String.self)).first)
+        let (read, text) = try #require(try db.fetchRows("SELECT \(date), \(date)", as: Date.self, String.self).first)
         #expect(read == date, "seed \(testSeed), time \(time)")
         #expect(text == date.sqlText)
         // Whole seconds, which SQLite keeps exactly in this form.
