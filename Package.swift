@@ -25,10 +25,15 @@ let package = Package(
     .target(name: "CipherSQL", dependencies: ["CSQLCipher", "CSodium", "CPlatform"]),
     .target(name: "SchemaCompiler", dependencies: ["CipherSQL"]),
     .executableTarget(name: "fieldvault-schema", dependencies: ["SchemaCompiler"]),
-    .plugin(name: "SchemaPlugin", capability: .buildTool(), dependencies: ["fieldvault-schema"], path: "Sources/SchemaPlugin"),
+    .plugin(
+      name: "SchemaPlugin", capability: .buildTool(), dependencies: ["fieldvault-schema"], path: "Sources/SchemaPlugin"),
     .target(name: "VaultKeys", dependencies: ["CSodium", "CPlatform"], exclude: ["KeyringFormat.md"]),
-    .target(name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "CPlatform"], exclude: ["Schemas.txt"], plugins: ["SchemaPlugin"]),
-    .target(name: "RestorationModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"], plugins: ["SchemaPlugin"]),
+    .target(
+      name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "CPlatform"], exclude: ["Schemas.txt"],
+      plugins: ["SchemaPlugin"]),
+    .target(
+      name: "RestorationModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
+      plugins: ["SchemaPlugin"]),
     .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
     .executableTarget(
       name: "fieldvault",
@@ -49,7 +54,8 @@ let package = Package(
     .testTarget(name: "CipherSQLTests", dependencies: ["CipherSQL"]),
     .testTarget(name: "SchemaCompilerTests", dependencies: ["SchemaCompiler", "CipherSQL"]),
     .testTarget(name: "VaultKeysTests", dependencies: ["VaultKeys"]),
-    .testTarget(name: "OfflineStoreTests", dependencies: ["OfflineStore", "CipherSQL", "VaultKeys", "RestorationModel"]),
+    .testTarget(
+      name: "OfflineStoreTests", dependencies: ["OfflineStore", "CipherSQL", "VaultKeys", "RestorationModel"]),
     .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "OfflineStore"]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(name: "FieldVaultTests", dependencies: ["fieldvault", "CommandLineSupport"]),

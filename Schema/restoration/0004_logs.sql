@@ -47,8 +47,11 @@ CREATE INDEX OfflineAtmosphericLog_project ON OfflineAtmosphericLog (projectId, 
 CREATE INDEX OfflineAtmosphericLog_room ON OfflineAtmosphericLog (roomId) WHERE roomId IS NOT NULL;
 CREATE INDEX OfflineAtmosphericLog_date ON OfflineAtmosphericLog (date);
 
+-- Finds the outlets of an inlet that goes, deleted ones too; without it each removal would read the whole table.
+CREATE INDEX OfflineAtmosphericLog_inlet ON OfflineAtmosphericLog (inletId) WHERE inletId IS NOT NULL;
+
 -- An inlet has at most one outlet.
-CREATE UNIQUE INDEX OfflineAtmosphericLog_inlet ON OfflineAtmosphericLog (inletId) WHERE inletId IS NOT NULL AND isDeleted = 0;
+CREATE UNIQUE INDEX OfflineAtmosphericLog_outlet ON OfflineAtmosphericLog (inletId) WHERE inletId IS NOT NULL AND isDeleted = 0;
 
 -- A reading of the moisture in a material.
 CREATE TABLE OfflineMoistureLog (
@@ -85,6 +88,6 @@ CREATE TABLE OfflineMoistureLog (
 CREATE INDEX OfflineMoistureLog_serverId ON OfflineMoistureLog (serverId) WHERE serverId IS NOT NULL;
 CREATE INDEX OfflineMoistureLog_dirty ON OfflineMoistureLog (syncStatus) WHERE isDirty = 1;
 CREATE INDEX OfflineMoistureLog_project ON OfflineMoistureLog (projectId, isDeleted, updatedAt);
-CREATE INDEX OfflineMoistureLog_room ON OfflineMoistureLog (roomId);
+CREATE INDEX OfflineMoistureLog_room ON OfflineMoistureLog (roomId, materialId, date);
 CREATE INDEX OfflineMoistureLog_material ON OfflineMoistureLog (materialId);
 CREATE INDEX OfflineMoistureLog_date ON OfflineMoistureLog (date);

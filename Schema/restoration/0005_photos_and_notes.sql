@@ -76,7 +76,7 @@ CREATE INDEX OfflinePhoto_album ON OfflinePhoto (albumId) WHERE albumId IS NOT N
 CREATE INDEX OfflinePhoto_atmosphericLog ON OfflinePhoto (atmosphericLogId) WHERE atmosphericLogId IS NOT NULL;
 CREATE INDEX OfflinePhoto_moistureLog ON OfflinePhoto (moistureLogId) WHERE moistureLogId IS NOT NULL;
 CREATE INDEX OfflinePhoto_assembly ON OfflinePhoto (assemblyId) WHERE assemblyId IS NOT NULL;
-CREATE INDEX OfflinePhoto_upload ON OfflinePhoto (uploadStatus) WHERE uploadStatus <> 'completed';
+CREATE INDEX OfflinePhoto_upload ON OfflinePhoto (uploadStatus);
 CREATE INDEX OfflinePhoto_captured ON OfflinePhoto (capturedAt);
 
 -- A note on a project or a room.

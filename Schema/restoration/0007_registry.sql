@@ -27,3 +27,7 @@ INSERT INTO SyncedColumn (entityType, columnName, isLocalOnly) VALUES
   ('Photo', 'localPath', 1),
   ('Photo', 'uploadStatus', 1),
   ('Photo', 'tusUploadId', 1);
+
+-- Grains per pound follow from temperature, humidity and pressure. A dew point may have been measured and is kept.
+INSERT INTO SyncedColumn (entityType, columnName, isComputed) VALUES
+  ('AtmosphericLog', 'gpp', 1);

@@ -14,7 +14,8 @@ struct SchemaPlugin: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
     guard let list = list(of: target, in: context.package) else {
       throw Mistake(
-        description: "the target \(target.name) has no file Schemas.txt, which names its schemas, a folder on each line")
+        description: "the target \(target.name) has no file Schemas.txt, which names its schemas, a folder on each line"
+      )
     }
     let text = try String(contentsOf: list, encoding: .utf8)
     let folders = text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter {
@@ -46,7 +47,8 @@ struct SchemaPlugin: BuildToolPlugin {
     }
     return [
       .buildCommand(
-        displayName: "Compiling the schema of \(target.name)", executable: try context.tool(named: "fieldvault-schema").url,
+        displayName: "Compiling the schema of \(target.name)",
+        executable: try context.tool(named: "fieldvault-schema").url,
         arguments: arguments, inputFiles: inputs, outputFiles: outputs)
     ]
   }

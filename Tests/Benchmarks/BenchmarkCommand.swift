@@ -14,7 +14,9 @@ enum BenchmarkCommand {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { removeOrTell(folder) }
     let suite = try Suite(folder: folder)
-    print("Typed layer and C floor, \(rounds) rounds, processor time; page cache \(suite.cacheMiB) MiB, WAL, synchronous=FULL")
+    print(
+      "Typed layer and C floor, \(rounds) rounds, processor time; page cache \(suite.cacheMiB) MiB, WAL, synchronous=FULL"
+    )
     print("")
     line("work", "C, s", "typed, s", "ratio", "promised", "")
     var holds = true
@@ -30,7 +32,8 @@ enum BenchmarkCommand {
       holds = holds && scaling.holds
       print(
         "two readers on two cores, pages \(scaling.name): \(format(scaling.factor, 2)) times the look-ups of one "
-          + "(promised: more than 1.6; the C floor: \(format(scaling.floorFactor, 2))) \(scaling.holds ? "holds" : "TOO SLOW")")
+          + "(promised: more than 1.6; the C floor: \(format(scaling.floorFactor, 2))) \(scaling.holds ? "holds" : "TOO SLOW")"
+      )
     }
     exit(holds ? 0 : 1)
   }

@@ -244,7 +244,9 @@ final class Suite {
 
   private func lookUp(in floor: Floor) throws {
     var sum = 0.0
-    try floorUUIDs.withUnsafeBufferPointer { try floor.check(floor_look_up(floor.handle, $0.baseAddress, 20_000, &sum)) }
+    try floorUUIDs.withUnsafeBufferPointer {
+      try floor.check(floor_look_up(floor.handle, $0.baseAddress, 20_000, &sum))
+    }
   }
 
   /// Look-ups a second of some threads together.

@@ -26,7 +26,9 @@ enum DemoQuestions {
     let project = try Project.where { $0.status == .active }.fetchFirst(db)
     guard let project else { return print("  There is no active project.") }
     let storms = AtmosphericLog.where { $0.projectId == project.projectId && $0.windSpeed >= 40 }
-    print("  \(try storms.count(db)) readings of '\(project.title)' were taken in winds of 40 mph and more. The first three:")
+    print(
+      "  \(try storms.count(db)) readings of '\(project.title)' were taken in winds of 40 mph and more. The first three:"
+    )
     for (log, room) in try storms.order({ $0.date.ascending }).limit(3).fetch(db).with(AtmosphericLog.room, db) {
       let wind = log.windSpeed.map { "\(Int($0)) mph" } ?? "no wind reading"
       print("    \(log.date.sqlText)  \(room?.title ?? "no room")  \(wind), \(log.temperature) °F")
@@ -39,6 +41,8 @@ enum DemoQuestions {
     let months = try RestorationQueries.averageHumidityByRoomAndMonth(db, projectId: project.projectId)
     guard let dampest = months.max(by: { $0.averageHumidity < $1.averageHumidity }) else { return }
     let humidity = Int(dampest.averageHumidity.rounded())
-    print("  The dampest month of any room: \(dampest.month) at \(dampest.room), \(humidity) % over \(dampest.readings) readings.")
+    print(
+      "  The dampest month of any room: \(dampest.month) at \(dampest.room), \(humidity) % over \(dampest.readings) readings."
+    )
   }
 }

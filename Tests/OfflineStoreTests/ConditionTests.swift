@@ -20,7 +20,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "  ", "1; DELETE FROM OfflineRoom", "1) OR (1", "1 -- ", "1 /* ", "1 /* x */", "title = 'x", "(1", "1)", "title = ?",
+    "", "  ", "1; DELETE FROM OfflineRoom", "1) OR (1", "1 -- ", "1 /* ", "1 /* x */", "title = 'x", "(1", "1)",
+    "title = ?",
     "title = :x", "1 = 1\0",
   ])
   func whatIsNoneIsRefused(_ text: String) throws {

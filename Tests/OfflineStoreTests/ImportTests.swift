@@ -46,8 +46,9 @@ import Testing
 
   @Test func rowsBecomeRecords() throws {
     let result = try importing(
-      "time,temp,rh,room\n2013-01-01T06:00:00Z,39.02,59.37,attic\n2013-01-01 08:00+01:00,NA1,1,attic\n".replacingOccurrences(
-        of: "NA1", with: "40"), plan)
+      "time,temp,rh,room\n2013-01-01T06:00:00Z,39.02,59.37,attic\n2013-01-01 08:00+01:00,NA1,1,attic\n"
+        .replacingOccurrences(
+          of: "NA1", with: "40"), plan)
     #expect(result.imported == 2)
     let log = try #require(try database.read { try AtmosphericLog.all.order { $0.logId.ascending }.fetchFirst($0) })
     #expect(log.date.sqlText == "2013-01-01T06:00:00.000Z")
@@ -114,7 +115,8 @@ import Testing
   }
 
   @Test func objectsOnLinesAndInAnArrayBecomeRecordsToo() throws {
-    let object = "{\"projectId\":1,\"roomId\":2,\"date\":\"2013-01-01T06:00:00Z\",\"relativeHumidity\":50,\"temperature\":70.5}"
+    let object =
+      "{\"projectId\":1,\"roomId\":2,\"date\":\"2013-01-01T06:00:00Z\",\"relativeHumidity\":50,\"temperature\":70.5}"
     #expect(try importing("\(object)\n\n\(object)\n", ImportPlan(), name: "x.ndjson").imported == 2)
     #expect(try importing("[\(object),\n\(object)]", ImportPlan(), name: "x.json").imported == 2)
     do {
@@ -128,7 +130,9 @@ import Testing
 
   @Test func numbersKeepTheir64Bits() throws {
     try database.write { db in
-      let fields = try JSONFields(object: "{\"a\":9007199254740993,\"b\":0.1,\"c\":null,\"d\":[1, 2],\"e\":true}", on: db).fields
+      let fields = try JSONFields(
+        object: "{\"a\":9007199254740993,\"b\":0.1,\"c\":null,\"d\":[1, 2],\"e\":true}", on: db
+      ).fields
       let values = fields.map { field -> FieldInput.JSONScalar? in
         if case .typed(let scalar) = field.value { scalar } else { nil }
       }

@@ -65,7 +65,10 @@ import Testing
     #expect(times == times.sorted())
   }
 
-  @Test(arguments: ["ffffffff-ffff-ffff-ffff-fffffffffff", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", "gggggggg-ffff-ffff-ffff-ffffffffffff", "fffffff--ffff-ffff-ffff-ffffffffffff", "", "x"])
+  @Test(arguments: [
+    "ffffffff-ffff-ffff-ffff-fffffffffff", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF",
+    "gggggggg-ffff-ffff-ffff-ffffffffffff", "fffffff--ffff-ffff-ffff-ffffffffffff", "", "x",
+  ])
   func whatIsNoUUIDIsRefused(_ text: String) throws {
     #expect(throws: SQLError.self) {
       try database.write { _ = try $0.execute("INSERT INTO OfflineCompany (name, uuid) VALUES ('c', \(text))") }
@@ -86,13 +89,17 @@ import Testing
       }
       try db.insert(
         MoistureLog(
-          projectId: project.projectId, roomId: room.roomId, materialId: wood.materialId, date: start, moistureContent: 30))
+          projectId: project.projectId, roomId: room.roomId, materialId: wood.materialId, date: start,
+          moistureContent: 30))
       try db.insert(
-        Equipment(projectId: project.projectId, type: .dehumidifier, startDate: start, endDate: start.addingTimeInterval(86_400)))
+        Equipment(
+          projectId: project.projectId, type: .dehumidifier, startDate: start, endDate: start.addingTimeInterval(86_400)
+        ))
     }
     try database.read { db in
       #expect(
-        try RestorationQueries.readingsBetween(db, projectId: 1, from: start, until: start.addingTimeInterval(7200)).count == 2)
+        try RestorationQueries.readingsBetween(db, projectId: 1, from: start, until: start.addingTimeInterval(7200))
+          .count == 2)
       #expect(try RestorationQueries.latestReadingByRoom(db, projectId: 1).map(\.relativeHumidity) == [47])
       #expect(try RestorationQueries.mostHumid(db, projectId: 1, limit: 2).map(\.relativeHumidity) == [47, 46])
       let months = try RestorationQueries.averageHumidityByRoomAndMonth(db, projectId: 1)
@@ -110,7 +117,8 @@ import Testing
         try db.insert(Project(title: "House"))
         func log(_ inlet: Int64?) -> AtmosphericLog {
           AtmosphericLog(
-            projectId: 1, date: .nowInMilliseconds(), relativeHumidity: 50, temperature: 70, isInlet: inlet == nil, inletId: inlet)
+            projectId: 1, date: .nowInMilliseconds(), relativeHumidity: 50, temperature: 70, isInlet: inlet == nil,
+            inletId: inlet)
         }
         let inlet = try db.insert(log(nil))
         try db.insert(log(inlet.logId))

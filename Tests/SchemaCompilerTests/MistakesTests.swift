@@ -26,7 +26,8 @@ import Testing
 
   @Test func seedRowsThatReferToNothing() throws {
     let found = try mistakes([
-      "0001_rooms.sql": table + "CREATE TABLE log (roomId INTEGER REFERENCES room (roomId)) STRICT;\nINSERT INTO log VALUES (7);"
+      "0001_rooms.sql": table
+        + "CREATE TABLE log (roomId INTEGER REFERENCES room (roomId)) STRICT;\nINSERT INTO log VALUES (7);"
     ])
     #expect(found.first?.contains("1 rows of log would refer to rows of room that do not exist") == true, "\(found)")
   }
@@ -36,7 +37,8 @@ import Testing
     (["1_a.sql"], "the name is not NNNN_what_it_does.sql"), (["0001_A.sql"], "the name is not NNNN_what_it_does.sql"),
   ])
   func namesOfFiles(_ names: [String], _ message: String) throws {
-    let files = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, "CREATE TABLE t\($0) (a TEXT) STRICT;") })
+    let files = Dictionary(
+      uniqueKeysWithValues: names.enumerated().map { ($1, "CREATE TABLE t\($0) (a TEXT) STRICT;") })
     let found = try mistakes(files)
     #expect(found.count == 1 && found[0].contains(message), "\(found)")
   }
@@ -68,7 +70,8 @@ import Testing
     ])
     #expect(
       found == [
-        "queries/rooms.sql:2:8: error: no such column: nothing", "queries/rooms.sql:5:19: error: no such table: nowhere",
+        "queries/rooms.sql:2:8: error: no such column: nothing",
+        "queries/rooms.sql:5:19: error: no such table: nowhere",
         "queries/rooms.sql:7:1: error: three returns rows; declare it :one or :many",
         "queries/rooms.sql:10:1: error: four returns no rows; declare it :exec",
       ] || found.count == 4, "\(found)")
@@ -79,7 +82,8 @@ import Testing
       "0001_rooms.sql": table,
       "queries/rooms.sql": "-- name: byTitle :many\n-- no-scan\nSELECT * FROM room WHERE title = :title;\n",
     ])
-    #expect(found == ["queries/rooms.sql:3:1: error: byTitle reads the whole of room; add an index or take -- no-scan away"])
+    #expect(
+      found == ["queries/rooms.sql:3:1: error: byTitle reads the whole of room; add an index or take -- no-scan away"])
   }
 
   @Test func aTypeThatCannotBeMadeOut() throws {

@@ -38,7 +38,8 @@ import Testing
 
   @Test func theOtherSideOfAnOuterJoinMayBeMissing() throws {
     let text = try swift(
-      "-- name: all :many\nSELECT room.title AS title, log.humidity AS humidity, count(*) AS n FROM room LEFT JOIN log ON log.roomId = room.roomId GROUP BY 1;")
+      "-- name: all :many\nSELECT room.title AS title, log.humidity AS humidity, count(*) AS n FROM room LEFT JOIN log ON log.roomId = room.roomId GROUP BY 1;"
+    )
     #expect(text.contains("public let title: String\n"))
     #expect(text.contains("public let humidity: Double?\n"))
     #expect(text.contains("public let n: Int64\n"))
@@ -46,7 +47,8 @@ import Testing
 
   @Test func writesTakeTheWritingConnection() throws {
     let text = try swift("-- name: add :exec\nINSERT INTO log (roomId, humidity) VALUES (:room, :humidity);")
-    #expect(text.contains("static func add(_ db: WriteConnection, room: Int64, humidity: Double) throws -> Int"), "\(text)")
+    #expect(
+      text.contains("static func add(_ db: WriteConnection, room: Int64, humidity: Double) throws -> Int"), "\(text)")
   }
 
   @Test func annotationsOverrule() throws {

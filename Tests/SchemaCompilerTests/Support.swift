@@ -39,7 +39,9 @@ extension String {
   func part(from first: String, upTo last: String) -> String {
     let lines = split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     guard let start = lines.firstIndex(where: { $0.contains(first) }) else { return "no line holds \(first)" }
-    guard let end = lines[(start + 1)...].firstIndex(where: { $0.contains(last) }) else { return "no line holds \(last)" }
+    guard let end = lines[(start + 1)...].firstIndex(where: { $0.contains(last) }) else {
+      return "no line holds \(last)"
+    }
     return lines[start..<end].joined(separator: "\n")
   }
 }

@@ -1,11 +1,14 @@
 -- name: readingsBetween :many
 -- The readings of the air of a project from one time up to another, in their order.
+-- no-scan
 SELECT * FROM OfflineAtmosphericLog
-WHERE projectId = :projectId AND isDeleted = 0 AND date >= :from AND date < :until
+-- The plus makes SQLite search by date: the time narrows down more than the project does.
+WHERE +projectId = :projectId AND isDeleted = 0 AND date >= :from AND date < :until
 ORDER BY date, logId;
 
 -- name: latestReadingByRoom :many
 -- The last reading of the air in each room of a project.
+-- no-scan
 SELECT room.title AS room, max(log.date) AS date, log.relativeHumidity AS relativeHumidity, log.temperature AS temperature
 FROM OfflineAtmosphericLog AS log
 JOIN OfflineRoom AS room ON room.roomId = log.roomId
@@ -30,6 +33,7 @@ ORDER BY room.title, month;
 
 -- name: mostHumid :many
 -- The most humid readings of a project, the most humid first.
+-- no-scan
 SELECT room.title AS room, log.date AS date, log.relativeHumidity AS relativeHumidity, log.temperature AS temperature
 FROM OfflineAtmosphericLog AS log
 LEFT JOIN OfflineRoom AS room ON room.roomId = log.roomId
@@ -39,6 +43,7 @@ LIMIT :limit;
 
 -- name: wettestMaterials :many
 -- The last reading of each material in each room of a project, the wettest first.
+-- no-scan
 -- result date: Date
 SELECT
   room.title AS room, material.name AS material, max(log.date) AS date, log.moistureContent AS moistureContent,
@@ -52,9 +57,18 @@ ORDER BY log.moistureContent DESC;
 
 -- name: equipmentInUse :many
 -- The equipment of a project that ran at a moment.
+-- no-scan
 SELECT * FROM OfflineEquipment
 WHERE projectId = :projectId AND isDeleted = 0 AND startDate <= :moment AND (endDate IS NULL OR endDate > :moment);
 
 -- name: renameProject :exec
 -- Gives a project another title.
+-- no-scan
 UPDATE OfflineProject SET title = :title WHERE uuid = :uuid AND isDeleted = 0;
+
+-- name: unsyncedRecords :many
+-- How many records of each kind the server does not have yet, by where they stand.
+-- result entity: String
+-- result syncStatus: String
+-- result records: Int64
+SELECT entity, syncStatus, records FROM unsynced ORDER BY entity, syncStatus;

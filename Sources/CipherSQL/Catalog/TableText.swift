@@ -38,7 +38,9 @@ public struct TableText {
   func option(_ name: String) -> String? {
     for part in arguments {
       let tokens = part.filter { $0.kind != .space && $0.kind != .comment }
-      if tokens.count == 3, word(tokens[0]) == name, text(tokens[1]) == "=" { return Self.unquoted(bytes[tokens[2].range]) }
+      if tokens.count == 3, word(tokens[0]) == name, text(tokens[1]) == "=" {
+        return Self.unquoted(bytes[tokens[2].range])
+      }
     }
     return nil
   }

@@ -64,9 +64,11 @@ extension Schema {
     let stem = file.dropLast(4)
     guard let underscore = stem.firstIndex(of: "_") else { return nil }
     let (digits, name) = (stem[..<underscore], stem[stem.index(after: underscore)...])
-    let isName = !name.isEmpty && name.utf8.allSatisfy { byte in
-      (0x61...0x7a).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x5f
-    }
+    let isName =
+      !name.isEmpty
+      && name.utf8.allSatisfy { byte in
+        (0x61...0x7a).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x5f
+      }
     guard digits.utf8.count >= 4, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), isName,
       let version = Int(digits), version > 0
     else { return nil }

@@ -1,51 +1,4 @@
-/// One table of a join: ``Inner`` or ``Outer``.
-public protocol JoinSide: Sendable {
-  /// The record type of the table.
-  associatedtype Base: Record
-  /// What a row of the join holds for the table: the record, or an Optional of it.
-  associatedtype Element: Sendable
-  /// The columns from which conditions are composed.
-  associatedtype Columns
-  /// The columns under a name of the table.
-  static func columns(of qualifier: String) -> Columns
-  /// Reads the table's part of a row.
-  static func decode(_ row: borrowing Row, at first: Int32) throws(SQLError) -> Element
-}
-
-/// A table that has a row in each row of the join.
-public enum Inner<Base: Record>: JoinSide {
-  public static func columns(of qualifier: String) -> Base.Columns { Base.Columns(qualifier: qualifier) }
-
-  public static func decode(_ row: borrowing Row, at first: Int32) throws(SQLError) -> Base {
-    try Base(from: row, at: first)
-  }
-}
-
-/// A table on the right of a left join, which may have no row.
-public enum Outer<Base: Record>: JoinSide {
-  public static func columns(of qualifier: String) -> OuterColumns<Base> {
-    OuterColumns(columns: Base.Columns(qualifier: qualifier))
-  }
-
-  public static func decode(_ row: borrowing Row, at first: Int32) throws(SQLError) -> Base? {
-    // A row of a table has a key, so one that is all NULL is none.
-    let count = Int32(RecordShape.of(Base.self).columnNames.count)
-    for index in first..<first + count where !row.isNull(index) { return try Base(from: row, at: first) }
-    return nil
-  }
-}
-
-/// The columns of a table on the right of a left join: all of them may be NULL.
-@dynamicMemberLookup
-public struct OuterColumns<Base: Record>: Sendable {
-  let columns: Base.Columns
-
-  public subscript<Value: SQLValue>(dynamicMember path: KeyPath<Base.Columns, Column<Base, Value>>)
-    -> SQLTerm<Value.Bare?>
-  { SQLTerm(columns[keyPath: path].node) }
-}
-
-/// A query over several tables; its rows are tuples of their records.
+/// A query over two tables; its rows are pairs of their records.
 ///
 /// ```swift
 /// let pairs = try Log.all
@@ -54,74 +7,124 @@ public struct OuterColumns<Base: Record>: Sendable {
 ///   .fetch(db)                                        // [(Log, Room)]
 /// ```
 ///
-/// Rows that are marked as deleted are left out of all tables until `includingDeleted()`. A left join then has
+/// Rows that are marked as deleted are left out of all tables until ``includingDeleted()``. A left join then has
 /// nil in place of a deleted row and keeps the row on its left.
-public struct Join<each Side: JoinSide>: Sendable {
+public struct Join<First: JoinSide, Second: JoinSide>: Sendable {
   var parts: SelectParts
 
-  init(_ parts: SelectParts) { self.parts = parts }
+  private var columns: (First.Columns, Second.Columns) {
+    (First.columns(of: parts.sources[0].qualifier), Second.columns(of: parts.sources[1].qualifier))
+  }
 
-  func with(_ change: (inout SelectParts) -> Void) -> Join {
+  private func with(_ change: (inout SelectParts) -> Void) -> Self {
     var copy = self
     change(&copy.parts)
     return copy
   }
 
-  var columns: (repeat (each Side).Columns) {
-    var index = -1
-    func next<S: JoinSide>(_ side: S.Type) -> S.Columns {
-      index += 1
-      return S.columns(of: parts.sources[index].qualifier)
-    }
-    return (repeat next((each Side).self))
+  /// Keeps what also fulfils a condition.
+  public func `where`(_ condition: (First.Columns, Second.Columns) -> some SQLExpression<Bool>) -> Self {
+    let columns = columns
+    let node = condition(columns.0, columns.1).node
+    return with { $0.filter = .and($0.filter, node) }
   }
 
-  func joining<R: Record>(_ type: R.Type, _ kind: StaticString, _ qualifier: String, on condition: SQLNode)
-    -> SelectParts
-  {
-    var parts = parts
-    parts.sources.append(
-      SelectParts.Source(shape: RecordShape.of(type), qualifier: qualifier, join: (kind, condition)))
-    return parts
+  /// Adds terms behind those that order the result already.
+  public func order(@SQLOrderingBuilder _ terms: (First.Columns, Second.Columns) -> [SQLOrdering]) -> Self {
+    let columns = columns
+    let terms = terms(columns.0, columns.1)
+    return with { $0.orderings += terms }
   }
 
-  /// Adds a table that must have a row for each row of the join.
+  /// Keeps at most a number of rows, behind an offset.
+  public func limit(_ count: Int, offset: Int? = nil) -> Self { with { ($0.limit, $0.offset) = (count, offset) } }
+
+  /// Leaves out rows that are equal in all columns.
+  public func distinct() -> Self { with { $0.isDistinct = true } }
+
+  /// Takes rows that are marked as deleted too.
+  public func includingDeleted() -> Self { with { $0.includesDeleted = true } }
+
+  /// Merges the rows that are equal in an expression; `select` then takes aggregates over them.
+  public func group(by term: (First.Columns, Second.Columns) -> some SQLExpression) -> Self {
+    let columns = columns
+    let node = term(columns.0, columns.1).node
+    return with { $0.groups.append(node) }
+  }
+
+  /// Keeps groups that fulfil a condition.
+  public func having(_ condition: (First.Columns, Second.Columns) -> some SQLExpression<Bool>) -> Self {
+    let columns = columns
+    let node = condition(columns.0, columns.1).node
+    return with { $0.having = .and($0.having, node) }
+  }
+
+  /// Takes an expression of each row in place of the records.
+  public func select<Term: SQLExpression>(
+    _ term: (First.Columns, Second.Columns) -> Term
+  ) -> ValueSelection<Term.Value> {
+    let columns = columns
+    return ValueSelection(parts, term(columns.0, columns.1).node)
+  }
+
+  /// Takes some expressions of each row in place of the records; they arrive as tuples.
+  @_disfavoredOverload
+  public func select<each Term: SQLExpression>(
+    _ terms: (First.Columns, Second.Columns) -> (repeat each Term)
+  ) -> Selection<repeat (each Term).Value> {
+    let columns = columns
+    let terms = terms(columns.0, columns.1)
+    var nodes: [SQLNode] = []
+    repeat nodes.append((each terms).node)
+    return Selection(parts, nodes)
+  }
+
+  /// Adds a third table that must have a row for each pair.
   public func join<R: Record>(
-    _ type: R.Type, on condition: ((repeat (each Side).Columns, R.Columns)) -> some SQLExpression<Bool>
-  ) -> Join<repeat each Side, Inner<R>> {
+    _ type: R.Type, on condition: (First.Columns, Second.Columns, R.Columns) -> some SQLExpression<Bool>
+  ) -> Join3<First, Second, Inner<R>> {
     let qualifier = SelectParts.freshQualifier()
     let columns = columns
-    let node = condition((repeat each columns, R.Columns(qualifier: qualifier))).node
-    return Join<repeat each Side, Inner<R>>(joining(type, " JOIN ", qualifier, on: node))
+    let node = condition(columns.0, columns.1, R.Columns(qualifier: qualifier)).node
+    return Join3(parts: parts.joining(type, " JOIN ", qualifier, on: node))
   }
 
-  /// Adds a table that may have no row for a row of the join.
+  /// Adds a third table that may have no row for a pair.
   public func leftJoin<R: Record>(
-    _ type: R.Type, on condition: ((repeat (each Side).Columns, R.Columns)) -> some SQLExpression<Bool>
-  ) -> Join<repeat each Side, Outer<R>> {
+    _ type: R.Type, on condition: (First.Columns, Second.Columns, R.Columns) -> some SQLExpression<Bool>
+  ) -> Join3<First, Second, Outer<R>> {
     let qualifier = SelectParts.freshQualifier()
     let columns = columns
-    let node = condition((repeat each columns, R.Columns(qualifier: qualifier))).node
-    return Join<repeat each Side, Outer<R>>(joining(type, " LEFT JOIN ", qualifier, on: node))
+    let node = condition(columns.0, columns.1, R.Columns(qualifier: qualifier)).node
+    return Join3(parts: parts.joining(type, " LEFT JOIN ", qualifier, on: node))
   }
 }
 
-extension Query {
-  /// Adds a table that must have a row for each record.
-  public func join<Other: Record>(
-    _ type: Other.Type, on condition: (R.Columns, Other.Columns) -> some SQLExpression<Bool>
-  ) -> Join<Inner<R>, Inner<Other>> {
-    let qualifier = SelectParts.freshQualifier()
-    let node = condition(columns, Other.Columns(qualifier: qualifier)).node
-    return Join(Join<Inner<R>>(parts).joining(type, " JOIN ", qualifier, on: node))
+extension Join {
+  /// The statement that ``fetch(_:)`` runs: its text and its values.
+  /// - Throws: ``SQLError`` with `misuse` when the query stands inside itself.
+  public var sql: SQL {
+    get throws(SQLError) { try parts.statement(.records(and: [])) }
   }
 
-  /// Adds a table that may have no row for a record.
-  public func leftJoin<Other: Record>(
-    _ type: Other.Type, on condition: (R.Columns, Other.Columns) -> some SQLExpression<Bool>
-  ) -> Join<Inner<R>, Outer<Other>> {
-    let qualifier = SelectParts.freshQualifier()
-    let node = condition(columns, Other.Columns(qualifier: qualifier)).node
-    return Join(Join<Inner<R>>(parts).joining(type, " LEFT JOIN ", qualifier, on: node))
+  /// All rows, as tuples of records.
+  /// - Throws: ``SQLError``: `typeMismatch` for a row that does not fit a type, `interrupted`.
+  public func fetch(_ connection: Connection) throws -> [(First.Element, Second.Element)] {
+    let second = Int32(parts.sources[0].shape.columnNames.count)
+    var rows: [(First.Element, Second.Element)] = []
+    try connection.forEach(try sql) { row in
+      rows.append((try First.decode(row, at: 0), try Second.decode(row, at: second)))
+    }
+    return rows
+  }
+
+  /// The first row; nil when there is none.
+  public func fetchFirst(_ connection: Connection) throws -> (First.Element, Second.Element)? {
+    try limit(1).fetch(connection).first
+  }
+
+  /// How many rows there are.
+  public func count(_ connection: Connection) throws -> Int {
+    try connection.fetchOne(try parts.statement(.count), as: Int.self) ?? 0
   }
 }

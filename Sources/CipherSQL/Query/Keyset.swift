@@ -9,10 +9,12 @@ enum Keyset {
         SQLNode(.list(terms.map(\.node))), terms[0].isDescending ? " < " : " > ",
         SQLNode(.list(values.map { .value($0) })), .relation)
     }
-    return condition(Array(zip(terms, values))[...])
+    return condition(Array(zip(terms, values))[...], isFirst: true)
   }
 
-  private static func condition(_ pairs: ArraySlice<(SQLOrdering, SQLArgument)>) -> SQLNode {
+  private static func condition(
+    _ pairs: ArraySlice<(SQLOrdering, SQLArgument)>, isFirst: Bool = false
+  ) -> SQLNode {
     guard let (term, value) = pairs.first else { return SQLNode(.word("FALSE")) }
     let isLast = pairs.count == 1
     if value == .null {
@@ -29,7 +31,7 @@ enum Keyset {
     guard !isLast else { return behind }
     let tied: SQLNode = .binary(term.node, " = ", bound, .equality)
     let either: SQLNode = .binary(behind, " OR ", .and(tied, condition(pairs.dropFirst())), .or)
-    guard !mayBeNullBehind else { return either }
+    guard isFirst, !mayBeNullBehind else { return either }
     // Follows from the rest, and is what lets SQLite seek in an index on the first column.
     return .and(.binary(term.node, term.isDescending ? " <= " : " >= ", bound, .relation), either)
   }

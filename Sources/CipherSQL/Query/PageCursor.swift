@@ -48,7 +48,8 @@ extension PageCursor: LosslessStringConvertible {
     case "n": return rest.isEmpty ? .null : nil
     case "i": return Int64(rest).map { .integer($0) }
     case "r": return UInt64(rest, radix: 16).map { .real(Double(bitPattern: $0)) }
-    case "t": return Data(base64Encoded: String(rest)).flatMap { String(validating: $0, as: UTF8.self) }.map { .text($0) }
+    case "t":
+      return Data(base64Encoded: String(rest)).flatMap { String(validating: $0, as: UTF8.self) }.map { .text($0) }
     case "b": return Data(base64Encoded: String(rest)).map { .blob([UInt8]($0)) }
     default: return nil
     }

@@ -2,13 +2,7 @@ extension Query {
   /// The statement that ``fetch(_:)`` runs: its text and its values.
   /// - Throws: ``SQLError`` with `misuse` when the query stands inside itself.
   public var sql: SQL {
-    get throws(SQLError) { try statement(.records(and: [])) }
-  }
-
-  func statement(_ result: SelectParts.Result) throws(SQLError) -> SQL {
-    var writer = SQLWriter()
-    writer.write(parts, result)
-    return try writer.finish()
+    get throws(SQLError) { try parts.statement(.records(and: [])) }
   }
 
   /// All records.
@@ -36,7 +30,7 @@ extension Query {
 
   /// How many records there are.
   public func count(_ connection: Connection) throws -> Int {
-    try connection.fetchOne(try statement(.count), as: Int.self) ?? 0
+    try connection.fetchOne(try parts.statement(.count), as: Int.self) ?? 0
   }
 
   /// True when there is a record. Looks at one row at most.

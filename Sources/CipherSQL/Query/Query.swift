@@ -46,13 +46,20 @@ public struct Query<R: Record>: Sendable {
   /// Takes rows that are marked as deleted too.
   public func includingDeleted() -> Query { with { $0.includesDeleted = true } }
 
+  /// Merges the rows that are equal in an expression; `select` then takes aggregates over them.
+  public func group(by term: (R.Columns) -> some SQLExpression) -> Self {
+    let node = term(columns).node
+    return with { $0.groups.append(node) }
+  }
+
   /// Merges the rows that are equal in some expressions; `select` then takes aggregates over them.
-  public func group<each Term: SQLExpression>(by terms: (R.Columns) -> (repeat each Term)) -> Query {
+  @_disfavoredOverload
+  public func group<each Term: SQLExpression>(
+    by terms: (R.Columns) -> (repeat each Term)
+  ) -> Self {
     let terms = terms(columns)
-    var nodes: [SQLNode] = []
-    repeat nodes.append((each terms).node)
     var copy = self
-    copy.parts.groups += nodes
+    repeat copy.parts.groups.append((each terms).node)
     return copy
   }
 
@@ -62,7 +69,13 @@ public struct Query<R: Record>: Sendable {
     return with { $0.having = .and($0.having, node) }
   }
 
-  /// Takes some expressions of each row in place of the record; they arrive as tuples.
+  /// Takes an expression of each row in place of the records.
+  public func select<Term: SQLExpression>(_ term: (R.Columns) -> Term) -> ValueSelection<Term.Value> {
+    ValueSelection(parts, term(columns).node)
+  }
+
+  /// Takes some expressions of each row in place of the records; they arrive as tuples.
+  @_disfavoredOverload
   public func select<each Term: SQLExpression>(
     _ terms: (R.Columns) -> (repeat each Term)
   ) -> Selection<repeat (each Term).Value> {

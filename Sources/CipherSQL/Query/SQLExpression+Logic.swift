@@ -25,6 +25,6 @@ extension SQLExpression where Value == Bool {
 public func exists<R: Record>(_ query: Query<R>) -> SQLTerm<Bool> { SQLTerm(SQLNode(.exists(query.parts))) }
 
 /// The value of the first row of a query with one column; NULL when there is no row.
-public func scalar<Value: SQLValue>(_ selection: Selection<Value>) -> SQLTerm<Value.Bare?> {
-  SQLTerm(SQLNode(.select(selection.parts, .values(selection.nodes))))
+public func scalar<Value: SQLValue>(_ selection: ValueSelection<Value>) -> SQLTerm<Value.Bare?> {
+  SQLTerm(SQLNode(.select(selection.parts, .values([selection.node]))))
 }

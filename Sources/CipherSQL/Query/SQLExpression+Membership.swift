@@ -19,8 +19,8 @@ extension SQLExpression {
   }
 
   /// One of the values of a query with one column.
-  public func `in`<Other: SQLValue>(_ selection: Selection<Other>) -> SQLTerm<Bool> where Other.Bare == Value.Bare {
-    SQLTerm(.binary(node, " IN ", SQLNode(.select(selection.parts, .values(selection.nodes))), .equality))
+  public func `in`<Other: SQLValue>(_ selection: ValueSelection<Other>) -> SQLTerm<Bool> where Other.Bare == Value.Bare {
+    SQLTerm(.binary(node, " IN ", SQLNode(.select(selection.parts, .values([selection.node]))), .equality))
   }
 
   /// Holds NULL.

@@ -14,22 +14,18 @@ public struct Selection<each Value: SQLValue>: Sendable {
   /// The statement that ``fetch(_:)`` runs: its text and its values.
   /// - Throws: ``SQLError`` with `misuse` when the query stands inside itself.
   public var sql: SQL {
-    get throws(SQLError) {
-      var writer = SQLWriter()
-      writer.write(parts, .values(nodes))
-      return try writer.finish()
-    }
+    get throws(SQLError) { try parts.statement(.values(nodes)) }
   }
 
   /// Leaves out rows that are equal to another one.
-  public func distinct() -> Selection {
+  public func distinct() -> Self {
     var copy = self
     copy.parts.isDistinct = true
     return copy
   }
 
   /// Keeps at most a number of rows, behind an offset.
-  public func limit(_ count: Int, offset: Int? = nil) -> Selection {
+  public func limit(_ count: Int, offset: Int? = nil) -> Self {
     var copy = self
     (copy.parts.limit, copy.parts.offset) = (count, offset)
     return copy

@@ -4,7 +4,9 @@ extension Int64: SQLValue {
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Int64 {
-    guard sqlite3_column_type(row.handle, index) == SQLITE_INTEGER else { throw row.mismatch(index, expected: "INTEGER") }
+    guard sqlite3_column_type(row.handle, index) == SQLITE_INTEGER else {
+      throw row.mismatch(index, expected: "INTEGER")
+    }
     return sqlite3_column_int64(row.handle, index)
   }
 

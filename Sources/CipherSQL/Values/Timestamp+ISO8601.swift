@@ -29,7 +29,8 @@ extension Date {
 /// checked in its one place.
 private enum ISO8601 {
   static func milliseconds(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
-    guard text.count >= 17, text.count <= 40, text[10] == UInt8(ascii: "T") || text[10] == UInt8(ascii: " ") || text[10] == UInt8(ascii: "t")
+    guard text.count >= 17, text.count <= 40,
+      text[10] == UInt8(ascii: "T") || text[10] == UInt8(ascii: " ") || text[10] == UInt8(ascii: "t")
     else { return nil }
     var canonical = Array("0000-00-00T00:00:00.000Z".utf8)
     for position in 0..<10 { canonical[position] = text[position] }
@@ -49,7 +50,8 @@ private enum ISO8601 {
         if position == begin { return nil }
       }
     }
-    guard let offset = zone(text[position...]), let local = canonical.withUnsafeBufferPointer(TimestampText.parse) else {
+    guard let offset = zone(text[position...]), let local = canonical.withUnsafeBufferPointer(TimestampText.parse)
+    else {
       return nil
     }
     let moment = local - offset * 60_000

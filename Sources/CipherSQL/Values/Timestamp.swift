@@ -72,7 +72,8 @@ extension Date: SQLValue {
     let exact = (timeIntervalSince1970 * 1000).rounded()
     guard exact >= Double(TimestampText.range.lowerBound), exact <= Double(TimestampText.range.upperBound) else {
       throw SQLError(
-        .typeMismatch, "a time outside of the years 0 to 9999 cannot be stored", hint: "check where the date comes from")
+        .typeMismatch, "a time outside of the years 0 to 9999 cannot be stored", hint: "check where the date comes from"
+      )
     }
     return Int64(exact)
   }

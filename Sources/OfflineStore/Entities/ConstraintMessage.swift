@@ -16,7 +16,10 @@ struct ConstraintMessage {
       return (column?.name, column.flatMap { Self.expectation(of: $0) } ?? "breaks the rule \(Self.oneLine(rule))")
     case .unique(let columns):
       let names = columns.map { $0.split(separator: ".").last.map(String.init) ?? $0 }
-      return (names.first, "stands already in another record\(names.count > 1 ? " together with \(names.dropFirst().joined(separator: ", "))" : "")")
+      return (
+        names.first,
+        "stands already in another record\(names.count > 1 ? " together with \(names.dropFirst().joined(separator: ", "))" : "")"
+      )
     case .notNull(let column):
       return (column.split(separator: ".").last.map(String.init), "is missing")
     case .type(let column):

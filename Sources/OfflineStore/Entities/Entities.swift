@@ -33,7 +33,8 @@ public struct Entities: Sendable {
   public func entity(_ name: String) throws(VaultError) -> Entity {
     guard let entity = all.first(where: { $0.type == name || $0.table.name == name }) else {
       throw VaultError(
-        .noSuchEntity, "there is no entity '\(name)'", hint: "this vault has \(all.map(\.type).joined(separator: ", "))",
+        .noSuchEntity, "there is no entity '\(name)'",
+        hint: "this vault has \(all.map(\.type).joined(separator: ", "))",
         name: name, candidates: all.map(\.type) + all.map(\.table.name))
     }
     return entity

@@ -82,7 +82,8 @@ final class CSVReader {
       buffer.deallocate()
       buffer = larger
     }
-    let count = try source.read(into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[end...]))
+    let count = try source.read(
+      into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[end...]))
     if count == 0 { isAtEnd = true }
     end += count
   }

@@ -37,7 +37,8 @@ extension Entity {
     for (field, column) in plan.mapping {
       guard let position = columns.firstIndex(of: column) else {
         throw VaultError(
-          .noSuchField, "the file has no column '\(column)'", hint: "its columns are \(columns.joined(separator: ", "))",
+          .noSuchField, "the file has no column '\(column)'",
+          hint: "its columns are \(columns.joined(separator: ", "))",
           name: column, candidates: columns)
       }
       targets.append(try target(field, .field(position), entities))
@@ -50,7 +51,8 @@ extension Entity {
     }
     guard targets.contains(where: { if case .field = $0.source { true } else { false } }) else {
       throw VaultError(
-        .refused, "no column of the file is a field of \(type)", hint: "name them with --map FIELD=COLUMN; the file has "
+        .refused, "no column of the file is a field of \(type)",
+        hint: "name them with --map FIELD=COLUMN; the file has "
           + columns.joined(separator: ", "))
     }
     try refuseDoubles(targets)
@@ -65,7 +67,8 @@ extension Entity {
     var lookup: String?
     if parts.count == 2 {
       guard let reference, let target = entities.entity(ofTable: reference.table) else {
-        throw VaultError(.refused, "\(type).\(column.name) is no reference, so nothing can be looked up by '\(parts[1])'")
+        throw VaultError(
+          .refused, "\(type).\(column.name) is no reference, so nothing can be looked up by '\(parts[1])'")
       }
       lookup = try target.column(parts[1]).name
     }

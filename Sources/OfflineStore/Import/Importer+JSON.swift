@@ -49,7 +49,8 @@ extension Importer {
   }
 
   private func insert(object text: String) throws {
-    let kind = try connection.fetchOne("SELECT CASE WHEN json_valid(\(text)) THEN json_type(\(text)) END", as: String?.self)
+    let kind = try connection.fetchOne(
+      "SELECT CASE WHEN json_valid(\(text)) THEN json_type(\(text)) END", as: String?.self)
     guard kind == "object" else { throw RowProblem(field: nil, message: "is not a JSON object") }
     let members = try JSONFields(object: text, on: connection).fields
     var fields: [(name: String, value: FieldInput)] = []
@@ -75,7 +76,8 @@ extension Importer {
       default: throw RowProblem(field: name, message: "is not a text")
       }
       do {
-        let found = try References(connection: connection, entities: entities).find(reference, by: parts[1], .text(text))
+        let found = try References(connection: connection, entities: entities).find(
+          reference, by: parts[1], .text(text))
         guard case .integer(let key) = found else { return (parts[0], value) }
         return (parts[0], .typed(.integer(key)))
       } catch let problem as FieldProblem {

@@ -38,7 +38,9 @@ struct JSONDocument {
     let position = try connection.fetchOne("SELECT json_error_position(\(text))", as: Int.self) ?? 0
     let isStrict = try connection.fetchOne("SELECT json_valid(\(text))", as: Bool.self) ?? false
     guard position == 0, isStrict else {
-      throw VaultError(.badValue, "\(name):\(line(of: position, in: text)): this is not JSON", hint: "give an object or an array of objects")
+      throw VaultError(
+        .badValue, "\(name):\(line(of: position, in: text)): this is not JSON",
+        hint: "give an object or an array of objects")
     }
     let type = try connection.fetchOne("SELECT json_type(\(text))", as: String.self)
     if type == "object" {

@@ -32,7 +32,8 @@ final class LineReader {
         start = 0
       }
       guard buffer.count < CSVReader.longestRecord else {
-        throw VaultError(.refused, "\(source.name):\(line + 1): a line above 16 MiB", hint: "one object stands on each line")
+        throw VaultError(
+          .refused, "\(source.name):\(line + 1): a line above 16 MiB", hint: "one object stands on each line")
       }
       try fill()
     }
@@ -42,7 +43,9 @@ final class LineReader {
     let part = 256 << 10
     let count = buffer.count
     buffer.append(contentsOf: repeatElement(0, count: part))
-    let read = try buffer.withUnsafeMutableBytes { try source.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...])) }
+    let read = try buffer.withUnsafeMutableBytes {
+      try source.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
+    }
     buffer.removeLast(part - read)
     if read == 0 { isAtEnd = true }
   }

@@ -23,7 +23,9 @@ public struct Search {
   let connection: Connection
   let entities: Entities
 
-  public init(_ connection: Connection, entities: Entities) { (self.connection, self.entities) = (connection, entities) }
+  public init(_ connection: Connection, entities: Entities) {
+    (self.connection, self.entities) = (connection, entities)
+  }
 
   /// Finds records in which all the words stand; the last one may be the beginning of a word.
   /// - Parameter entity: only records of this one; nil for all.
@@ -60,7 +62,8 @@ public struct Search {
 
   /// Each word quoted, so that no character of FTS5's own query language has a meaning; nil without a word.
   static func pattern(_ text: String) -> String? {
-    let words = text.split(whereSeparator: \.isWhitespace).map { $0.filter { $0 != "\"" && $0 != "\0" } }.filter { word in
+    let words = text.split(whereSeparator: \.isWhitespace).map { $0.filter { $0 != "\"" && $0 != "\0" } }.filter {
+      word in
       word.unicodeScalars.contains { $0.properties.isAlphabetic || $0.properties.numericType != nil }
     }
     guard !words.isEmpty else { return nil }

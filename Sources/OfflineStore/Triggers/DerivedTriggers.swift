@@ -19,7 +19,8 @@ enum DerivedTriggers {
   /// while they were away.
   static func create(in connection: WriteConnection) throws {
     let hasRegistry = try connection.fetchOne(
-      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('SyncedEntity', 'WriteContext')", as: Int.self)
+      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('SyncedEntity', 'WriteContext')",
+      as: Int.self)
     guard hasRegistry == 2 else { return }
     let entities = try Entities.read(from: connection)
     for sql in statements(for: entities) { try connection.execute(SQL(raw: sql)) }
@@ -76,7 +77,8 @@ enum DerivedTriggers {
       return "  UPDATE \(SQL.quoted(child.table.name)) SET isDeleted = 1 WHERE \(condition);"
     }
     // The branches of a tree are looked for before they are marked.
-    let ordered = updates.filter { !$0.hasPrefix("  UPDATE \(table) ") } + updates.filter { $0.hasPrefix("  UPDATE \(table) ") }
+    let ordered =
+      updates.filter { !$0.hasPrefix("  UPDATE \(table) ") } + updates.filter { $0.hasPrefix("  UPDATE \(table) ") }
     return """
       CREATE TRIGGER \(prefix)cascade_\(entity.table.name) AFTER UPDATE OF isDeleted ON \(table)
       WHEN NEW.isDeleted = 1 AND OLD.isDeleted = 0

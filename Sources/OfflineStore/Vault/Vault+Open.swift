@@ -24,8 +24,8 @@ extension Vault {
   /// - Parameters:
   ///   - path: its folder.
   ///   - secret: opens one of its slots.
-  ///   - schemas: the tables that the program knows. A schema of the vault that is not among them is read from the
-  ///     folder that it came from, or else taken as it stands in the vault.
+  ///   - schemas: the tables that the program knows; of these, the vault's own are used. A schema of the vault that is
+  ///     not among them is read from the folder that it came from, or else taken as it stands in the vault.
   /// - Throws: ``VaultError`` with `notAVault`, `damaged`, `busy` or `migrationNeeded`; `KeyError` with `wrongSecret`
   ///   and its like; `SQLError`.
   public static func open(
@@ -86,7 +86,8 @@ extension Vault {
     guard let first = pending.first else { return }
     guard outdated == .migrate else {
       throw VaultError(
-        .migrationNeeded, "the vault's tables are older than this program: \(first.schema)/\(first.file.fileName) waits",
+        .migrationNeeded,
+        "the vault's tables are older than this program: \(first.schema)/\(first.file.fileName) waits",
         hint: "fieldvault migrate apply")
     }
     try migrator.apply(to: database)
@@ -106,7 +107,6 @@ extension Vault {
         schemas.append(Schema(name: source.name, migrations: records.filter { $0.schema == source.name }.map(\.file)))
       }
     }
-    for schema in known where !schemas.contains(where: { $0.name == schema.name }) { schemas.append(schema) }
     return Self.migrator(for: schemas)
   }
 

@@ -41,7 +41,8 @@ struct RelationshipEmitter {
   private func references(from table: Catalog.Table) -> [Reference] {
     table.foreignKeys.compactMap { key in
       guard key.columns.count == 1, let pair = key.columns.first, let from = table.column(pair.from),
-        let target = model.catalog.table(key.table), model.isEmitted(target), let to = target.column(pair.to), to.isNotNull
+        let target = model.catalog.table(key.table), model.isEmitted(target), let to = target.column(pair.to),
+        to.isNotNull
       else { return nil }
       return Reference(from: from, to: to, target: target)
     }

@@ -12,7 +12,8 @@ enum SchemaEmitter {
       code.line("public static let schema = Schema(name: \(swiftLiteral(schema.name)), migrations: [")
       code.indented { code in
         for file in schema.migrations {
-          code.line("MigrationFile(version: \(file.version), name: \(swiftLiteral(file.name)), sql: sql\(file.version)),")
+          code.line(
+            "MigrationFile(version: \(file.version), name: \(swiftLiteral(file.name)), sql: sql\(file.version)),")
         }
       }
       code.line("])")

@@ -13,7 +13,8 @@ extension TableEmitter {
         let name = SwiftNames.member(column.name)
         if column.isRowID {
           code.line(
-            "if \(name) == 0 { try statement.bindNull(at: \(index + 1)) } else { try statement.bind(\(name), at: \(index + 1)) }")
+            "if \(name) == 0 { try statement.bindNull(at: \(index + 1)) } else { try statement.bind(\(name), at: \(index + 1)) }"
+          )
         } else {
           code.line("try statement.bind(\(name), at: \(index + 1))")
         }
@@ -65,8 +66,10 @@ extension TableEmitter {
     let sql = "SELECT \(list) FROM \(SQL.quoted(table.name)) WHERE \(condition)\(alive)"
     let parameters = columns.map { "\(SwiftNames.member($0.name)): \(model.baseType(of: $0, in: table))" }
     code.line(
-      "/// The record with this \(key.joined(separator: " and "))\(alive.isEmpty ? "" : ", unless it is marked as deleted"); nil when there is none.")
-    code.block("public static func fetch(_ db: Connection, \(parameters.joined(separator: ", "))) throws -> Self?") { code in
+      "/// The record with this \(key.joined(separator: " and "))\(alive.isEmpty ? "" : ", unless it is marked as deleted"); nil when there is none."
+    )
+    code.block("public static func fetch(_ db: Connection, \(parameters.joined(separator: ", "))) throws -> Self?") {
+      code in
       code.block("try db.fetchFirst(Self.self, \(swiftLiteral(sql)))") { code in
         for (index, column) in columns.enumerated() {
           code.line("try $0.bind(\(SwiftNames.member(column.name)), at: \(index + 1))")

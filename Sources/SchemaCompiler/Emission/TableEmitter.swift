@@ -74,7 +74,9 @@ struct TableEmitter {
   private func properties(of table: Catalog.Table, _ code: inout CodeWriter) {
     for column in table.columns {
       var documentation = column.documentation
-      if column.isRowID { documentation = (documentation.map { $0 + "\n" } ?? "") + "0 until the database has given one." }
+      if column.isRowID {
+        documentation = (documentation.map { $0 + "\n" } ?? "") + "0 until the database has given one."
+      }
       code.documentation(documentation ?? "The column `\(column.name)`.")
       let keyword = column.isGenerated ? "public let" : "public var"
       code.line("\(keyword) \(SwiftNames.member(column.name)): \(model.swiftType(of: column, in: table))")
@@ -109,7 +111,9 @@ struct TableEmitter {
         code.line("self.\(name) = \(name)")
       }
       for column in table.columns where column.isGenerated {
-        code.line("self.\(SwiftNames.member(column.name)) = \(column.isNotNull ? "\(model.baseType(of: column, in: table))()" : "nil")")
+        code.line(
+          "self.\(SwiftNames.member(column.name)) = \(column.isNotNull ? "\(model.baseType(of: column, in: table))()" : "nil")"
+        )
       }
     }
   }
@@ -120,12 +124,14 @@ struct TableEmitter {
     let names = table.columns.map(\.name)
     let list = names.map(SQL.quoted).joined(separator: ", ")
     code.line("public static let tableName: StaticString = \(swiftLiteral(table.name))")
-    code.line("public static let selectSQL: StaticString = \(swiftLiteral("SELECT \(list) FROM \(SQL.quoted(table.name))"))")
+    code.line(
+      "public static let selectSQL: StaticString = \(swiftLiteral("SELECT \(list) FROM \(SQL.quoted(table.name))"))")
     code.line("public static let columnNames: [StaticString] = [\(names.map(swiftLiteral).joined(separator: ", "))]")
     code.line()
     code.block("public init(from row: borrowing Row, at first: Int32) throws(SQLError)") { code in
       for (index, column) in table.columns.enumerated() {
-        code.line("self.\(SwiftNames.member(column.name)) = try row.decode(at: first\(index == 0 ? "" : " + \(index)"))")
+        code.line(
+          "self.\(SwiftNames.member(column.name)) = try row.decode(at: first\(index == 0 ? "" : " + \(index)"))")
       }
     }
   }
@@ -140,7 +146,8 @@ struct TableEmitter {
       for column in table.columns {
         let value = model.swiftType(of: column, in: table)
         code.line(
-          "public var \(SwiftNames.member(column.name)): Column<\(type), \(value)> { Column(\(swiftLiteral(column.name)), of: qualifier) }")
+          "public var \(SwiftNames.member(column.name)): Column<\(type), \(value)> { Column(\(swiftLiteral(column.name)), of: qualifier) }"
+        )
       }
     }
   }
@@ -159,7 +166,8 @@ struct TableEmitter {
     code.block("public enum \(SwiftNames.enumeration(column.name)): String, SQLEnumeration") { code in
       for value in cases { code.line("case \(SwiftNames.member(value)) = \(swiftLiteral(value))") }
       code.line()
-      code.block("public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Self") { code in
+      code.block("public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Self") {
+        code in
         for value in cases {
           code.line("if row.text(at: index, equals: \(swiftLiteral(value))) { return .\(SwiftNames.member(value)) }")
         }

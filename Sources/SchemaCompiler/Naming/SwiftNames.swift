@@ -11,7 +11,8 @@ enum SwiftNames {
   static func member(_ name: String) -> String {
     let words = words(in: name)
     guard let first = words.first else { return "empty" }
-    let lowered = first.allSatisfy { $0.isUppercase } ? first.lowercased() : first.prefix(1).lowercased() + first.dropFirst()
+    let lowered =
+      first.allSatisfy { $0.isUppercase } ? first.lowercased() : first.prefix(1).lowercased() + first.dropFirst()
     let joined = lowered + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
     return escaped(startsWithDigit(joined) ? "_" + joined : joined)
   }
@@ -20,7 +21,9 @@ enum SwiftNames {
   static func plural(_ type: String) -> String {
     let name = type.prefix(1).lowercased() + type.dropFirst()
     if uncountable.contains(where: { name.lowercased().hasSuffix($0) }) { return name }
-    if name.hasSuffix("y"), let before = name.dropLast().last, !"aeiou".contains(before) { return name.dropLast() + "ies" }
+    if name.hasSuffix("y"), let before = name.dropLast().last, !"aeiou".contains(before) {
+      return name.dropLast() + "ies"
+    }
     if ["s", "x", "ch", "sh", "z"].contains(where: name.hasSuffix) { return name + "es" }
     return name + "s"
   }
@@ -57,7 +60,8 @@ enum SwiftNames {
   private static let reserved: Set<String> = [
     "as", "associatedtype", "break", "case", "catch", "class", "continue", "default", "defer", "deinit", "do", "else",
     "enum", "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if", "import", "in", "init",
-    "inout", "internal", "is", "let", "nil", "operator", "private", "protocol", "public", "repeat", "rethrows", "return",
+    "inout", "internal", "is", "let", "nil", "operator", "private", "protocol", "public", "repeat", "rethrows",
+    "return",
     "self", "static", "struct", "subscript", "super", "switch", "throw", "throws", "true", "try", "typealias", "var",
     "where", "while", "Any", "Self", "Type", "Protocol", "some", "any",
   ]

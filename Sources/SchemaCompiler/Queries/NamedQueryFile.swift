@@ -44,7 +44,8 @@ struct NamedQueryFile {
     var names: [String: Int] = [:]
     for query in queries {
       if let first = names[query.name] {
-        throw CompilerProblem(path: path, line: query.line, message: "a query \(query.name) stands on line \(first) already")
+        throw CompilerProblem(
+          path: path, line: query.line, message: "a query \(query.name) stands on line \(first) already")
       }
       names[query.name] = query.line
     }
@@ -68,7 +69,8 @@ struct NamedQueryFile {
       let comment = lines[index].drop { $0 == "-" || $0 == " " }
       if comment == "no-scan" {
         forbidsScan = true
-      } else if let keyword = ["param", "result"].first(where: { comment.hasPrefix($0 + " ") && comment.contains(":") }) {
+      } else if let keyword = ["param", "result"].first(where: { comment.hasPrefix($0 + " ") && comment.contains(":") })
+      {
         let parts = comment.dropFirst(keyword.count + 1).split(separator: ":", maxSplits: 1).map {
           $0.filter { !$0.isWhitespace }
         }

@@ -59,7 +59,8 @@ struct QueryEmitter {
     if query.query.kind == .exec { code.line("/// - Returns: how many rows it changed.") }
     let returned = query.query.kind == .exec ? " -> Int" : arrow
     if query.query.kind == .exec { code.line("@discardableResult") }
-    code.block("public static func \(query.query.name)(\(parameters.joined(separator: ", "))) throws\(returned)") { code in
+    code.block("public static func \(query.query.name)(\(parameters.joined(separator: ", "))) throws\(returned)") {
+      code in
       code.block("try db.withStatement(sql_\(query.query.name))") { code in
         for (index, parameter) in query.parameters.enumerated() {
           code.line("try $0.bind(\(SwiftNames.member(parameter.name)), at: \(index + 1))")

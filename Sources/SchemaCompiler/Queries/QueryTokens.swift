@@ -16,7 +16,9 @@ struct QueryTokens {
   init(_ sql: String) {
     let bytes = Array(sql.utf8)
     let all = SQLText.tokens(of: bytes).filter { $0.kind != .space && $0.kind != .comment }.map { token in
-      let text = token.kind == .quotedName ? TableText.unquoted(bytes[token.range]) : String(decoding: bytes[token.range], as: UTF8.self)
+      let text =
+        token.kind == .quotedName
+        ? TableText.unquoted(bytes[token.range]) : String(decoding: bytes[token.range], as: UTF8.self)
       return Word(text: text, upper: text.uppercased(), offset: token.range.lowerBound, kind: token.kind)
     }
     let last = all.last
@@ -46,7 +48,9 @@ struct QueryTokens {
     if previous == "LIMIT" || previous == "OFFSET" { return "Int" }
     if previous == "(", upper(index - 2) == "CAST", upper(index + 1) == "AS" { return Self.castType(upper(index + 2)) }
     if previous == "MATCH" { return "String" }
-    if let column = comparedColumn(before: index) ?? comparedColumn(after: index) { return type(ofColumn: column, in: model) }
+    if let column = comparedColumn(before: index) ?? comparedColumn(after: index) {
+      return type(ofColumn: column, in: model)
+    }
     if let column = assignedColumn(index) { return type(ofColumn: column, in: model) }
     return nil
   }
@@ -62,7 +66,9 @@ struct QueryTokens {
       place -= 2
     }
     if upper(place) == "(" || upper(place) == "," {
-      while place >= 0, upper(place) != "IN", upper(place) == "(" || upper(place) == "," || words[place].kind == .parameter {
+      while place >= 0, upper(place) != "IN",
+        upper(place) == "(" || upper(place) == "," || words[place].kind == .parameter
+      {
         place -= 1
       }
       guard upper(place) == "IN" else { return nil }
@@ -120,7 +126,8 @@ struct QueryTokens {
 
   /// The table that stands under a name in FROM or JOIN.
   func alias(_ name: String) -> String? {
-    for index in words.indices where ["FROM", "JOIN", "UPDATE", "INTO", ","].contains(words[index].upper) && isName(index + 1) {
+    for index in words.indices
+    where ["FROM", "JOIN", "UPDATE", "INTO", ","].contains(words[index].upper) && isName(index + 1) {
       let table = words[index + 1].text
       if upper(index + 2) == "." { continue }
       let next = upper(index + 2) == "AS" ? index + 3 : index + 2

@@ -77,7 +77,8 @@ struct QueryTyping {
       let table = detail.dropFirst(5).prefix { $0 != " " }
       guard model.catalog.table(String(table)) != nil || tokens.alias(String(table)) != nil else { continue }
       throw CompilerProblem(
-        path: path, line: query.sqlLine, message: "\(query.name) reads the whole of \(table); add an index or take -- no-scan away")
+        path: path, line: query.sqlLine,
+        message: "\(query.name) reads the whole of \(table); add an index or take -- no-scan away")
     }
   }
 
@@ -93,7 +94,8 @@ struct QueryTyping {
       guard let type = try tokens.parameterType(name, in: model) else {
         throw problem(
           at: tokens.offset(of: name),
-          "the type of \(name) is not to be made out; add a line -- param \(plain): Int64 (or Double, String, Date, UUID ...)")
+          "the type of \(name) is not to be made out; add a line -- param \(plain): Int64 (or Double, String, Date, UUID ...)"
+        )
       }
       return TypedQuery.Value(name: plain, type: type)
     }
@@ -115,7 +117,9 @@ struct QueryTyping {
       guard let type = tokens.expressionType(Int(index), in: model) else {
         throw CompilerProblem(
           path: path, line: query.sqlLine,
-          message: "the type of the result \(name) is not to be made out; add a line -- result \(name): Double? (or another type)")
+          message:
+            "the type of the result \(name) is not to be made out; add a line -- result \(name): Double? (or another type)"
+        )
       }
       return TypedQuery.Value(name: name, type: type)
     }

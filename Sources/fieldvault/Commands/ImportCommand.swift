@@ -60,7 +60,8 @@ enum ImportCommand {
     }
     let rows = result.imported + result.skipped
     if seconds > 0, rows > 0 {
-      context.hint("\(durationText(seconds)) of processor time, \(countText(Int(Double(rows) / seconds))) rows a second")
+      context.hint(
+        "\(durationText(seconds)) of processor time, \(countText(Int(Double(rows) / seconds))) rows a second")
     }
   }
 

@@ -47,7 +47,8 @@ enum MigrateVerifyCommand {
         try context.output.line("\(difference.kind.rawValue): \(difference.type) \(difference.name)")
         for (title, sql) in [("the files make", difference.expected), ("the vault has", difference.found)] {
           guard let sql else { continue }
-          try context.output.line("  \(title):\n" + sql.split(separator: "\n").map { "    " + $0 }.joined(separator: "\n"))
+          try context.output.line(
+            "  \(title):\n" + sql.split(separator: "\n").map { "    " + $0 }.joined(separator: "\n"))
         }
       }
     }

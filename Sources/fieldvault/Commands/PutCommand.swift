@@ -22,7 +22,8 @@ enum PutCommand {
     try show([try vault.put(entity, fields, uuid: uuid)], isArray: false, entity, vault, context)
   }
 
-  private static func parseField(_ word: String, _ context: CommandContext) throws -> (name: String, value: FieldInput) {
+  private static func parseField(_ word: String, _ context: CommandContext) throws -> (name: String, value: FieldInput)
+  {
     guard let sign = word.firstIndex(of: "="), sign > word.startIndex else {
       throw context.arguments.mistake("a field is given as FIELD=VALUE", about: "FIELD=VALUE")
     }

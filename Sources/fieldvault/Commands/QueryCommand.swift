@@ -64,7 +64,8 @@ enum QueryCommand {
     for (name, value) in parameters {
       let candidates = [":\(name)", "@\(name)", "$\(name)"]
       guard let index = candidates.lazy.compactMap({ statement.parameterIndex($0) }).first else {
-        throw SQLError(.invalidSQL, "the statement has no parameter :\(name)", hint: "write :\(name) where its value belongs")
+        throw SQLError(
+          .invalidSQL, "the statement has no parameter :\(name)", hint: "write :\(name) where its value belongs")
       }
       try Self.argument(value).bind(to: statement, at: index)
       bound.insert(index)

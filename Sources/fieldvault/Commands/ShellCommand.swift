@@ -66,7 +66,8 @@ enum ShellCommand {
     ]
     if isInteractive, !context.isQuiet {
       lines.append(
-        ".print Tables begin with Offline. To see the views for people: SELECT name FROM sqlite_schema WHERE type = 'view';")
+        ".print Tables begin with Offline. To see the views for people: SELECT name FROM sqlite_schema WHERE type = 'view';"
+      )
     }
     return lines.joined(separator: "\n") + "\n"
   }
@@ -108,7 +109,8 @@ enum ShellCommand {
     // close-on-exec mark, also when both numbers are the same.
     if let input { posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO) }
     posix_spawn_file_actions_adddup2(&actions, startUp, startUpDescriptor)
-    let words = ["sqlcipher", "-init", "/dev/fd/\(startUpDescriptor)"] + (input == nil ? [] : ["-batch", "-bail"]) + [database]
+    let words =
+      ["sqlcipher", "-init", "/dev/fd/\(startUpDescriptor)"] + (input == nil ? [] : ["-batch", "-bail"]) + [database]
     var environment = childEnvironment()
     environment.append("SQLITE_HISTORY=/dev/null")
     let arguments = words.map { strdup($0) } + [nil]
@@ -119,7 +121,8 @@ enum ShellCommand {
     guard result == 0 else {
       if result == ENOENT {
         throw ShellError(
-          exitCode: .failed, message: "there is no 'sqlcipher' on the PATH", hint: "install it (Debian: apt install sqlcipher)")
+          exitCode: .failed, message: "there is no 'sqlcipher' on the PATH",
+          hint: "install it (Debian: apt install sqlcipher)")
       }
       throw failure("start sqlcipher", result)
     }

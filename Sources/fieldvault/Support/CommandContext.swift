@@ -77,7 +77,9 @@ final class CommandContext {
     if let file = Terminal.variable("FIELDVAULT_PASSPHRASE_FILE"), !file.isEmpty {
       return try passphrase(.file(path: file))
     }
-    if let file = Terminal.variable("FIELDVAULT_KEY_FILE"), !file.isEmpty { return .keyFile(try KeyFile.read(at: file)) }
+    if let file = Terminal.variable("FIELDVAULT_KEY_FILE"), !file.isEmpty {
+      return .keyFile(try KeyFile.read(at: file))
+    }
     let prompt = SecretSource.terminal(prompt: isNew ? "New passphrase: " : "Passphrase: ")
     return .passphrase(try prompt.readPassphrase(isNew: isNew))
   }

@@ -20,11 +20,14 @@ import Testing
     ("TEXT CHECK (c GLOB '????????-????-????-????-????????????' AND length(unhex(c, '-')) IS 16)", .uuid),
   ])
   func theChecksGiveTheType(_ declaration: String, _ type: Catalog.ColumnType) throws {
-    #expect(try table("CREATE TABLE t (c \(declaration), other TEXT CHECK (other IN ('z'))) STRICT").column("c")?.type == type)
+    #expect(
+      try table("CREATE TABLE t (c \(declaration), other TEXT CHECK (other IN ('z'))) STRICT").column("c")?.type == type
+    )
   }
 
   @Test func aCheckOfTheTableAboutOneColumnCountsForIt() throws {
-    let found = try table("CREATE TABLE t (a INTEGER, b INTEGER, CHECK (a IN (0, 1)), CONSTRAINT x CHECK (b > a)) STRICT")
+    let found = try table(
+      "CREATE TABLE t (a INTEGER, b INTEGER, CHECK (a IN (0, 1)), CONSTRAINT x CHECK (b > a)) STRICT")
     #expect(found.column("a")?.type == .bool)
     #expect(found.column("b")?.type == .integer)
   }
@@ -83,8 +86,10 @@ import Testing
       return Int((state >> 33) % UInt64(bound))
     }
     let words = [
-      "CREATE", "TABLE", "t", "(", "a", "INTEGER", "PRIMARY", "KEY", ",", "b", "TEXT", "NOT", "NULL", "DEFAULT", "'x, (y'",
-      "CHECK", "(", "b", "IN", "(", "'x, (y'", ",", "'z'", ")", ")", ",", "c", "INTEGER", "CHECK", "(", "c", "IN", "(", "0",
+      "CREATE", "TABLE", "t", "(", "a", "INTEGER", "PRIMARY", "KEY", ",", "b", "TEXT", "NOT", "NULL", "DEFAULT",
+      "'x, (y'",
+      "CHECK", "(", "b", "IN", "(", "'x, (y'", ",", "'z'", ")", ")", ",", "c", "INTEGER", "CHECK", "(", "c", "IN", "(",
+      "0",
       ",", "1", ")", ")", ",", "UNIQUE", "(", "b", ",", "c", ")", ")", "STRICT",
     ]
     let gaps = [" ", "\n", "\t ", " /* , ) CHECK ( */ ", " -- , ( '\n"]

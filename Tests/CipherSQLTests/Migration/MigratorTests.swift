@@ -8,7 +8,9 @@ import Testing
     Schema(name: name, migrations: files.map { MigrationFile(version: $0.0, name: "step", sql: $0.1) })
   }
 
-  private let first = (1, "-- The items.\nCREATE TABLE item (\n  itemId INTEGER PRIMARY KEY,\n  name TEXT NOT NULL\n) STRICT;\n")
+  private let first = (
+    1, "-- The items.\nCREATE TABLE item (\n  itemId INTEGER PRIMARY KEY,\n  name TEXT NOT NULL\n) STRICT;\n"
+  )
   private let second = (2, "ALTER TABLE item ADD COLUMN price REAL;\n")
 
   private func message(_ body: () throws -> Void) -> String {
@@ -19,7 +21,9 @@ import Testing
   }
 
   private func tables(_ database: Database) throws -> [String] {
-    try database.read { try $0.fetch("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", as: String.self) }
+    try database.read {
+      try $0.fetch("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", as: String.self)
+    }
   }
 
   @Test func whatIsAppliedIsRecordedAndNotAppliedAgain() throws {
@@ -43,7 +47,12 @@ import Testing
 
   @Test func aFileThatFailsNamesItsLineAndLeavesTheDatabaseAsTheOneBeforeLeftIt() throws {
     let database = try Database.inMemory()
-    let broken = schema([first, (2, "CREATE TABLE more (a TEXT) STRICT;\nINSERT INTO more VALUES ('x');\n\nINSERT INTO item (itemId) VALUES (1);")])
+    let broken = schema([
+      first,
+      (
+        2, "CREATE TABLE more (a TEXT) STRICT;\nINSERT INTO more VALUES ('x');\n\nINSERT INTO item (itemId) VALUES (1);"
+      ),
+    ])
     #expect(
       message { try Migrator(schemas: [broken]).apply(to: database) }
         == "migration: shop/0002_step.sql:4: NOT NULL constraint failed: item.name")
@@ -82,7 +91,9 @@ import Testing
         == "migration: the database is at version 2 of schema 'shop', and this program knows versions up to 1")
   }
 
-  @Test(arguments: ["BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT x", "PRAGMA foreign_keys = OFF", "VACUUM", "ATTACH 'x' AS y"])
+  @Test(arguments: [
+    "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT x", "PRAGMA foreign_keys = OFF", "VACUUM", "ATTACH 'x' AS y",
+  ])
   func whatDoesNotBelongIntoAFileIsRefused(_ statement: String) throws {
     let database = try Database.inMemory()
     let text = message { try Migrator(schemas: [schema([(1, first.1 + statement + ";")])]).apply(to: database) }
@@ -92,10 +103,12 @@ import Testing
 
   @Test func referencesAreCheckedBeforeTheCommit() throws {
     let database = try Database.inMemory()
-    let child = "CREATE TABLE child (itemId INTEGER REFERENCES item (itemId)) STRICT;\nINSERT INTO child VALUES (7), (8);"
+    let child =
+      "CREATE TABLE child (itemId INTEGER REFERENCES item (itemId)) STRICT;\nINSERT INTO child VALUES (7), (8);"
     #expect(
       message { try Migrator(schemas: [schema([first, (2, child)])]).apply(to: database) }
-        == "migration: shop/0002_step.sql:1: after this file 2 rows of child would refer to rows of item that do not exist")
+        == "migration: shop/0002_step.sql:1: after this file 2 rows of child would refer to rows of item that do not exist"
+    )
     #expect(try tables(database) == ["SchemaMigration", "item"])
     #expect(try database.read { try $0.fetchOne("PRAGMA foreign_keys", as: Int.self) } == 1)
   }

@@ -16,7 +16,8 @@ import Testing
     try database.write { db in
       try db.execute("CREATE TABLE t (x BLOB) STRICT")
       try db.execute(
-        "INSERT INTO t WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) SELECT randomblob(3000) FROM n")
+        "INSERT INTO t WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) SELECT randomblob(3000) FROM n"
+      )
     }
     return try database.read { db in
       for _ in 0..<rounds { _ = try db.fetchOne("SELECT sum(length(x)) FROM t", as: Int.self) }

@@ -116,7 +116,8 @@ import Testing
   @Test func theSpecialCharactersOfAPatternStandForThemselves() throws {
     try database.write { db in
       for (index, title) in ["100%", "100x", "a_b", "axb", "back\\slash"].enumerated() {
-        try db.insert(Room(projectId: 2, title: title, floor: Int64(10 + index), updatedAt: Date(millisecondsSince1970: 0)))
+        try db.insert(
+          Room(projectId: 2, title: title, floor: Int64(10 + index), updatedAt: Date(millisecondsSince1970: 0)))
       }
     }
     func titles(_ query: Query<Room>) throws -> [String] { try database.read { try query.fetch($0).map(\.title) } }

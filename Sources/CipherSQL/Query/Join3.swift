@@ -1,0 +1,101 @@
+/// A query over three tables; see ``Join``. For more tables write the SQL.
+public struct Join3<First: JoinSide, Second: JoinSide, Third: JoinSide>: Sendable {
+  var parts: SelectParts
+
+  private var columns: (First.Columns, Second.Columns, Third.Columns) {
+    (First.columns(of: parts.sources[0].qualifier), Second.columns(of: parts.sources[1].qualifier), Third.columns(of: parts.sources[2].qualifier))
+  }
+
+  private func with(_ change: (inout SelectParts) -> Void) -> Self {
+    var copy = self
+    change(&copy.parts)
+    return copy
+  }
+
+  /// Keeps what also fulfils a condition.
+  public func `where`(_ condition: (First.Columns, Second.Columns, Third.Columns) -> some SQLExpression<Bool>) -> Self {
+    let columns = columns
+    let node = condition(columns.0, columns.1, columns.2).node
+    return with { $0.filter = .and($0.filter, node) }
+  }
+
+  /// Adds terms behind those that order the result already.
+  public func order(@SQLOrderingBuilder _ terms: (First.Columns, Second.Columns, Third.Columns) -> [SQLOrdering]) -> Self {
+    let columns = columns
+    let terms = terms(columns.0, columns.1, columns.2)
+    return with { $0.orderings += terms }
+  }
+
+  /// Keeps at most a number of rows, behind an offset.
+  public func limit(_ count: Int, offset: Int? = nil) -> Self { with { ($0.limit, $0.offset) = (count, offset) } }
+
+  /// Leaves out rows that are equal in all columns.
+  public func distinct() -> Self { with { $0.isDistinct = true } }
+
+  /// Takes rows that are marked as deleted too.
+  public func includingDeleted() -> Self { with { $0.includesDeleted = true } }
+
+  /// Merges the rows that are equal in an expression; `select` then takes aggregates over them.
+  public func group(by term: (First.Columns, Second.Columns, Third.Columns) -> some SQLExpression) -> Self {
+    let columns = columns
+    let node = term(columns.0, columns.1, columns.2).node
+    return with { $0.groups.append(node) }
+  }
+
+  /// Keeps groups that fulfil a condition.
+  public func having(_ condition: (First.Columns, Second.Columns, Third.Columns) -> some SQLExpression<Bool>) -> Self {
+    let columns = columns
+    let node = condition(columns.0, columns.1, columns.2).node
+    return with { $0.having = .and($0.having, node) }
+  }
+
+  /// Takes an expression of each row in place of the records.
+  public func select<Term: SQLExpression>(
+    _ term: (First.Columns, Second.Columns, Third.Columns) -> Term
+  ) -> ValueSelection<Term.Value> {
+    let columns = columns
+    return ValueSelection(parts, term(columns.0, columns.1, columns.2).node)
+  }
+
+  /// Takes some expressions of each row in place of the records; they arrive as tuples.
+  @_disfavoredOverload
+  public func select<each Term: SQLExpression>(
+    _ terms: (First.Columns, Second.Columns, Third.Columns) -> (repeat each Term)
+  ) -> Selection<repeat (each Term).Value> {
+    let columns = columns
+    let terms = terms(columns.0, columns.1, columns.2)
+    var nodes: [SQLNode] = []
+    repeat nodes.append((each terms).node)
+    return Selection(parts, nodes)
+  }
+}
+
+extension Join3 {
+  /// The statement that ``fetch(_:)`` runs: its text and its values.
+  /// - Throws: ``SQLError`` with `misuse` when the query stands inside itself.
+  public var sql: SQL {
+    get throws(SQLError) { try parts.statement(.records(and: [])) }
+  }
+
+  /// All rows, as tuples of records.
+  /// - Throws: ``SQLError``: `typeMismatch` for a row that does not fit a type, `interrupted`.
+  public func fetch(_ connection: Connection) throws -> [(First.Element, Second.Element, Third.Element)] {
+    let second = Int32(parts.sources[0].shape.columnNames.count)
+    let third = second + Int32(parts.sources[1].shape.columnNames.count)
+    var rows: [(First.Element, Second.Element, Third.Element)] = []
+    try connection.forEach(try sql) { row in
+      rows.append((try First.decode(row, at: 0), try Second.decode(row, at: second), try Third.decode(row, at: third)))
+    }
+    return rows
+  }
+
+  /// The first row; nil when there is none.
+  public func fetchFirst(_ connection: Connection) throws -> (First.Element, Second.Element, Third.Element)? {
+    try limit(1).fetch(connection).first
+  }
+
+  /// How many rows there are.
+  public func count(_ connection: Connection) throws -> Int {
+    try connection.fetchOne(try parts.statement(.count), as: Int.self) ?? 0
+  }
+}

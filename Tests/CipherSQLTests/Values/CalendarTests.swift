@@ -1,0 +1,27 @@
+@testable import CipherSQL
+import Testing
+
+/// The calendar against SQLite's own.
+@Suite struct CalendarTests {
+  @Test func daysAsSQLiteCountsThem() throws {
+    var generator = SeededGenerator(seed: testSeed)
+    let days = (0..<3000).map { _ in Int.random(in: -719_528...2_932_896, using: &generator) }
+    try Database.inMemory().read { db in
+      for day in days + [-719_528, 2_932_896, 0, -1, 11_016, 11_017] {
+        let date = Calendar.date(daysSince1970: day)
+        #expect(Calendar.daysSince1970(year: date.year, month: date.month, day: date.day) == day)
+        let text = CalendarDay(year: date.year, month: date.month, day: date.day)?.description ?? "none"
+        let julian = try db.fetchOne("SELECT julianday(\(text))", as: Double.self)
+        #expect(julian == Double(day) + 2_440_587.5, "seed \(testSeed), day \(day), \(text)")
+      }
+    }
+  }
+
+  @Test func eachMonthHasItsDays() {
+    #expect((1...12).map { Calendar.days(in: $0, of: 2024) } == [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+    #expect([1900, 2000, 2023, 2024, 0].map { Calendar.isLeap($0) } == [false, true, false, true, true])
+    #expect(CalendarDay(year: 2023, month: 2, day: 29) == nil)
+    #expect(CalendarDay("2023-2-01") == nil)
+    #expect(CalendarDay("2023-02-+1") == nil)
+  }
+}

@@ -1,0 +1,32 @@
+import CipherSQL
+import Foundation
+import Synchronization
+import Testing
+
+/// RFC 9562, section 5.7.
+@Suite struct UUIDVersion7Tests {
+  @Test func layout() {
+    let before = UInt64(Date().timeIntervalSince1970 * 1000)
+    let uuid = UUID.version7().uuid
+    let after = UInt64(Date().timeIntervalSince1970 * 1000)
+    let bytes = [uuid.0, uuid.1, uuid.2, uuid.3, uuid.4, uuid.5]
+    let time = bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    // Values made just before in this process may have carried the counter into the time by a little.
+    #expect(time >= before && time <= after + 100, "48 bits of Unix time in milliseconds")
+    #expect(uuid.6 >> 4 == 7, "version")
+    #expect(uuid.8 >> 6 == 0b10, "variant")
+  }
+
+  @Test func valuesAscendWithinAThreadAndAreUniqueAcrossThreads() {
+    let all = Mutex<[UUID]>([])
+    DispatchQueue.concurrentPerform(iterations: 8) { _ in
+      let own = (0..<5000).map { _ in UUID.version7() }
+      let texts = own.map(\.sqlText)
+      #expect(zip(texts, texts.dropFirst()).allSatisfy { $0 < $1 })
+      all.withLock { $0 += own }
+    }
+    let made = all.withLock { $0 }
+    #expect(made.count == 40_000)
+    #expect(Set(made).count == 40_000)
+  }
+}
