@@ -3,12 +3,12 @@ import Synchronization
 
 /// Tells observers which transactions have changed what.
 final class ChangeHub: Sendable {
-  private struct State {
+  private struct State: Sendable {
     var observers: [UInt64: @Sendable (ChangedRegion?, Set<String>) -> Void] = [:]
     var next: UInt64 = 0
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
   private let count = Atomic<Int>(0)
 
   /// Cheap enough to be asked at each transaction.

@@ -1,8 +1,6 @@
-import Synchronization
-
 /// Wakes one observer when a transaction touched what its query read.
 final class ChangeSignal: Sendable {
-  private struct State {
+  private struct State: Sendable {
     /// What the query read last; nil before the first run and while it runs, when every change counts.
     var reads: [String: Set<String>]?
     var isDue = true
@@ -10,7 +8,7 @@ final class ChangeSignal: Sendable {
     var waiter: CheckedContinuation<Bool, any Error>?
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
 
   func receive(_ region: ChangedRegion?, _ virtualTables: Set<String>) {
     let waiter: CheckedContinuation<Bool, any Error>? = state.withLock { state in

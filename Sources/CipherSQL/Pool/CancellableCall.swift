@@ -1,12 +1,11 @@
 import CSQLCipher
-import Synchronization
 
 /// A call that runs on a connection and that another thread may cancel.
 ///
 /// The interrupt is given under the same lock under which the call begins and ends, so that it can never hit
 /// the connection's next user.
 final class CancellableCall: Sendable {
-  private enum Phase {
+  private enum Phase: Sendable {
     case waiting
     case running(Interrupt)
     case over
@@ -18,7 +17,7 @@ final class CancellableCall: Sendable {
     let handle: OpaquePointer
   }
 
-  private let phase = Mutex(Phase.waiting)
+  private let phase = Locked(Phase.waiting)
   private let mark = Cancellation()
 
   func begin(on connection: Connection) throws {

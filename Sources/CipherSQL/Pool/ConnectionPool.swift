@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 
 #if canImport(Glibc)
   import Glibc
@@ -31,10 +30,10 @@ final class ConnectionPool<Member: Connection>: Sendable {
   /// A blocked thread waits on it for its lease.
   private final class Ticket: Sendable {
     let semaphore = DispatchSemaphore(value: 0)
-    let result = Mutex<Result<Lease, any Error>?>(nil)
+    let result = Locked<Result<Lease, any Error>?>(nil)
   }
 
-  private struct State {
+  private struct State: Sendable {
     var idle: [Lease] = []
     var opened = 0
     var waiters: [Waiter] = []
@@ -44,7 +43,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
     var threads: [pthread_t] = []
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
   private let capacity: Int
   private let open: @Sendable () throws -> Member
   private let name: String

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// What composed statements need to know about a record type, looked up once per type.
 final class RecordShape: Sendable {
   let tableName: StaticString
@@ -25,7 +23,7 @@ final class RecordShape: Sendable {
     columnLists = (0..<4).map { RecordShape.columnList(names, number: $0) }
   }
 
-  private static let known = Mutex<[ObjectIdentifier: RecordShape]>([:])
+  private static let known = Locked<[ObjectIdentifier: RecordShape]>([:])
 
   static func of<R: Record>(_ type: R.Type) -> RecordShape {
     let id = ObjectIdentifier(type)

@@ -13,12 +13,14 @@ extension UUID {
   /// (method 1 of section 6.2: the counter runs on, and carries into the time when it overflows).
   public static func version7() -> UUID {
     let now = UInt64(max(0, Date().timeIntervalSince1970) * 1000)
-    let stamp = lastStamp.withLock { last in
-      // Time in the upper 48 bits, the 12-bit counter below; a fresh millisecond starts its counter at 0.
-      last = max(last + 1, now << 12)
-      return last
+    // Time in the upper 48 bits, the 12-bit counter below; a fresh millisecond starts its counter at 0.
+    var last = lastStamp.load(ordering: .relaxed)
+    while true {
+      let stamp = max(last + 1, now << 12)
+      let (isSet, found) = lastStamp.weakCompareExchange(expected: last, desired: stamp, ordering: .relaxed)
+      if isSet { return UUID(stamp: stamp, random: UInt64.random(in: 0...UInt64.max)) }
+      last = found
     }
-    return UUID(stamp: stamp, random: UInt64.random(in: 0...UInt64.max))
   }
 
   private init(stamp: UInt64, random: UInt64) {
@@ -36,4 +38,4 @@ extension UUID {
   }
 }
 
-private let lastStamp = Mutex<UInt64>(0)
+private let lastStamp = Atomic<UInt64>(0)

@@ -167,6 +167,23 @@ private final class RowBinder {
       }
     }
     let (field, message) = ConstraintMessage(entity: importer.entity).explain(error, importer.connection, values)
-    return RowProblem(field: field, message: message)
+    guard case .notNull = error.constraint else { return RowProblem(field: field, message: message) }
+    return missing(in: row) ?? RowProblem(field: field, message: message)
+  }
+
+  // SQLite names the first missing value in the order of the table; a person mends all of them at once.
+  private func missing(in row: CSVReader) -> RowProblem? {
+    let names = targets.compactMap { target -> String? in
+      guard target.column.isNotNull, case .field(let position) = target.source, isNull(row.field(position)) else {
+        return nil
+      }
+      return target.column.name
+    }
+    guard let first = names.first else { return nil }
+    let others = names.dropFirst()
+    return RowProblem(
+      field: first,
+      message: others.isEmpty
+        ? "is missing" : "is missing, and so \(others.count == 1 ? "is" : "are") \(others.joined(separator: ", "))")
   }
 }

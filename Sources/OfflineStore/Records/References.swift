@@ -29,8 +29,12 @@ struct References {
 
   /// The value of the referring column for a text, which is a uuid or a local id.
   func resolve(_ text: String, _ column: Catalog.Column, _ reference: Catalog.ForeignKey) throws -> SQLArgument {
-    guard column.type == .integer, let uuid = UUID(sqlText: text) else {
-      return try FieldInput.text(text).argument(for: column)
+    guard column.type == .integer else { return try FieldInput.text(text).argument(for: column) }
+    guard let uuid = UUID(sqlText: text) else {
+      guard let local = Int64(text) else {
+        throw FieldProblem(message: "is neither the uuid nor the local id of a record")
+      }
+      return .integer(local)
     }
     return try find(reference, by: "uuid", uuid.sqlArgument)
   }

@@ -20,7 +20,9 @@ enum InitCommand {
       json.endDocument()
       return try json.drain(to: context.output)
     }
-    try context.tell("Made \(path) with \(entities.count) kinds of record: \(entities.joined(separator: ", ")).")
+    try context.tell(
+      "Made \(path) with \(entities.count) \(entities.count == 1 ? "kind" : "kinds") of record: \(entities.joined(separator: ", "))."
+    )
     context.hint("Keep the passphrase safe: without it nobody can read the vault, and nobody can help.")
   }
 

@@ -16,7 +16,9 @@ enum MigrateStatusCommand {
       table.add([row.schema, String(row.version), row.name, row.appliedAt ?? "waits", String(row.checksum.prefix(12))])
     }
     try context.output.write(table.text(for: context.output.terminal))
-    if !pending.isEmpty { context.hint("\(pending.count) wait: fieldvault migrate apply") }
+    if !pending.isEmpty {
+      context.hint("\(pending.count == 1 ? "1 file waits" : "\(pending.count) files wait"): fieldvault migrate apply")
+    }
   }
 }
 
@@ -28,7 +30,7 @@ enum MigrateApplyCommand {
       context.hint("applying \(schema)/\(file.fileName), \(left) to go")
     }
     if context.isJSON { return try MigrationRow.write(MigrationRow.rows(done, []), context) }
-    try context.tell(done.isEmpty ? "Nothing waits." : "Applied \(done.count) files.")
+    try context.tell(done.isEmpty ? "Nothing waits." : "Applied \(done.count) \(done.count == 1 ? "file" : "files").")
   }
 }
 
@@ -52,7 +54,10 @@ enum MigrateVerifyCommand {
         }
       }
     }
-    if !pending.isEmpty { context.hint("\(pending.count) files wait and were not compared: fieldvault migrate apply") }
+    if !pending.isEmpty {
+      let files = pending.count == 1 ? "1 file waits and was" : "\(pending.count) files wait and were"
+      context.hint("\(files) not compared: fieldvault migrate apply")
+    }
     if !differences.isEmpty { context.exitCode = .refused }
   }
 
