@@ -30,6 +30,10 @@ extension Vault {
     _ = try changeSlots(proving: .passphrase(passphrase)) { try $0.changingPassphrase(of: id, to: passphrase) }
   }
 
+  /// Writes the database key to a new file of mode 0600, for other programs that read SQLCipher.
+  /// - Throws: `KeyError` with `alreadyExists`, `noSpace` or `cannotWrite`.
+  public func exportDatabaseKey(to path: String) throws { try ExportedKey.write(keyring.databaseKey, at: path) }
+
   /// Changes the newest keyring and writes it. A secret that is given has to open the changed keyring first.
   private func changeSlots(
     proving secret: UnlockSecret?, _ change: (UnlockedKeyring) throws -> UnlockedKeyring
