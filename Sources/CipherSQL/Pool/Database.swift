@@ -131,7 +131,7 @@ public final class Database: Sendable {
     defer { connection.watchedChanges = nil }
     let result = try connection.inTransaction { try body(connection) }
     if watching {
-      hub.publish(changes.region(), after: connection)
+      hub.publish(changes.region(on: connection.handle), after: connection)
     } else if hub.hasObservers {
       // An observer came while this transaction ran, without its changes being watched.
       hub.publish(ChangedRegion(isEverything: true), after: connection)
