@@ -53,6 +53,9 @@ final class ConnectionPool<Member: Connection>: Sendable {
     (self.capacity, self.name, self.open) = (capacity, name, open)
   }
 
+  /// How many threads and tasks wait for a connection.
+  var waitingCount: Int { state.withLock { $0.waiters.count } }
+
   private enum Step {
     case lease(Lease)
     case open
