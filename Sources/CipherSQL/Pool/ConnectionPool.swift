@@ -171,13 +171,15 @@ final class ConnectionPool<Member: Connection>: Sendable {
     do {
       return Lease(connection: try open())
     } catch {
-      // The place is free again; somebody who waits for it tries to open in turn.
-      let waiter: Waiter? = state.withLock { state in
+      // Somebody who waits is served by the next release. When nobody is left who could release, those who wait
+      // hear of the failure too.
+      let waiters: [Waiter] = state.withLock { state in
         state.opened -= 1
-        guard !state.waiters.isEmpty else { return nil }
-        return state.waiters.removeFirst()
+        guard state.opened == 0 else { return [] }
+        defer { state.waiters = [] }
+        return state.waiters
       }
-      hand(.failure(error), to: waiter)
+      for waiter in waiters { hand(.failure(error), to: waiter) }
       throw error
     }
   }
