@@ -1,5 +1,4 @@
 import CSQLCipher
-import Dispatch
 import Synchronization
 
 /// An encrypted database: one connection that writes and a pool of connections that read.
@@ -23,7 +22,6 @@ public final class Database: Sendable {
   let writer: ConnectionPool<WriteConnection>
   let readers: ConnectionPool<Connection>?
   let hub = ChangeHub()
-  private let queue = DispatchQueue(label: "fieldvault.database", attributes: .concurrent)
 
   /// Opens or creates an encrypted database file.
   /// - Throws: ``SQLError``: `notADatabase` for a wrong key or another kind of file, `cannotOpen`,
@@ -150,7 +148,7 @@ public final class Database: Sendable {
     do {
       return try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Result, any Error>) in
-          queue.async {
+          lease.connection.queue.async {
             let outcome = Swift.Result {
               try call.begin(on: lease.connection)
               defer { call.end(on: lease.connection) }
