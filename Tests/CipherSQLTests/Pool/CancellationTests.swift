@@ -41,6 +41,26 @@ import Testing
     #expect(try await Self.projectCount(database) == 3)
   }
 
+  /// Long calls on all processors leave threads for the tasks that may cancel them.
+  @Test func manyLongReadsDoNotHoldUpTasks() async throws {
+    let vault = try TemporaryVault()
+    var configuration = Configuration()
+    configuration.readerCount = ProcessInfo.processInfo.activeProcessorCount + 2
+    let database = try vault.openHouse(configuration)
+    let hasBegun = Counter()
+    let tasks = (0..<configuration.readerCount).map { _ in
+      Task {
+        try await database.read { db in
+          hasBegun.increment()
+          return try db.fetchOne(Self.endless, as: Int.self)
+        }
+      }
+    }
+    try await eventually { hasBegun.value == tasks.count }
+    for task in tasks { task.cancel() }
+    for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+  }
+
   @Test func aLoopOverRowsEndsBetweenThem() async throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse(oneReader())
@@ -137,6 +157,27 @@ import Testing
     release.signal()
     await #expect(throws: CancellationError.self) { try await task.value }
     #expect(try await Self.projectCount(database) == 2)
+  }
+
+  /// The commit stands, so the call must not say that it was cancelled, although the checkpoint behind it was.
+  @Test func aCancellationAfterTheCommitDoesNotDenyIt() async throws {
+    let vault = try TemporaryVault()
+    let database = try vault.open()
+    try await database.write { try $0.execute("CREATE TABLE Block (bytes BLOB NOT NULL) STRICT") }
+    let hasStarted = Counter()
+    let task = Task {
+      try await eventually { hasStarted.value == 1 }
+      // More than the length of the log at which checkpoints begin.
+      try await database.write { db in
+        for _ in 0..<8 { try db.execute("INSERT INTO Block VALUES (randomblob(1048576))") }
+      }
+    }
+    // Observers are called between the commit and the checkpoint.
+    let registration = database.hub.add { _, _ in task.cancel() }
+    defer { database.hub.remove(registration) }
+    hasStarted.increment()
+    try await task.value
+    #expect(try await database.read { try $0.fetchOne("SELECT count(*) FROM Block", as: Int.self) } == 8)
   }
 
   // MARK: The next user
