@@ -207,6 +207,25 @@ import Testing
     #expect(cancelled > 0, "no call was cancelled in time, TEST_SEED=\(testSeed)")
   }
 
+  /// The same, with the cancellation put where it would hurt: into the statement of the next user.
+  @Test func aCancellationBehindTheEndDoesNothing() throws {
+    let database = try Database.house()
+    try database.read { db in
+      let earlier = CancellableCall()
+      try earlier.begin(on: db)
+      earlier.end(on: db)
+      let current = CancellableCall()
+      try current.begin(on: db)
+      defer { current.end(on: db) }
+      var rows = 0
+      try db.forEach("SELECT roomId FROM OfflineRoom ORDER BY roomId") { _ in
+        earlier.cancel()
+        rows += 1
+      }
+      #expect(rows == 4)
+    }
+  }
+
   /// A write says what happened: it is there, or it was cancelled.
   @Test(arguments: [true, false]) func aCancelledWriteTellsTheTruth(inMemory: Bool) async throws {
     print("CancellationTests: TEST_SEED=\(testSeed)")
