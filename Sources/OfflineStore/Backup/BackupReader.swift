@@ -1,0 +1,112 @@
+import VaultKeys
+
+/// Reads a backup file from front to back, in memory that does not grow with it. Nothing is given out that is not what
+/// was written at this place.
+final class BackupReader {
+  /// The next thing in a backup.
+  enum Item {
+    case file(name: String, size: Int)
+    /// Valid until the next item is read.
+    case content(UnsafeRawBufferPointer)
+    case end
+  }
+
+  /// The keyring that the backup carries.
+  let keyring: Keyring
+  /// Its bytes, as they stand in the backup.
+  let keyringBytes: [UInt8]
+  private let file: OpenFile
+  private var stream: OpeningStream?
+  private var associated: [UInt8]
+  private let plain = UnsafeMutableRawBufferPointer.allocate(byteCount: BackupFormat.chunkBytes + 1, alignment: 1)
+  private let sealed = UnsafeMutableRawBufferPointer.allocate(
+    byteCount: BackupFormat.chunkBytes + 1 + SealingStream.overhead, alignment: 1)
+  private var files = 0
+
+  /// Reads the part that is not encrypted.
+  /// - Throws: ``VaultError`` with `damaged` when the file is no backup; `KeyError` when its keyring is damaged.
+  init(_ file: OpenFile) throws {
+    self.file = file
+    guard try Self.bytes(BackupFormat.magic.count, of: file) == BackupFormat.magic else {
+      throw VaultError(
+        .damaged, "\(file.path) is no backup of a vault, or its first bytes are damaged", hint: "name another backup")
+    }
+    let length = try Self.bytes(8, of: file)
+    guard let count = BackupFormat.number(length), count <= BackupFormat.longestKeyring else {
+      throw Self.damaged(file, "its keyring has no possible length")
+    }
+    keyringBytes = try Self.bytes(count, of: file)
+    do throws(KeyError) {
+      keyring = try Keyring(parsing: keyringBytes)
+    } catch {
+      throw VaultError(
+        error.code == .newerFormat ? .refused : .damaged, "\(file.path): \(error.message)", hint: "name another backup")
+    }
+    associated = BackupFormat.magic + length + keyringBytes
+  }
+
+  deinit {
+    plain.deallocate()
+    sealed.deallocate()
+  }
+
+  /// Begins with the encrypted part.
+  func begin(key: SecureBytes) throws {
+    guard let stream = try OpeningStream(key: key, header: try Self.bytes(SealingStream.headerCount, of: file)) else {
+      throw damaged("its stream has no possible beginning")
+    }
+    self.stream = stream
+  }
+
+  /// The next item.
+  /// - Throws: ``VaultError`` with `damaged` for anything that was not written so.
+  func next() throws -> Item {
+    guard let stream else { throw damaged("it was not unlocked") }
+    guard let length = BackupFormat.number(try Self.bytes(8, of: file)),
+      (SealingStream.overhead + 1...sealed.count).contains(length)
+    else { throw damaged("a part of it has no possible length") }
+    let received = UnsafeMutableRawBufferPointer(rebasing: sealed[..<length])
+    guard try file.fill(received) == length else { throw damaged("it is cut short") }
+    let opened = UnsafeMutableRawBufferPointer(rebasing: plain[..<(length - SealingStream.overhead)])
+    guard let isFinal = stream.open(UnsafeRawBufferPointer(received), into: opened, associated: associated) else {
+      throw damaged("a part of it is not what was written")
+    }
+    associated = []
+    return try item(UnsafeRawBufferPointer(opened), isFinal: isFinal)
+  }
+
+  private func item(_ message: UnsafeRawBufferPointer, isFinal: Bool) throws -> Item {
+    let content = UnsafeRawBufferPointer(rebasing: message.dropFirst())
+    switch (message.first.flatMap(BackupFormat.Message.init), isFinal) {
+    case (.content, false): return .content(content)
+    case (.file, false):
+      let name = String(decoding: content.dropFirst(8), as: UTF8.self)
+      guard let size = BackupFormat.number(content.prefix(8)), BackupFormat.isAcceptable(name) else { break }
+      files += 1
+      return .file(name: name, size: size)
+    case (.end, true):
+      guard BackupFormat.number(content) == files, try Self.isAtEnd(file) else { break }
+      return .end
+    default: break
+    }
+    throw damaged("a part of it does not belong where it is")
+  }
+
+  func damaged(_ what: String) -> VaultError { Self.damaged(file, what) }
+
+  private static func damaged(_ file: OpenFile, _ what: String) -> VaultError {
+    VaultError(.damaged, "the backup \(file.path) is damaged: \(what)", hint: "name another backup")
+  }
+
+  private static func bytes(_ count: Int, of file: OpenFile) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    let found = try bytes.withUnsafeMutableBytes { try file.fill($0) }
+    guard found == count else { throw damaged(file, "it is cut short") }
+    return bytes
+  }
+
+  private static func isAtEnd(_ file: OpenFile) throws -> Bool {
+    var byte: UInt8 = 0
+    return try withUnsafeMutableBytes(of: &byte) { try file.fill($0) } == 0
+  }
+}
