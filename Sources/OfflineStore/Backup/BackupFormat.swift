@@ -2,8 +2,10 @@
 enum BackupFormat {
   /// The first bytes of every backup.
   static let magic = Array("fieldvault-backup 1\n".utf8)
-  /// The most bytes of content in one message.
+  /// The most bytes that are attached to one message.
   static let chunkBytes = 1 << 20
+  /// The longest message, in bytes.
+  static let longestMessage = 512
   /// The largest keyring that is accepted, in bytes.
   static let longestKeyring = 1 << 20
   /// The name of the database in a backup.
@@ -15,7 +17,8 @@ enum BackupFormat {
   enum Message: UInt8 {
     /// A file follows: its size, 8 bytes with the lowest first, and its name in UTF-8.
     case file = 1
-    /// The next bytes of the file.
+    /// The next bytes of the file, which are attached to the message. They are encrypted already, each in its own
+    /// way, so that it is enough to bind them to their place.
     case content = 2
     /// The end: how many files there were, 8 bytes with the lowest first.
     case end = 3

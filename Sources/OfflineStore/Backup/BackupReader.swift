@@ -17,10 +17,8 @@ final class BackupReader {
   let keyringBytes: [UInt8]
   private let file: OpenFile
   private var stream: OpeningStream?
-  private var associated: [UInt8]
-  private let plain = UnsafeMutableRawBufferPointer.allocate(byteCount: BackupFormat.chunkBytes + 1, alignment: 1)
-  private let sealed = UnsafeMutableRawBufferPointer.allocate(
-    byteCount: BackupFormat.chunkBytes + 1 + SealingStream.overhead, alignment: 1)
+  private var beginning: [UInt8]
+  private let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: BackupFormat.chunkBytes, alignment: 64)
   private var files = 0
 
   /// Reads the part that is not encrypted.
@@ -42,13 +40,10 @@ final class BackupReader {
       throw VaultError(
         error.code == .newerFormat ? .refused : .damaged, "\(file.path): \(error.message)", hint: "name another backup")
     }
-    associated = BackupFormat.magic + length + keyringBytes
+    beginning = BackupFormat.magic + length + keyringBytes
   }
 
-  deinit {
-    plain.deallocate()
-    sealed.deallocate()
-  }
+  deinit { chunk.deallocate() }
 
   /// Begins with the encrypted part.
   func begin(key: SecureBytes) throws {
@@ -62,23 +57,31 @@ final class BackupReader {
   /// - Throws: ``VaultError`` with `damaged` for anything that was not written so.
   func next() throws -> Item {
     guard let stream else { throw damaged("it was not unlocked") }
-    guard let length = BackupFormat.number(try Self.bytes(8, of: file)),
-      (SealingStream.overhead + 1...sealed.count).contains(length)
+    let lengths = try Self.bytes(16, of: file)
+    guard let length = BackupFormat.number(lengths.prefix(8)), let attachedCount = BackupFormat.number(lengths.suffix(8)),
+      (SealingStream.overhead + 1...BackupFormat.longestMessage).contains(length), attachedCount <= chunk.count
     else { throw damaged("a part of it has no possible length") }
-    let received = UnsafeMutableRawBufferPointer(rebasing: sealed[..<length])
-    guard try file.fill(received) == length else { throw damaged("it is cut short") }
-    let opened = UnsafeMutableRawBufferPointer(rebasing: plain[..<(length - SealingStream.overhead)])
-    guard let isFinal = stream.open(UnsafeRawBufferPointer(received), into: opened, associated: associated) else {
-      throw damaged("a part of it is not what was written")
+    let sealed = try Self.bytes(length, of: file)
+    let attached = UnsafeMutableRawBufferPointer(rebasing: chunk[..<attachedCount])
+    guard try file.fill(attached) == attachedCount else { throw damaged("it is cut short") }
+    var message = [UInt8](repeating: 0, count: length - SealingStream.overhead)
+    let isFinal = beginning.withUnsafeBytes { beginning in
+      sealed.withUnsafeBytes { sealed in
+        message.withUnsafeMutableBytes {
+          stream.open(
+            sealed, into: $0, associated: attachedCount > 0 ? UnsafeRawBufferPointer(attached) : beginning)
+        }
+      }
     }
-    associated = []
-    return try item(UnsafeRawBufferPointer(opened), isFinal: isFinal)
+    guard let isFinal else { throw damaged("a part of it is not what was written") }
+    beginning = []
+    return try item(message, UnsafeRawBufferPointer(attached), isFinal: isFinal)
   }
 
-  private func item(_ message: UnsafeRawBufferPointer, isFinal: Bool) throws -> Item {
-    let content = UnsafeRawBufferPointer(rebasing: message.dropFirst())
+  private func item(_ message: [UInt8], _ attached: UnsafeRawBufferPointer, isFinal: Bool) throws -> Item {
+    let content = message.dropFirst()
     switch (message.first.flatMap(BackupFormat.Message.init), isFinal) {
-    case (.content, false): return .content(content)
+    case (.content, false): return .content(attached)
     case (.file, false):
       let name = String(decoding: content.dropFirst(8), as: UTF8.self)
       guard let size = BackupFormat.number(content.prefix(8)), BackupFormat.isAcceptable(name) else { break }

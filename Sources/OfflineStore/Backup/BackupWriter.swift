@@ -4,10 +4,8 @@ import VaultKeys
 final class BackupWriter {
   private let file: OpenFile
   private let stream: SealingStream
-  private let plain = UnsafeMutableRawBufferPointer.allocate(byteCount: BackupFormat.chunkBytes + 1, alignment: 1)
-  private let sealed = UnsafeMutableRawBufferPointer.allocate(
-    byteCount: BackupFormat.chunkBytes + 1 + SealingStream.overhead, alignment: 1)
-  private var associated: [UInt8]
+  private let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: BackupFormat.chunkBytes, alignment: 64)
+  private var beginning: [UInt8]
   private var files = 0
   /// How many bytes the file has.
   private(set) var byteCount = 0
@@ -16,14 +14,11 @@ final class BackupWriter {
   init(_ file: OpenFile, keyring: [UInt8], key: SecureBytes) throws {
     self.file = file
     stream = try SealingStream(key: key)
-    associated = BackupFormat.magic + BackupFormat.bytes(keyring.count) + keyring
-    try write(associated + stream.header)
+    beginning = BackupFormat.magic + BackupFormat.bytes(keyring.count) + keyring
+    try write(beginning + stream.header)
   }
 
-  deinit {
-    plain.deallocate()
-    sealed.deallocate()
-  }
+  deinit { chunk.deallocate() }
 
   /// Adds a file by its first `size` bytes.
   /// - Throws: ``VaultError`` with `unreadable` when there are fewer.
@@ -32,12 +27,12 @@ final class BackupWriter {
     files += 1
     var left = size
     while left > 0 {
-      let part = min(left, BackupFormat.chunkBytes)
-      let count = try source.fill(UnsafeMutableRawBufferPointer(rebasing: plain[1..<(1 + part)]))
-      guard count == part else {
+      let part = UnsafeMutableRawBufferPointer(rebasing: chunk[..<min(left, chunk.count)])
+      let count = try source.fill(part)
+      guard count == part.count else {
         throw VaultError(.unreadable, "cannot read \(source.path): it has become shorter", hint: "try again")
       }
-      try send(.content, count, isFinal: false)
+      try put(.content, attached: UnsafeRawBufferPointer(part))
       left -= count
       try progress(count)
     }
@@ -49,22 +44,26 @@ final class BackupWriter {
     try file.synchronize()
   }
 
-  private func put(_ message: BackupFormat.Message, _ content: [UInt8], isFinal: Bool = false) throws {
-    UnsafeMutableRawBufferPointer(rebasing: plain[1...]).copyBytes(from: content)
-    try send(message, content.count, isFinal: isFinal)
-  }
-
-  /// Seals the message whose content is in the buffer already.
-  private func send(_ message: BackupFormat.Message, _ count: Int, isFinal: Bool) throws {
-    plain[0] = message.rawValue
-    let length = count + 1 + SealingStream.overhead
-    let target = UnsafeMutableRawBufferPointer(rebasing: sealed[..<length])
-    stream.seal(
-      UnsafeRawBufferPointer(rebasing: plain[..<(count + 1)]), into: target, associated: associated, isFinal: isFinal)
-    associated = []
-    try write(BackupFormat.bytes(length))
-    try file.write(UnsafeRawBufferPointer(target))
-    byteCount += length
+  /// Writes a message: its length, the length of what is attached, both sealed, and what is attached.
+  private func put(
+    _ message: BackupFormat.Message, _ content: [UInt8] = [], attached: UnsafeRawBufferPointer? = nil,
+    isFinal: Bool = false
+  ) throws {
+    let plain = [message.rawValue] + content
+    var sealed = [UInt8](repeating: 0, count: plain.count + SealingStream.overhead)
+    // The first message, which has nothing attached, is bound to what stands before the stream.
+    beginning.withUnsafeBytes { beginning in
+      plain.withUnsafeBytes { plain in
+        sealed.withUnsafeMutableBytes {
+          stream.seal(plain, into: $0, associated: attached ?? beginning, isFinal: isFinal)
+        }
+      }
+    }
+    beginning = []
+    try write(BackupFormat.bytes(sealed.count) + BackupFormat.bytes(attached?.count ?? 0) + sealed)
+    guard let attached else { return }
+    try file.write(attached)
+    byteCount += attached.count
   }
 
   private func write(_ bytes: [UInt8]) throws {

@@ -28,18 +28,18 @@ public final class SealingStream {
   /// Seals the next message.
   /// - Parameters:
   ///   - sealed: receives ``overhead`` more bytes than the message has.
-  ///   - associated: bytes that the reader has too and that are bound to this message.
+  ///   - associated: bytes that are not encrypted, and that the reader has to have just so: they are bound to this message.
   ///   - isFinal: true for the last message; without one the reader takes the stream as cut short.
   public func seal(
-    _ message: UnsafeRawBufferPointer, into sealed: UnsafeMutableRawBufferPointer, associated: [UInt8] = [],
+    _ message: UnsafeRawBufferPointer, into sealed: UnsafeMutableRawBufferPointer, associated: UnsafeRawBufferPointer,
     isFinal: Bool = false
   ) {
     precondition(sealed.count == message.count + Self.overhead)
     let tag = isFinal ? crypto_secretstream_xchacha20poly1305_tag_final() : 0
     _ = crypto_secretstream_xchacha20poly1305_push(
       state.pointer, sealed.baseAddress?.assumingMemoryBound(to: UInt8.self), nil,
-      message.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(message.count), associated,
-      UInt64(associated.count), UInt8(tag))
+      message.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(message.count),
+      associated.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(associated.count), UInt8(tag))
   }
 }
 
@@ -65,7 +65,7 @@ public final class OpeningStream {
   /// - Returns: whether it is the last one; nil when it is not what was sealed at this place, after which the stream is
   ///   of no use.
   public func open(
-    _ sealed: UnsafeRawBufferPointer, into message: UnsafeMutableRawBufferPointer, associated: [UInt8] = []
+    _ sealed: UnsafeRawBufferPointer, into message: UnsafeMutableRawBufferPointer, associated: UnsafeRawBufferPointer
   ) -> Bool? {
     guard sealed.count >= SealingStream.overhead, message.count == sealed.count - SealingStream.overhead else {
       return nil
@@ -73,8 +73,8 @@ public final class OpeningStream {
     var tag: UInt8 = 0
     let result = crypto_secretstream_xchacha20poly1305_pull(
       state.pointer, message.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, &tag,
-      sealed.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(sealed.count), associated,
-      UInt64(associated.count))
+      sealed.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(sealed.count),
+      associated.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(associated.count))
     guard result == 0 else { return nil }
     return Int32(tag) == Int32(crypto_secretstream_xchacha20poly1305_tag_final())
   }
