@@ -39,6 +39,12 @@ enum Files {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
+  /// True when a file has no bytes.
+  static func isEmpty(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_size == 0
+  }
+
   /// Makes a folder of mode 0700.
   static func makeFolder(_ path: String) throws(VaultError) {
     guard mkdir(path, 0o700) == 0 else { throw FileProblem.current("make the folder", path) }

@@ -42,6 +42,8 @@ extension Vault {
         .damaged, "generation \(keyring.generation.number) of the database is missing: \(file)",
         hint: "restore a backup")
     }
+    // SQLite takes an empty file for a new database and would write to it.
+    guard !Files.isEmpty(file) else { throw damaged(file) }
     // The log and its index are made when they are needed, for their owner alone like the database.
     let mask = umask(0o077)
     defer { _ = umask(mask) }
@@ -54,11 +56,15 @@ extension Vault {
       let entities = try database.read { try Entities.read(from: $0) }
       return Vault(
         layout: layout, database: database, entities: entities, sources: sources, keyring: unlocked, lock: lock)
-    } catch let error as SQLError where error.code == .notADatabase {
-      throw VaultError(
-        .damaged, "the keyring opens, and the database does not: \(file) is damaged or not the one that belongs here",
-        hint: "restore a backup")
+    } catch let error as SQLError where error.code == .notADatabase || error.code == .damaged {
+      throw damaged(file)
     }
+  }
+
+  private static func damaged(_ file: String) -> VaultError {
+    VaultError(
+      .damaged, "the keyring opens, and the database does not: \(file) is damaged or not the one that belongs here",
+      hint: "restore a backup")
   }
 
   /// Looks at a path before anything is asked of a person.
