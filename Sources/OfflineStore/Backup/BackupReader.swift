@@ -58,7 +58,8 @@ final class BackupReader {
   func next() throws -> Item {
     guard let stream else { throw damaged("it was not unlocked") }
     let lengths = try Self.bytes(16, of: file)
-    guard let length = BackupFormat.number(lengths.prefix(8)), let attachedCount = BackupFormat.number(lengths.suffix(8)),
+    guard let length = BackupFormat.number(lengths.prefix(8)),
+      let attachedCount = BackupFormat.number(lengths.suffix(8)),
       (SealingStream.overhead + 1...BackupFormat.longestMessage).contains(length), attachedCount <= chunk.count
     else { throw damaged("a part of it has no possible length") }
     let sealed = try Self.bytes(length, of: file)
