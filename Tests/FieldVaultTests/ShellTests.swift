@@ -94,6 +94,9 @@ struct ShellTests {
     @Test
     func noHistoryIsKept() throws {
       let shop = try Workshop()
+      // The shell looks for the home of the user in the user list first, not in HOME.
+      let home = String(cString: try #require(getpwuid(getuid())).pointee.pw_dir)
+      let before = FileManager.default.contents(atPath: home + "/.sqlite_history")
       // A terminal of its own, because a shell keeps a history only there.
       if let script = tool("script") {
         let program = try Program.path.get()
@@ -106,6 +109,7 @@ struct ShellTests {
         #expect(!Self.holdsKey(ran.output))
       }
       try shop.done("shell", "--command", "SELECT 1")
+      #expect(FileManager.default.contents(atPath: home + "/.sqlite_history") == before)
       #expect(try FileManager.default.contentsOfDirectory(atPath: shop.path("home")) == [])
     }
   #endif
