@@ -53,7 +53,7 @@ struct BadInputTests {
     BadCase(
       ["list", "Room", "--recovery-file", "@code"], files: ["code": Array("ABC\n".utf8)], 3, "recovery code"),
   ])
-  func theSecretIsWrong(_ wrong: BadCase) throws { try wrong.check() }
+  func theSecretIsWrong(_ wrong: BadCase) throws { try wrong.check(.passphrase) }
 
   @Test(arguments: [
     BadCase(["list", "Room", "--vault", "@no.vault"], 4, "there is no vault at", "fieldvault init"),

@@ -59,7 +59,7 @@ struct DamageTests {
     },
   ])
   func damageIsNamed(_ damage: Damage) throws {
-    let shop = try Workshop()
+    let shop = try Workshop(.passphrase)
     try damage.make(shop)
     let before = try files(shop)
     for arguments in [["list", "Project"], ["put", "Project", "title=x"]] {

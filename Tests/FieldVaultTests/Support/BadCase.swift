@@ -56,8 +56,8 @@ struct BadCase: Sendable, CustomTestStringConvertible {
   var testDescription: String { arguments.joined(separator: " ") + (says.first.map { ": " + $0 } ?? "") }
 
   /// Runs the command line and checks what it says, that it prints nothing, and that the vault is as it was.
-  func check() throws {
-    let shop = try Workshop()
+  func check(_ secret: Workshop.Secret = .keyFile) throws {
+    let shop = try Workshop(secret)
     for (name, bytes) in files { try shop.write(bytes, to: name) }
     let before = try #require(try shop.database())
     let ran = try shop.run(arguments, input: input, environment: environment)
@@ -68,7 +68,7 @@ struct BadCase: Sendable, CustomTestStringConvertible {
     if let after = try shop.database() {
       #expect(after == before)
     } else {
-      #expect(try shop.content() == Workshop().content())
+      #expect(try shop.content() == Workshop(secret).content())
     }
   }
 }

@@ -8,19 +8,31 @@ final class Workshop {
   static let room = "01a1fd64-7573-7000-8e94-46657598a452"
   static let nobody = "00000000-0000-0000-0000-000000000000"
 
+  /// What the vault of a test is unlocked with. A key file is quick; a passphrase is slow by design.
+  enum Secret: String {
+    case keyFile = "FIELDVAULT_KEY_FILE"
+    case passphrase = "FIELDVAULT_PASSPHRASE_FILE"
+
+    /// Its file.
+    var file: String { self == .keyFile ? "key" : "passphrase" }
+  }
+
   let folder: URL
   private let program: String
+  private let secret: Secret
 
   /// Makes the folder, with a vault that holds one project and one room of it, or with none.
-  init(vault: Bool = true) throws {
+  init(_ secret: Secret = .keyFile, vault: Bool = true) throws {
+    self.secret = secret
     program = try Program.path.get()
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("fieldvault-\(UUID().uuidString)")
     try FileManager.default.createDirectory(
       at: folder.appendingPathComponent("home"), withIntermediateDirectories: true)
     try write("correct horse battery staple\n", to: "passphrase")
+    try write((0..<64).map { $0 &* 37 }, to: "key")
     if vault {
       try FileManager.default.copyItem(
-        atPath: try Template.restoration.get().path("v.vault"), toPath: path("v.vault"))
+        atPath: try Template.vault(secret), toPath: path("v.vault"))
     }
   }
 
@@ -47,7 +59,7 @@ final class Workshop {
   /// The environment of the program.
   func environment(vault: String = "v.vault", _ more: [String: String] = [:]) -> [String: String] {
     var variables = [
-      "FIELDVAULT_VAULT": path(vault), "FIELDVAULT_PASSPHRASE_FILE": path("passphrase"), "HOME": path("home"),
+      "FIELDVAULT_VAULT": path(vault), secret.rawValue: path(secret.file), "HOME": path("home"),
     ]
     for name in ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE", "ASAN_OPTIONS", "TSAN_OPTIONS"] {
       variables[name] = ProcessInfo.processInfo.environment[name]
@@ -106,31 +118,34 @@ final class Workshop {
   }
 }
 
-/// A vault that is made once and copied, because its passphrase is slow to take by design.
+/// Vaults that are made once and copied.
 enum Template {
-  static let restoration: Result<Place, any Error> = Result {
-    let shop = try Workshop(vault: false)
+  private static let withKeyFile = Result { try make(.keyFile) }
+  private static let withPassphrase = Result { try make(.passphrase) }
+
+  /// The path of the vault that a test copies.
+  static func vault(_ secret: Workshop.Secret) throws -> String {
+    try (secret == .keyFile ? withKeyFile : withPassphrase).get()
+  }
+
+  private static func make(_ secret: Workshop.Secret) throws -> String {
+    let shop = try Workshop(secret, vault: false)
     try shop.done("init", "--schema", "restoration", "--quiet")
     try shop.done("put", "Project", "title=14 Elm Street", "--uuid", Workshop.project, "--quiet")
     try shop.done(
       "put", "Room", "title=Attic", "projectId=\(Workshop.project)", "squareFootage=120.5", "--uuid", Workshop.room,
       "--quiet")
-    let place = Place()
-    try FileManager.default.copyItem(atPath: shop.folder.path, toPath: Place.folder.path)
-    return place
+    let path = folder.appendingPathComponent(secret.file).path
+    try FileManager.default.copyItem(atPath: shop.path("v.vault"), toPath: path)
+    return path
   }
 
-  /// Where the template stands until the tests end.
-  struct Place: Sendable {
-    static let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-      "fieldvault-template-\(ProcessInfo.processInfo.processIdentifier)")
-
-    init() {
-      // What an earlier process of the same number left.
-      try? FileManager.default.removeItem(at: Self.folder)
-      atexit { try? FileManager.default.removeItem(at: Place.folder) }
-    }
-
-    func path(_ name: String) -> String { Self.folder.appendingPathComponent(name).path }
-  }
+  /// Where they stand until the tests end.
+  private static let folder: URL = {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+      "fieldvault-templates-\(UUID().uuidString)")
+    try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    atexit { try? FileManager.default.removeItem(at: Template.folder) }
+    return folder
+  }()
 }
