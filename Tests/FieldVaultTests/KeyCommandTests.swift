@@ -7,7 +7,7 @@ struct KeyCommandTests {
   private let shop: Workshop
 
   init() throws {
-    shop = try Workshop()
+    shop = try Workshop(.passphrase)
     try shop.write("another one of nine words\n", to: "second")
     try shop.write("", to: "empty")
   }
@@ -88,26 +88,22 @@ struct KeyCommandTests {
   }
 
   @Test func aVaultThatIsOpenElsewhereIsNotRotatedAndItsHolderIsNamed() throws {
-    var ends: [Int32] = [0, 0]
-    #expect(pipe(&ends) == 0)
-    defer { for end in ends { close(end) } }
-    let holder = try shop.start(["shell"], input: ends[0])
-    defer { kill(holder.process, SIGKILL) }
-    var plan: [String: Any] = [:]
-    for _ in 0..<100 where (plan["heldBy"] as? [String])?.isEmpty ?? true {
-      plan = try shop.done("key", "rotate", "--dry-run", "--json").object()
-    }
+    let holder = try OpenShell(shop)
+    let plan = try shop.done("key", "rotate", "--dry-run", "--json").object()
     #expect(plan["heldBy"] as? [String] == ["fieldvault (process \(holder.process))"])
     try expect(["key", "rotate"], 6, "the vault is open in fieldvault (process \(holder.process))")
     #expect(try shop.done("list", "Room", "--json").rows().count == 1)
     // A backup does not mind.
     try shop.done("backup", "@job.backup", "--quiet")
+    #expect(try holder.end().status == 0)
+    try shop.done("key", "rotate", "--quiet")
   }
 
   @Test func whatCannotBeASecretIsRefused() throws {
     try expect(["key", "passphrase", "--new-passphrase-file", shop.path("empty")], 2, "the passphrase is empty")
     try shop.write(String(repeating: "x", count: 10 << 20), to: "long")
-    try expect(["key", "add", "passphrase", "--new-passphrase-file", shop.path("long")], 3, "longer than 1048576 bytes")
+    try expect(
+      ["key", "add", "passphrase", "--new-passphrase-file", shop.path("long")], 3, "longer than 1048576 bytes")
     try expect(
       ["list", "Room"], 3, "longer than 1048576 bytes", environment: ["FIELDVAULT_PASSPHRASE_FILE": shop.path("long")])
     try shop.write("short", to: "short.key")

@@ -12,7 +12,7 @@ struct LeakTests {
   private let shop: Workshop
 
   init() throws {
-    shop = try Workshop()
+    shop = try Workshop(.passphrase)
     try FileManager.default.createDirectory(atPath: shop.path("tmp"), withIntermediateDirectories: true)
     var csv = "title,body\n"
     for number in 0..<3000 {
@@ -148,18 +148,8 @@ struct LeakTests {
 
   @Test(.enabled(if: tool("gdb") != nil, "gdb takes the core, and it is not installed"))
   func noCoreIsLeftAndTheOneThatRootTakesHoldsNoPassphrase() throws {
-    var ends: [Int32] = [0, 0]
-    #expect(pipe(&ends) == 0)
-    defer { for end in ends { close(end) } }
-    // The shell waits for its standard input, and the program for the shell.
-    let running = try shop.start(["shell"], input: ends[0])
-    defer { kill(running.process, SIGKILL) }
-    for _ in 0..<500
-    where try !String(contentsOfFile: "/proc/\(running.process)/task/\(running.process)/children", encoding: .utf8)
-      .contains(" ")
-    {
-      usleep(10_000)
-    }
+    let shell = try OpenShell(shop)
+    let running = shell.running
     let limits = try String(contentsOfFile: "/proc/\(running.process)/limits", encoding: .utf8)
     let core = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") })
     #expect(core.split(separator: " ").dropFirst(4).prefix(2) == ["0", "0"])
@@ -174,5 +164,6 @@ struct LeakTests {
       return
     }
     #expect(content.range(of: Data(Self.passphrases[0].utf8)) == nil)
+    #expect(try shell.end().status == 0)
   }
 }

@@ -61,15 +61,8 @@ struct ShellTests {
     @Test
     func theKeyIsNowhereToBeSeen() throws {
       let shop = try Workshop()
-      var ends: [Int32] = [-1, -1]
-      #expect(pipe(&ends) == 0)
-      for end in ends { #expect(fcntl(end, F_SETFD, FD_CLOEXEC) == 0) }
-      let running = try shop.start(["shell"], input: ends[0])
-      close(ends[0])
-      // The shell waits on its input while it is looked at.
-      let statement = "SELECT 'rea' || 'dy' AS answer, title FROM OfflineRoom;\n"
-      #expect(write(ends[1], statement, statement.utf8.count) == statement.utf8.count)
-      for _ in 0..<1_000 where try !running.outputSoFar().contains("Attic") { usleep(10_000) }
+      let shell = try OpenShell(shop)
+      let running = shell.running
       let child = Result { try Processes.child(of: running.process) }
       let seen = Result {
         let child = try child.get()
@@ -78,8 +71,7 @@ struct ShellTests {
         }
       }
       let name = Result { try Processes.content("/proc/\(try child.get())/comm") }
-      close(ends[1])
-      let ran = try running.wait()
+      let ran = try shell.end()
       #expect(ran.status == 0, "\(ran.errors)")
       #expect(ran.output.contains("ready"))
       #expect(try name.get().contains("sqlcipher"))
