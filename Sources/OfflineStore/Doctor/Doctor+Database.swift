@@ -28,11 +28,15 @@ extension Doctor {
       return true
     } catch {
       let sql = error as? SQLError
-      if sql?.isDamage ?? false {
+      if sql?.code == .notADatabase {
         diagnosis.add(
           .damage, "opens", "the database does not open under its key: \(describe(error))",
-          meaning: "its beginning is damaged, or it is the database of another vault",
-          next: "restore a backup; 'fieldvault doctor --repair' saves into a new vault what can still be read")
+          meaning: "its first page is damaged, or it is the database of another vault", next: "restore a backup")
+      } else if sql?.isDamage ?? false {
+        diagnosis.add(
+          .damage, "opens", "the database does not open: \(describe(error))",
+          meaning: "the file is cut short, or the list of its tables is damaged",
+          next: "restore a backup, or save what can be read into a new vault with 'fieldvault doctor --repair'")
       } else {
         diagnosis.add(
           .warning, "opens", "the database cannot be opened: \(describe(error))", meaning: "it could not be checked",
@@ -148,7 +152,9 @@ extension Doctor {
     do {
       let tables = try access.withDatabase { try $0.read { try SearchIndexes.all(in: $0) } }
       for table in tables {
-        guard let problem = try access.withDatabase({ try SearchIndexes.problem(with: table, in: $0) }) else { continue }
+        guard let problem = try access.withDatabase({ try SearchIndexes.problem(with: table, in: $0) }) else {
+          continue
+        }
         diagnosis.add(
           .warning, "search", "the full-text index \(table.name) is not what it should be: \(problem)",
           meaning: "'fieldvault search' misses records or finds wrong ones; the records themselves are there",
@@ -226,8 +232,8 @@ extension Doctor {
   ) {
     diagnosis.unchecked.append("\(what): \(describe(error))")
     let isDamage = (error as? SQLError)?.isDamage ?? false
-    // That damaged pages stop the other checks says nothing new.
-    if isDamage, !arePagesWhole { return }
+    // That damaged pages stop the other checks, with errors of many kinds, says nothing new.
+    guard arePagesWhole else { return }
     diagnosis.add(
       isDamage ? .damage : .warning, check, "\(what) could not be checked to the end: \(describe(error))",
       meaning: isDamage ? "a part of the database cannot be read" : "this part of the check is not complete",

@@ -70,7 +70,7 @@ extension Doctor {
     guard let keys else { return }
     // Nobody writes into the damaged vault meanwhile.
     try lock.makeExclusive()
-    let result = Result { try Salvage(layout: layout, keys: keys, report: report).run() }
+    let result = Result { try Salvage(layout: layout, keys: keys, schemas: schemas, report: report).run() }
     try lock.makeShared()
     do {
       let saved = try result.get()

@@ -12,26 +12,41 @@ struct Definitions {
 
   /// What could be read of the catalogue, in its order.
   var items: [Item] = []
-  /// The files that made the tables; empty when they cannot be read.
-  var records: [MigrationRecord] = []
+  /// The schemas that make the tables, FieldVault's own first.
+  var schemas: [Schema] = []
   /// What is wrong with them, in words.
   var problems: [String] = []
 
   /// - Throws: ``VaultError`` with `damaged` when there is nothing to begin with.
-  static func read(_ source: DatabaseAccess) throws -> Definitions {
+  static func read(_ source: DatabaseAccess, known: [Schema]) throws -> Definitions {
     var definitions = Definitions()
-    let isWhole = definitions.readItems(source)
-    definitions.records = (try? MigrationRecord.all(in: source.openDamaged())) ?? []
-    if !isWhole { definitions.problems.append("a part of the list of tables could not be read") }
-    if definitions.records.isEmpty {
-      definitions.problems.append("the recorded schema files could not be read; the tables are made from the catalogue")
+    if !definitions.readItems(source) {
+      definitions.problems.append("a part of the list of tables could not be read")
     }
-    guard !definitions.items.isEmpty || !definitions.records.isEmpty else {
+    if let records = try? MigrationRecord.all(in: source.openDamaged()), !records.isEmpty {
+      definitions.schemas = Self.schemas(of: records)
+      return definitions
+    }
+    guard !definitions.items.isEmpty else {
       throw VaultError(
         .damaged, "nothing can be saved: the beginning of the database, with the list of its tables, is damaged",
         hint: "restore a backup")
     }
+    definitions.problems.append(
+      "the recorded schema files could not be read; the tables are made from those of this program")
+    definitions.schemas = [CoreSchema.schema] + (try known.filter(definitions.hasTables))
     return definitions
+  }
+
+  /// Whether the catalogue has a table of a schema.
+  private func hasTables(of schema: Schema) throws -> Bool {
+    let rebuilt = try Database.inMemory()
+    try Migrator(schemas: [CoreSchema.schema, schema]).apply(to: rebuilt)
+    let own = try rebuilt.read { connection in
+      try connection.fetch(
+        "SELECT tableName FROM SyncedEntity WHERE schemaName = \(schema.name)", as: String.self)
+    }
+    return items.contains { own.contains($0.name) }
   }
 
   /// From the front, and from the back when that meets damage. False when something between is missing.
@@ -60,19 +75,20 @@ struct Definitions {
     }
   }
 
-  /// The schemas as they were recorded, FieldVault's own first.
-  private var schemas: [Schema] {
-    let others = Set(records.map(\.schema)).subtracting([CoreSchema.schema.name])
+  /// The schemas as they were recorded.
+  private static func schemas(of records: [MigrationRecord]) -> [Schema] {
     // In the order in which they came into the vault: a later one may refer to tables of an earlier one.
-    let order = records.sorted { $0.appliedAt < $1.appliedAt }.map(\.schema).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
-    return ([CoreSchema.schema.name] + order.filter(others.contains)).map { name in
+    let order = records.sorted { $0.appliedAt < $1.appliedAt }.map(\.schema)
+    var names = [CoreSchema.schema.name]
+    for name in order where !names.contains(name) { names.append(name) }
+    return names.map { name in
       Schema(name: name, migrations: records.filter { $0.schema == name }.map(\.file))
     }
   }
 
-  /// Makes the tables, from the recorded files where there are any, and takes the triggers out of the way.
+  /// Makes the tables, those of the schemas first, and takes the triggers out of the way.
   func makeTables(in database: Database) throws {
-    if !records.isEmpty { try Migrator(schemas: schemas).apply(to: database) }
+    try Migrator(schemas: schemas).apply(to: database)
     try database.write { connection in
       let present = try Self.names(in: connection)
       let virtual = items.filter { $0.type == "table" && $0.sql.uppercased().hasPrefix("CREATE VIRTUAL") }
@@ -109,19 +125,17 @@ struct Definitions {
   }
 
   /// Indexes first, triggers last; triggers that are derived are made by themselves. Where the catalogue is not whole
-  /// the recorded files tell what was in it.
+  /// the schemas tell what was in it.
   private func laterItems() throws -> [Item] {
-    var known = items
-    if !records.isEmpty {
-      let rebuilt = try Database.inMemory()
-      try Migrator(schemas: schemas).apply(to: rebuilt)
-      known += try rebuilt.read { connection in
-        try connection.fetchRows(
-          "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger'", as: String.self, String.self,
-          String.self, String.self
-        ).map { Item(type: $0, name: $1, table: $2, sql: $3) }
-      }.filter { trigger in !items.contains { $0.name == trigger.name } }
+    let rebuilt = try Database.inMemory()
+    try Migrator(schemas: schemas).apply(to: rebuilt)
+    let triggers = try rebuilt.read { connection in
+      try connection.fetchRows(
+        "SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger'", as: String.self, String.self,
+        String.self
+      ).map { Item(type: "trigger", name: $0, table: $1, sql: $2) }
     }
+    let known = items + triggers.filter { trigger in !items.contains { $0.name == trigger.name } }
     return ["index", "view", "trigger"].flatMap { type in
       known.filter { $0.type == type && !$0.name.hasPrefix(DerivedTriggers.prefix) }
     }

@@ -10,6 +10,8 @@ public struct SalvagedTable: Sendable, Hashable {
   public internal(set) var lost: [ClosedRange<Int64>] = []
   /// True when rows are lost of which no rowid is known.
   public internal(set) var hasUnknownLoss = false
+  /// Rows that the schema files themselves bring, where those of the damaged table are lost.
+  public internal(set) var reseeded = 0
   /// Rows that were read and that a rule of the table refused.
   public internal(set) var refused = 0
 
@@ -36,6 +38,7 @@ public struct SalvageReport: Sendable {
 struct Salvage {
   let layout: VaultLayout
   let keys: UnlockedKeyring
+  let schemas: [Schema]
   let report: (String) throws -> Void
 
   private var source: DatabaseAccess {
@@ -78,7 +81,7 @@ struct Salvage {
     try Files.makeFolder(draft.generation(generation))
     try Files.makeFile(target.path)
     try report("Making the tables anew")
-    let definitions = try Definitions.read(source)
+    let definitions = try Definitions.read(source, known: schemas)
     var outcome = try target.withDatabase { database in
       try definitions.makeTables(in: database)
       let filler = SalvageFiller(source: source, target: database, definitions: definitions, report: report)

@@ -8,7 +8,7 @@ struct SalvageFiller {
   let report: (String) throws -> Void
 
   /// The most reads of one table that may fail before the rest is given up; each opens the file anew.
-  private static let failureLimit = 4000
+  private static let failureLimit = 1500
 
   /// A table as the new database has it.
   private struct Shape {
@@ -37,11 +37,12 @@ struct SalvageFiller {
     let lostTables = definitions.items.filter { item in
       item.type == "table" && !item.name.hasPrefix("sqlite_") && !saved.contains { $0.name == item.name }
     }
-    return saved + lostTables.filter { isLost($0) }.map { item in
-      var table = SalvagedTable(item.name)
-      table.hasUnknownLoss = true
-      return table
-    }
+    return saved
+      + lostTables.filter { isLost($0) }.map { item in
+        var table = SalvagedTable(item.name)
+        table.hasUnknownLoss = true
+        return table
+      }
   }
 
   /// A table of the old database that the new one does not have. Full-text search has its words from elsewhere.
@@ -88,6 +89,7 @@ struct SalvageFiller {
     }
     if !table.isWhole {
       try writer.execute(SQL(raw: "INSERT OR IGNORE INTO \(name) (\(list)) SELECT * FROM temp.salvage_seed"))
+      table.reseeded = writer.changedRowCount
     }
     try writer.execute("DROP TABLE temp.salvage_seed")
     return table
@@ -113,7 +115,8 @@ struct SalvageFiller {
       hasAlias
       ? "INSERT INTO \(quoted) (\(list)) VALUES (\(marks(columns.count)))"
       : "INSERT INTO \(quoted) (\(rowID), \(list)) VALUES (\(marks(columns.count + 1)))"
-    var open = [bounds(name, rowID)]
+    guard let bounds = bounds(name, rowID) else { return }
+    var open = [bounds]
     var lost: [ClosedRange<Int64>] = []
     var failures = 0
     while let range = Self.takeWidest(&open) {
@@ -127,7 +130,11 @@ struct SalvageFiller {
       guard copied.last != range.upperBound else { continue }
       let rest = (copied.last.map { $0 + 1 } ?? range.lowerBound)...range.upperBound
       failures += 1
-      if rest.lowerBound == rest.upperBound || failures > Self.failureLimit {
+      if rest.upperBound == .max, let guess = guessedBound(behind: rest.lowerBound) {
+        // Looked at as one: halving it would never come to an end.
+        if try !isReadable(name, rowID, behind: guess) { lost.append(guess + 1...Int64.max) }
+        open.append(rest.lowerBound...guess)
+      } else if rest.lowerBound == rest.upperBound || failures > Self.failureLimit {
         lost.append(rest)
       } else {
         open += Self.halves(of: rest)
@@ -151,26 +158,48 @@ struct SalvageFiller {
     }
   }
 
-  /// The smallest and the largest rowid; where an end cannot be read, what an index knows of it.
-  private func bounds(_ name: String, _ rowID: String) -> ClosedRange<Int64> {
-    let lower = bound("min", name, rowID) ?? 1
-    let upper = bound("max", name, rowID) ?? Int64.max
-    return min(lower, upper)...upper
+  /// The smallest and the largest rowid; where an end cannot be read, what an index knows of it. Nil without rows.
+  private func bounds(_ name: String, _ rowID: String) -> ClosedRange<Int64>? {
+    let (lower, upper) = (bound("min", name, rowID), bound("max", name, rowID))
+    if lower == .empty || upper == .empty { return nil }
+    let smallest = if case .at(let rowID) = lower { rowID } else { Int64(1) }
+    let largest = if case .at(let rowID) = upper { rowID } else { Int64.max }
+    return min(smallest, largest)...largest
   }
 
-  private func bound(_ function: String, _ name: String, _ rowID: String) -> Int64? {
+  private enum Bound: Equatable {
+    case unknown, empty
+    case at(Int64)
+  }
+
+  private func bound(_ function: String, _ name: String, _ rowID: String) -> Bound {
     let quoted = SQL.quoted(name)
     let indexes =
       (try? source.openDamaged().fetch(
         "SELECT name FROM pragma_index_list(\(name)) WHERE partial = 0", as: String.self)) ?? []
     for place in [""] + indexes.map({ " INDEXED BY \(SQL.quoted($0))" }) {
       let query = SQL(raw: "SELECT \(function)(\(rowID)) FROM \(quoted)\(place)")
-      if let value = try? source.openDamaged().fetchOne(query, as: Int64?.self) {
-        // An empty table has no bound, and nothing to read either.
-        return value ?? 0
-      }
+      if let value = try? source.openDamaged().fetchOne(query, as: Int64?.self) { return value.map(Bound.at) ?? .empty }
     }
-    return nil
+    return .unknown
+  }
+
+  /// A rowid behind which there are hardly any rows, because the file is too small for them.
+  private func guessedBound(behind rowID: Int64) -> Int64? {
+    guard let size = Files.size(of: source.path) else { return nil }
+    let (bound, isTooLarge) = rowID.addingReportingOverflow(Int64(size / 16) + 1)
+    return isTooLarge || bound == .max ? nil : bound
+  }
+
+  private func isReadable(_ name: String, _ rowID: String, behind bound: Int64) throws -> Bool {
+    let query = SQL(raw: "SELECT \(rowID) FROM \(SQL.quoted(name)) WHERE \(rowID) > ") + "\(bound) LIMIT 1"
+    do {
+      // A row there would be of a table whose rowids are far apart; its range counts as lost.
+      return try source.openDamaged().fetchOne(query, as: Int64.self) == nil
+    } catch let error as SQLError {
+      try Self.refuse(error)
+      return false
+    }
   }
 
   /// The widest range first, so that whole stretches are saved before damaged places are looked at closely.

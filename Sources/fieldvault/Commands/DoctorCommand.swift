@@ -69,12 +69,15 @@ enum DoctorCommand {
   private static func losses(of table: SalvagedTable) -> String {
     var parts: [String] = []
     if !table.lost.isEmpty {
-      let ranges = table.lost.map {
-        $0.lowerBound == $0.upperBound ? "\($0.lowerBound)" : "\($0.lowerBound) to \($0.upperBound)"
+      let ranges = table.lost.map { (range: ClosedRange<Int64>) -> String in
+        if range.upperBound == .max { return "from \(range.lowerBound) on" }
+        let isOne = range.lowerBound == range.upperBound
+        return isOne ? "\(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
       }
       parts.append("lost is what was at the ids \(ranges.joined(separator: ", "))")
     }
     if table.hasUnknownLoss { parts.append("rows are lost whose ids are not known") }
+    if table.reseeded > 0 { parts.append("\(countText(table.reseeded)) rows are those that its schema files bring") }
     if table.refused > 0 { parts.append("\(countText(table.refused)) rows were refused by a rule of the table") }
     return parts.joined(separator: "; ")
   }
@@ -138,6 +141,7 @@ enum DoctorCommand {
       }
       json.endArray()
       json.member("hasUnknownLoss", table.hasUnknownLoss)
+      json.member("reseeded", table.reseeded)
       json.member("refused", table.refused)
       json.endObject()
     }
