@@ -86,7 +86,7 @@ extension Doctor {
     guard !problems.isEmpty else { return true }
     diagnosis.add(
       .damage, "pages", summary(problems),
-      meaning: "these pages are not what was written; the records on them are lost, all others can be read",
+      meaning: "these pages are not what was written; what stood on them is lost, and everything else can be read",
       next: "restore a backup, or save the rest into a new vault with 'fieldvault doctor --repair'")
     return false
   }
@@ -156,7 +156,7 @@ extension Doctor {
           continue
         }
         diagnosis.add(
-          .warning, "search", "the full-text index \(table.name) is not what it should be: \(problem)",
+          .warning, "search", "the full-text index \(table) is not what it should be: \(problem)",
           meaning: "'fieldvault search' misses records or finds wrong ones; the records themselves are there",
           next: "fieldvault doctor --repair")
       }

@@ -112,6 +112,13 @@ public final class Doctor {
   private func checkGenerations(_ current: Int, _ diagnosis: inout Diagnosis) -> Bool {
     let file = layout.database(generation: current)
     guard Files.exists(file) else {
+      if !Files.isMissing(file) {
+        diagnosis.add(
+          .warning, "generations", "generation \(current) of the database cannot be reached: \(file)",
+          meaning: "whether it is whole is not known", next: "fieldvault doctor --repair, as the owner of the vault")
+        diagnosis.unchecked.append("the database, which cannot be reached")
+        return false
+      }
       let others = Leftovers.orphans(layout, current: current).filter { $0 != layout.unfinishedKeyring }
       diagnosis.add(
         .damage, "generations", "generation \(current) of the database is missing: \(file)",

@@ -116,10 +116,8 @@ struct Definitions {
           problems.append("the \(item.type) \(item.name) could not be made: \(error.message)")
         }
       }
+      // This makes full-text search anew as well.
       try DerivedTriggers.create(in: connection)
-      for index in try SearchIndexes.all(in: connection) where index.hasContentTable {
-        try SearchIndexes.rebuild(index, on: connection)
-      }
     }
     return problems
   }

@@ -2,28 +2,22 @@ import CipherSQL
 
 /// The full-text tables of a database, and whether they hold the words of their records.
 enum SearchIndexes {
-  struct Index {
-    let name: String
-    /// True when its words are those of another table, from which it can be made anew.
-    let hasContentTable: Bool
-  }
-
-  static func all(in connection: Connection) throws -> [Index] {
-    try connection.fetchRows(
+  /// Their names.
+  static func all(in connection: Connection) throws -> [String] {
+    try connection.fetch(
       """
-      SELECT name, sql FROM sqlite_schema
+      SELECT name FROM sqlite_schema
       WHERE type = 'table' AND rootpage = 0 AND sql LIKE 'CREATE VIRTUAL TABLE%' AND lower(sql) LIKE '%using fts5%'
       ORDER BY name
-      """, as: String.self, String.self
-    ).map { name, sql in Index(name: name, hasContentTable: Catalog.contentTable(ofVirtualTable: sql) != nil) }
+      """, as: String.self)
   }
 
   /// What is wrong with an index; nil when it is as it should be.
   /// - Throws: ``SQLError`` when the check could not run.
-  static func problem(with index: Index, in database: Database) throws -> String? {
+  static func problem(with index: String, in database: Database) throws -> String? {
     do {
       try database.write { connection in
-        let name = SQL.quoted(index.name)
+        let name = SQL.quoted(index)
         // With rank 1 the words are compared with those of the content table
         // (https://sqlite.org/fts5.html#the_integrity_check_command).
         try connection.execute(SQL(raw: "INSERT INTO \(name) (\(name), rank) VALUES ('integrity-check', 1)"))
@@ -39,10 +33,16 @@ enum SearchIndexes {
     }
   }
 
-  /// Makes the index anew from its records.
-  static func rebuild(_ index: Index, on connection: WriteConnection) throws {
-    let name = SQL.quoted(index.name)
-    try connection.execute(SQL(raw: "INSERT INTO \(name) (\(name)) VALUES ('rebuild')"))
+  /// Makes the index anew from its records. One that keeps no records cannot be, and stays as it is.
+  static func rebuild(_ index: String, on connection: WriteConnection) throws {
+    let name = SQL.quoted(index)
+    do {
+      try connection.savepoint {
+        _ = try connection.execute(SQL(raw: "INSERT INTO \(name) (\(name)) VALUES ('rebuild')"))
+      }
+    } catch let error as SQLError {
+      guard error.code == .invalidSQL else { throw error }
+    }
   }
 
   private struct NothingToCommit: Error {}

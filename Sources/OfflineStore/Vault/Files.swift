@@ -34,6 +34,12 @@ enum Files {
     return lstat(path, &status) == 0
   }
 
+  /// True when nothing stands at a path; false too when that cannot be found out.
+  static func isMissing(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) != 0 && (errno == ENOENT || errno == ENOTDIR)
+  }
+
   static func isFolder(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
