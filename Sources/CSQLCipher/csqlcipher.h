@@ -26,6 +26,11 @@ static inline int csqlcipher_enable_defensive(sqlite3 *database) {
   return sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
 }
 
+// The last connection to a file that is to stay as it is leaves its write-ahead log alone.
+static inline int csqlcipher_disable_checkpoint_on_close(sqlite3 *database) {
+  return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+}
+
 // Whether a column of the present rows of two statements has the same type and the same bytes.
 static inline int csqlcipher_same_value(sqlite3_stmt *one, sqlite3_stmt *other, int column) {
   int type = sqlite3_column_type(one, column);

@@ -72,6 +72,7 @@ enum FieldVaultCommand {
     case "key export": try KeyExportCommand.run(context)
     case "backup": try BackupCommand.run(context)
     case "restore": try RestoreCommand.run(context)
+    case "doctor": try DoctorCommand.run(context)
     case "completions": try CompletionsCommand.run(context)
     case "version": try VersionCommand.run(context)
     default: throw context.arguments.mistake("this command does nothing by itself; see its help")

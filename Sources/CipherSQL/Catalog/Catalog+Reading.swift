@@ -81,4 +81,9 @@ extension Catalog {
       return columns.contains(nil) ? nil : columns.compactMap { $0 }
     }
   }
+
+  /// The table whose content a full-text table indexes, by the text that made it; nil when it has its own or none.
+  public static func contentTable(ofVirtualTable sql: String) -> String? {
+    TableText(sql).option("content").flatMap { $0.isEmpty ? nil : $0 }
+  }
 }

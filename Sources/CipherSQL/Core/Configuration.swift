@@ -25,6 +25,9 @@ public struct Configuration: Sendable {
   /// Opens without the ability to write; the file must exist.
   public var isReadOnly = false
 
+  /// Reads what can be read of a damaged file and leaves the file as it is.
+  var isForDamagedFile = false
+
   public init() {}
 
   /// A 64th of the machine's memory between 16 and 64 MiB: 64 MiB on a server or a laptop, 32 MiB on a phone of

@@ -71,12 +71,13 @@ public class Connection {
       try pragma("PRAGMA cipher_log_level = NONE")
     }
     sqlite3_busy_timeout(handle, Int32(clamping: configuration.busyTimeout.milliseconds))
+    if configuration.isForDamagedFile { try prepareForDamage() }
     try pragma("PRAGMA temp_store = MEMORY")
     try pragma("PRAGMA cache_size = -\(max(configuration.pageCacheBytes / 1024, 64))")
     try pragma("PRAGMA foreign_keys = ON")
     try pragma("PRAGMA trusted_schema = OFF")
     var result = csqlcipher_disable_double_quoted_strings(handle)
-    if result == SQLITE_OK { result = csqlcipher_enable_defensive(handle) }
+    if result == SQLITE_OK, !configuration.isForDamagedFile { result = csqlcipher_enable_defensive(handle) }
     guard result == SQLITE_OK else { throw SQLError.last(handle, result: result) }
   }
 

@@ -1,5 +1,6 @@
 /// The text of a progress line: what, how much of how much, percent, rate, time left.
 func progressText(_ what: String, done: Int, total: Int, seconds: Double, unit: ProgressLine.Unit) -> String {
+  if unit == .time { return "\(what)  \(durationText(seconds))" }
   func amount(_ count: Int) -> String { unit == .bytes ? byteText(count) : countText(count) }
   var parts = [what]
   parts.append(total > 0 ? "\(amount(done)) of \(amount(total))" : amount(done))

@@ -19,6 +19,8 @@ public final class ProgressLine: Sendable {
     case items
     /// Bytes: `12.3 MB`.
     case bytes
+    /// Nothing: only the time that has passed is shown.
+    case time
   }
 
   private let what: String

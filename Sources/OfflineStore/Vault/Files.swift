@@ -34,6 +34,12 @@ enum Files {
     return lstat(path, &status) == 0
   }
 
+  /// True when nothing stands at a path; false too when that cannot be found out.
+  static func isMissing(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) != 0 && (errno == ENOENT || errno == ENOTDIR)
+  }
+
   static func isFolder(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -86,6 +92,29 @@ enum Files {
     guard descriptor >= 0 else { throw FileProblem.current("open the folder", path) }
     defer { close(descriptor) }
     guard sync(descriptor) else { throw FileProblem.current("sync the folder", path) }
+  }
+
+  /// Copies a file, for its owner alone and to the disk, to where nothing is.
+  static func copy(_ source: String, to target: String) throws(VaultError) {
+    let reading = cplatform_open(source, O_RDONLY | O_CLOEXEC, 0)
+    guard reading >= 0 else { throw FileProblem.current("open", source) }
+    defer { close(reading) }
+    let writing = cplatform_open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard writing >= 0 else { throw FileProblem.current("make", target) }
+    defer { close(writing) }
+    var part = [UInt8](repeating: 0, count: 256 << 10)
+    while true {
+      let count = read(reading, &part, part.count)
+      guard count >= 0 else { throw FileProblem.current("read", source) }
+      if count == 0 { break }
+      var start = 0
+      while start < count {
+        let written = part.withUnsafeBytes { write(writing, $0.baseAddress.map { $0 + start }, count - start) }
+        guard written > 0 else { throw FileProblem.current("write", target) }
+        start += written
+      }
+    }
+    guard sync(writing) else { throw FileProblem.current("sync", target) }
   }
 
   /// Removes a folder and all in it; what is missing already is no error.

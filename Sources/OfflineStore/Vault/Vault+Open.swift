@@ -91,7 +91,7 @@ extension Vault {
     try migrator.apply(to: database)
   }
 
-  private static func migrator(
+  static func migrator(
     for sources: [SchemaSource], known: [Schema], in database: Database
   ) throws -> Migrator {
     let records = try database.read { try MigrationRecord.all(in: $0) }

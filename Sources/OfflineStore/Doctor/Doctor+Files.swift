@@ -1,0 +1,142 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// What is checked of files without opening any.
+extension Doctor {
+  /// A file or folder that others than its owner may use.
+  struct LooseItem {
+    let path: String
+    let mode: mode_t
+    let wanted: mode_t
+  }
+
+  func checkPermissions(_ diagnosis: inout Diagnosis) {
+    for item in looseItems() {
+      diagnosis.add(
+        .warning, "permissions",
+        "\(item.path) has the mode \(Self.octal(item.mode)), and should have \(Self.octal(item.wanted))",
+        meaning: item.mode & ~item.wanted != 0
+          ? "other users of this machine may reach it; what is in it is encrypted"
+          : "its owner cannot work with it", next: "fieldvault doctor --repair")
+    }
+    for path in foreignItems() {
+      diagnosis.add(
+        .warning, "permissions", "\(path) belongs to another user than the vault's folder",
+        meaning: "the vault may stop working for one of them", next: "chown it to the owner of the vault's folder")
+    }
+    diagnosis.checked.append("the permissions: folders 0700, files 0600, one owner")
+  }
+
+  /// Everything of ours in the vault with another mode than it was made with.
+  func looseItems() -> [LooseItem] {
+    items(in: layout.folder).compactMap { path, status in
+      let kind = status.st_mode & S_IFMT
+      guard kind == S_IFDIR || kind == S_IFREG else { return nil }
+      let wanted: mode_t = kind == S_IFDIR ? 0o700 : 0o600
+      let mode = status.st_mode & 0o7777
+      return mode == wanted ? nil : LooseItem(path: path, mode: mode, wanted: wanted)
+    }
+  }
+
+  private func foreignItems() -> [String] {
+    let all = items(in: layout.folder)
+    guard let owner = all.first?.status.st_uid else { return [] }
+    return all.filter { $0.status.st_uid != owner }.map(\.path)
+  }
+
+  /// A path and all below it, links not followed.
+  private func items(in path: String) -> [(path: String, status: stat)] {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return [] }
+    var found = [(path: path, status: status)]
+    guard status.st_mode & S_IFMT == S_IFDIR else { return found }
+    for name in (try? Files.names(in: path)) ?? [] { found += items(in: path + "/" + name) }
+    return found
+  }
+
+  static func octal(_ mode: mode_t) -> String {
+    let digits = String(mode, radix: 8)
+    return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
+  }
+
+  func checkOrphans(_ diagnosis: inout Diagnosis) {
+    for path in ownOrphans() {
+      diagnosis.add(
+        .warning, "orphans", "\(path) was left behind by something that was interrupted",
+        meaning: "it takes space, and may be readable with an old key", next: "fieldvault doctor --repair")
+    }
+    for path in strangers() {
+      diagnosis.add(
+        .note, "orphans", "\(path) is no part of a vault", meaning: "nothing reads it",
+        next: "move it elsewhere, or leave it")
+    }
+    diagnosis.checked.append("leftovers of interrupted work, and files that do not belong there")
+  }
+
+  /// What is known to be ours and is not used: generations that are not current, an unfinished keyring, drafts.
+  func ownOrphans() -> [String] {
+    var found: [String] = []
+    // Without an open keyring nobody knows which generation is the current one.
+    if let keys { found += Leftovers.orphans(layout, current: keys.keyring.generation.number) }
+    if Files.exists(repairFolder) { found.append(repairFolder) }
+    return found + abandonedDrafts()
+  }
+
+  /// Where a copy of the database stands while a repair is tried on it.
+  var repairFolder: String { layout.databases + "/repair" }
+
+  /// Drafts for this place and for salvaged vaults beside it that nobody is working on.
+  private func abandonedDrafts() -> [String] {
+    let parent = VaultLayout.parent(of: layout.folder)
+    let name = layout.folder.split(separator: "/").last.map(String.init) ?? layout.folder
+    let names = (try? Files.names(in: parent)) ?? []
+    let salvaged = Salvage.stem(of: name) + ".salvaged"
+    return names.filter { $0 == name + ".making" || $0.hasPrefix(salvaged) && $0.hasSuffix(".vault.making") }
+      .map { parent == "/" ? "/" + $0 : layout.folder.contains("/") ? parent + "/" + $0 : $0 }.filter(Self.isAbandoned)
+  }
+
+  static func isAbandoned(_ draft: String) -> Bool {
+    let lock = VaultLayout(folder: draft).lock
+    guard Files.isFolder(draft) else { return false }
+    guard Files.exists(lock) else { return true }
+    return (try? VaultLock(path: lock, mode: .exclusive)) != nil
+  }
+
+  private func strangers() -> [String] {
+    let known = ["keyring.json", ".keyring.json.tmp", "lock", "db", "attachments"]
+    var found = ((try? Files.names(in: layout.folder)) ?? []).filter { !known.contains($0) }.map {
+      layout.folder + "/" + $0
+    }
+    for name in (try? Files.names(in: layout.databases)) ?? [] where name != "repair" {
+      let path = layout.databases + "/" + name
+      guard VaultLayout.generationNumber(of: name) != nil else {
+        found.append(path)
+        continue
+      }
+      let parts = ["vault.db", "vault.db-wal", "vault.db-shm", "vault.db-journal"]
+      found += ((try? Files.names(in: path)) ?? []).filter { !parts.contains($0) }.map { path + "/" + $0 }
+    }
+    return found
+  }
+
+  func checkSpace(_ diagnosis: inout Diagnosis) {
+    guard let free = try? Files.freeBytes(at: layout.folder) else { return }
+    diagnosis.checked.append("the free space: \(free >> 20) MiB")
+    let database = keys.flatMap { Files.size(of: layout.database(generation: $0.keyring.generation.number)) } ?? 0
+    if free < 64 << 20 {
+      diagnosis.add(
+        .warning, "space", "\(free >> 20) MiB are free where the vault is",
+        meaning: "soon nothing can be recorded; what is recorded stays whole", next: "free some space")
+    } else if free < database {
+      diagnosis.add(
+        .warning, "space", "\(free >> 20) MiB are free, and the database has \(database >> 20) MiB",
+        meaning: "its key cannot be rotated, because both generations stand side by side for a while",
+        next: "free some space before 'fieldvault key rotate'")
+    }
+  }
+}

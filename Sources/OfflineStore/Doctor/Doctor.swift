@@ -1,0 +1,162 @@
+import CipherSQL
+import VaultKeys
+
+/// Finds out what is wrong with a vault, also with one that cannot be opened.
+///
+/// ```swift
+/// let doctor = try Doctor(path: "job.vault", schemas: [RestorationSchema.schema]) { .passphrase(passphrase) }
+/// let diagnosis = try doctor.examine()
+/// if diagnosis.isDamaged { ... }
+/// ```
+///
+/// - Threads: one thread at a time.
+public final class Doctor {
+  let layout: VaultLayout
+  let schemas: [Schema]
+  let lock: VaultLock
+  private let secret: () throws -> UnlockSecret
+  private let progress: (String) throws -> Void
+  /// The keyring with its keys, once it has been opened.
+  private(set) var keys: UnlockedKeyring?
+
+  /// Looks at the folder and holds the vault, so that its key is not rotated meanwhile. Others go on using it.
+  /// - Parameters:
+  ///   - schemas: the tables that the program knows.
+  ///   - secret: asked for once, when the keyring could be read.
+  ///   - progress: called before each step with what it is about to do; may throw to end it.
+  /// - Throws: ``VaultError`` with `notAVault` or `busy`.
+  public init(
+    path: String, schemas: [Schema] = [], progress: @escaping (String) throws -> Void = { _ in },
+    secret: @escaping () throws -> UnlockSecret
+  ) throws {
+    layout = VaultLayout(folder: path)
+    (self.schemas, self.secret, self.progress) = (schemas, secret, progress)
+    // Without a keyring it is a vault all the same when there are databases; then that is what is wrong with it.
+    if !Files.isFolder(layout.databases) || Files.exists(layout.keyring) { _ = try Vault.existing(path) }
+    lock = try VaultLock(path: layout.lock, mode: .shared)
+  }
+
+  /// Checks everything that can be checked. The write-ahead log is brought back into the database; nothing else changes.
+  /// - Throws: `KeyError` when the secret opens no slot; what the progress throws. What is wrong with the vault is no
+  ///   error but a finding.
+  public func examine() throws -> Diagnosis {
+    var diagnosis = Diagnosis()
+    if let keys = try openKeyring(&diagnosis) {
+      let generation = keys.keyring.generation.number
+      if checkGenerations(generation, &diagnosis) {
+        try checkDatabase(
+          DatabaseAccess(path: layout.database(generation: generation), key: GuardedKey(bytes: keys.databaseKey)),
+          &diagnosis)
+      }
+    }
+    try report("Checking the files")
+    checkPermissions(&diagnosis)
+    checkOrphans(&diagnosis)
+    checkSpace(&diagnosis)
+    return diagnosis
+  }
+
+  func report(_ step: String) throws { try progress(step) }
+
+  /// Reads and opens the keyring; nil when it is damaged.
+  private func openKeyring(_ diagnosis: inout Diagnosis) throws -> UnlockedKeyring? {
+    try report("Reading the keyring")
+    guard let keyring = readKeyring(&diagnosis) else { return nil }
+    guard let unlocked = try unlock(keyring, &diagnosis) else { return nil }
+    keys = unlocked
+    for slot in keyring.slots where slot.needsUpgrade {
+      let name = slot.label.isEmpty ? slot.id : "\(slot.id) (\(slot.label))"
+      diagnosis.add(
+        .note, "keyring", "the passphrase of slot \(name) costs less to try than is usual today",
+        meaning: "whoever has a copy of the keyring can guess it faster",
+        next: "open the vault with that passphrase once: its slot is then raised by itself")
+    }
+    diagnosis.checked.append("the keyring: its checksum, its form, its MAC, \(counted(keyring.slots.count, "slot"))")
+    return unlocked
+  }
+
+  private func readKeyring(_ diagnosis: inout Diagnosis) -> Keyring? {
+    do throws(KeyError) {
+      return try KeyringFile.read(at: layout.keyring)
+    } catch {
+      diagnosis.unchecked.append("the database, which cannot be opened without the keyring")
+      let isNewer = error.code == .newerFormat
+      diagnosis.add(
+        isNewer || error.code == .unreadable ? .warning : .damage, "keyring",
+        error.code == .notFound ? "the keyring is missing: \(layout.keyring)" : error.message,
+        meaning: isNewer
+          ? "this program is too old for the vault" : "nothing opens the database without the keyring",
+        next: isNewer || error.code == .unreadable
+          ? error.hint : "put keyring.json back from a backup of this vault; an older one of the same key does too")
+      return nil
+    }
+  }
+
+  /// A wrong secret is thrown; a keyring that does not hang together is a finding.
+  private func unlock(_ keyring: Keyring, _ diagnosis: inout Diagnosis) throws -> UnlockedKeyring? {
+    if let keys, keys.keyring == keyring { return keys }
+    let secret = try secret()
+    do throws(KeyError) {
+      return try keyring.unlock(with: secret)
+    } catch {
+      guard error.code == .damaged else { throw error }
+      diagnosis.unchecked.append("the database, which cannot be opened without the keyring")
+      diagnosis.add(
+        .damage, "keyring", error.message, meaning: "the keyring was changed by something else than this program",
+        next: error.hint)
+      return nil
+    }
+  }
+
+  /// Whether the current generation is there.
+  private func checkGenerations(_ current: Int, _ diagnosis: inout Diagnosis) -> Bool {
+    let file = layout.database(generation: current)
+    guard Files.exists(file) else {
+      if !Files.isMissing(file) {
+        diagnosis.add(
+          .warning, "generations", "generation \(current) of the database cannot be reached: \(file)",
+          meaning: "whether it is whole is not known", next: "fieldvault doctor --repair, as the owner of the vault")
+        diagnosis.unchecked.append("the database, which cannot be reached")
+        return false
+      }
+      let others = Leftovers.orphans(layout, current: current).filter { $0 != layout.unfinishedKeyring }
+      diagnosis.add(
+        .damage, "generations", "generation \(current) of the database is missing: \(file)",
+        meaning: others.isEmpty
+          ? "the records are not there"
+          : "the records are not there; \(others.joined(separator: ", ")) is under another key, whose keyring is gone",
+        next: "restore a backup")
+      diagnosis.unchecked.append("the database, which is missing")
+      return false
+    }
+    diagnosis.checked.append("the generations: number \(current) is current and there")
+    return true
+  }
+}
+
+/// The way to the file of a database, for connections of any kind.
+struct DatabaseAccess {
+  let path: String
+  let key: GuardedKey
+
+  /// A database of a small cache: each page is read about once.
+  func open() throws -> Database {
+    var configuration = Configuration()
+    configuration.pageCacheBytes = 8 << 20
+    configuration.busyTimeout = .seconds(5)
+    return try Database(path: path, key: key, configuration: configuration)
+  }
+
+  /// Runs a body on a database that is closed afterwards.
+  func withDatabase<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    let database = try open()
+    defer { database.close() }
+    return try body(database)
+  }
+
+  /// A connection that reads what can be read, and changes nothing.
+  func openDamaged() throws -> Connection { try Connection.toDamagedFile(at: path, key: key) }
+}
+
+/// `1 row`, `2 rows`.
+func counted(_ count: Int, _ thing: String) -> String { "\(count) \(thing)\(count == 1 ? "" : "s")" }

@@ -1,0 +1,256 @@
+import CipherSQL
+
+/// Copies the rows of every table that can be read.
+struct SalvageFiller {
+  let source: DatabaseAccess
+  let target: Database
+  let definitions: Definitions
+  let report: (String) throws -> Void
+
+  /// The most reads of one table that may fail before the rest is given up; each opens the file anew.
+  private static let failureLimit = 1500
+
+  /// A table as the new database has it.
+  private struct Shape {
+    let name: String
+    /// The name under which its rowid can be reached; nil for a table without.
+    let rowID: String?
+    /// The columns that can be written.
+    let columns: [String]
+  }
+
+  func run() throws -> [SalvagedTable] {
+    try target.withWriter { writer in
+      try writer.execute("PRAGMA foreign_keys = OFF")
+      // A row that breaks a rule of its table is worth more than no row.
+      try writer.execute("PRAGMA ignore_check_constraints = ON")
+    }
+    var saved: [SalvagedTable] = []
+    for shape in try shapes() {
+      try report("Saving \(shape.name)")
+      saved.append(try target.write { try copy(shape, to: $0) })
+    }
+    try target.withWriter { writer in
+      try writer.execute("PRAGMA ignore_check_constraints = OFF")
+      try writer.execute("PRAGMA foreign_keys = ON")
+    }
+    let lostTables = definitions.items.filter { item in
+      item.type == "table" && !item.name.hasPrefix("sqlite_") && !saved.contains { $0.name == item.name }
+    }
+    return saved
+      + lostTables.filter { isLost($0) }.map { item in
+        var table = SalvagedTable(item.name)
+        table.hasUnknownLoss = true
+        return table
+      }
+  }
+
+  /// A table of the old database that the new one does not have. Full-text search has its words from elsewhere.
+  private func isLost(_ item: Definitions.Item) -> Bool {
+    (try? target.read { try !Definitions.names(in: $0).contains(item.name) }) ?? false
+  }
+
+  private func shapes() throws -> [Shape] {
+    try target.read { connection in
+      let tables = try connection.fetchRows(
+        """
+        SELECT list.name, list.type, list.wr, master.sql
+        FROM pragma_table_list AS list JOIN sqlite_schema AS master ON master.name = list.name
+        WHERE list.schema = 'main' AND list.type IN ('table', 'virtual')
+          AND (list.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' OR list.name = 'sqlite_sequence')
+        ORDER BY master.rowid
+        """, as: String.self, String.self, Bool.self, String.self)
+      return try tables.compactMap { name, type, isWithoutRowID, sql in
+        // The words of such an index are made anew from the table that it is about.
+        if type == "virtual", Catalog.contentTable(ofVirtualTable: sql) != nil { return nil }
+        let columns = try connection.fetch(
+          "SELECT name FROM pragma_table_xinfo(\(name)) WHERE hidden = 0 ORDER BY cid", as: String.self)
+        let rowID = ["rowid", "_rowid_", "oid"].first { word in !columns.contains { $0.lowercased() == word } }
+        return Shape(name: name, rowID: isWithoutRowID ? nil : rowID, columns: columns)
+      }
+    }
+  }
+
+  private func copy(_ shape: Shape, to writer: WriteConnection) throws -> SalvagedTable {
+    var table = SalvagedTable(shape.name)
+    guard let columns = commonColumns(shape), !columns.isEmpty else {
+      table.hasUnknownLoss = true
+      return table
+    }
+    // What the schema files put in themselves stays only where the damaged table lacks rows.
+    let name = SQL.quoted(shape.name)
+    let list = shape.columns.map(SQL.quoted).joined(separator: ", ")
+    try writer.execute(SQL(raw: "CREATE TEMP TABLE salvage_seed AS SELECT \(list) FROM \(name)"))
+    try writer.execute(SQL(raw: "DELETE FROM \(name)"))
+    if let rowID = shape.rowID {
+      try copyByRowID(shape.name, rowID, columns, to: writer, &table)
+    } else {
+      try copyFromBothEnds(shape.name, columns, to: writer, &table)
+    }
+    if !table.isWhole {
+      try writer.execute(SQL(raw: "INSERT OR IGNORE INTO \(name) (\(list)) SELECT * FROM temp.salvage_seed"))
+      table.reseeded = writer.changedRowCount
+    }
+    try writer.execute("DROP TABLE temp.salvage_seed")
+    return table
+  }
+
+  /// The columns that both databases have; nil when the old table cannot be reached.
+  private func commonColumns(_ shape: Shape) -> [String]? {
+    let old = try? source.openDamaged().fetch(
+      "SELECT name FROM pragma_table_xinfo(\(shape.name)) WHERE hidden = 0", as: String.self)
+    return old.map { old in shape.columns.filter(old.contains) }
+  }
+
+  // MARK: By rowid
+
+  private func copyByRowID(
+    _ name: String, _ rowID: String, _ columns: [String], to writer: WriteConnection, _ table: inout SalvagedTable
+  ) throws {
+    let list = columns.map(SQL.quoted).joined(separator: ", ")
+    let quoted = SQL.quoted(name)
+    let select = "SELECT \(rowID), \(list) FROM \(quoted) WHERE \(rowID) BETWEEN "
+    let hasAlias = try isAlias(quoted, rowID, columns, writer)
+    let insert =
+      hasAlias
+      ? "INSERT INTO \(quoted) (\(list)) VALUES (\(marks(columns.count)))"
+      : "INSERT INTO \(quoted) (\(rowID), \(list)) VALUES (\(marks(columns.count + 1)))"
+    guard let bounds = bounds(name, rowID) else { return }
+    var open = [bounds]
+    var lost: [ClosedRange<Int64>] = []
+    var failures = 0
+    while let range = Self.takeWidest(&open) {
+      let query = SQL(raw: select) + "\(range.lowerBound) AND \(range.upperBound) ORDER BY 1"
+      let copied = try source.openDamaged().copyRows(of: query, to: writer, insert, firstBound: hasAlias ? 1 : 0)
+      table.rows += copied.rows
+      table.refused += copied.refused
+      guard let failure = copied.failure else { continue }
+      try Self.refuse(failure)
+      // Behind the last row of the range, the damage belongs to the next one.
+      guard copied.last != range.upperBound else { continue }
+      let rest = (copied.last.map { $0 + 1 } ?? range.lowerBound)...range.upperBound
+      failures += 1
+      if rest.upperBound == .max, let guess = guessedBound(behind: rest.lowerBound) {
+        // Looked at as one: halving it would never come to an end.
+        if try !isReadable(name, rowID, behind: guess) { lost.append(guess + 1...Int64.max) }
+        open.append(rest.lowerBound...guess)
+      } else if rest.lowerBound == rest.upperBound || failures > Self.failureLimit {
+        lost.append(rest)
+      } else {
+        open += Self.halves(of: rest)
+      }
+    }
+    table.lost = Self.merged(lost)
+  }
+
+  /// An error of another kind than damage is not a loss.
+  private static func refuse(_ failure: SQLError) throws {
+    if !failure.isDamage { throw failure }
+  }
+
+  /// Whether one of the columns is the rowid under another name, so that it is not written twice.
+  private func isAlias(
+    _ quoted: String, _ rowID: String, _ columns: [String], _ connection: Connection
+  ) throws -> Bool {
+    try connection.withStatement("SELECT \(rowID) FROM \(quoted)") { statement in
+      // SQLite names the column that a rowid stands for.
+      columns.contains(statement.columnName(at: 0))
+    }
+  }
+
+  /// The smallest and the largest rowid; where an end cannot be read, what an index knows of it. Nil without rows.
+  private func bounds(_ name: String, _ rowID: String) -> ClosedRange<Int64>? {
+    let (lower, upper) = (bound("min", name, rowID), bound("max", name, rowID))
+    if lower == .empty || upper == .empty { return nil }
+    let smallest = if case .at(let rowID) = lower { rowID } else { Int64(1) }
+    let largest = if case .at(let rowID) = upper { rowID } else { Int64.max }
+    return min(smallest, largest)...largest
+  }
+
+  private enum Bound: Equatable {
+    case unknown, empty
+    case at(Int64)
+  }
+
+  private func bound(_ function: String, _ name: String, _ rowID: String) -> Bound {
+    let quoted = SQL.quoted(name)
+    let indexes =
+      (try? source.openDamaged().fetch(
+        "SELECT name FROM pragma_index_list(\(name)) WHERE partial = 0", as: String.self)) ?? []
+    for place in [""] + indexes.map({ " INDEXED BY \(SQL.quoted($0))" }) {
+      let query = SQL(raw: "SELECT \(function)(\(rowID)) FROM \(quoted)\(place)")
+      if let value = try? source.openDamaged().fetchOne(query, as: Int64?.self) { return value.map(Bound.at) ?? .empty }
+    }
+    return .unknown
+  }
+
+  /// A rowid behind which there are hardly any rows, because the file is too small for them.
+  private func guessedBound(behind rowID: Int64) -> Int64? {
+    guard let size = Files.size(of: source.path) else { return nil }
+    let (bound, isTooLarge) = rowID.addingReportingOverflow(Int64(size / 16) + 1)
+    return isTooLarge || bound == .max ? nil : bound
+  }
+
+  private func isReadable(_ name: String, _ rowID: String, behind bound: Int64) throws -> Bool {
+    let query = SQL(raw: "SELECT \(rowID) FROM \(SQL.quoted(name)) WHERE \(rowID) > ") + "\(bound) LIMIT 1"
+    do {
+      // A row there would be of a table whose rowids are far apart; its range counts as lost.
+      return try source.openDamaged().fetchOne(query, as: Int64.self) == nil
+    } catch let error as SQLError {
+      try Self.refuse(error)
+      return false
+    }
+  }
+
+  /// The widest range first, so that whole stretches are saved before damaged places are looked at closely.
+  static func takeWidest(_ ranges: inout [ClosedRange<Int64>]) -> ClosedRange<Int64>? {
+    let widths = ranges.map { UInt64(bitPattern: $0.upperBound &- $0.lowerBound) }
+    guard let widest = widths.max(), let index = widths.firstIndex(of: widest) else { return nil }
+    return ranges.remove(at: index)
+  }
+
+  static func halves(of range: ClosedRange<Int64>) -> [ClosedRange<Int64>] {
+    let width = UInt64(bitPattern: range.upperBound &- range.lowerBound)
+    let middle = range.lowerBound &+ Int64(bitPattern: width / 2)
+    return [range.lowerBound...middle, middle + 1...range.upperBound]
+  }
+
+  /// Neighbouring ranges as one.
+  static func merged(_ ranges: [ClosedRange<Int64>]) -> [ClosedRange<Int64>] {
+    var merged: [ClosedRange<Int64>] = []
+    for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+      if let last = merged.last, last.upperBound < Int64.max, last.upperBound + 1 == range.lowerBound {
+        merged[merged.count - 1] = last.lowerBound...range.upperBound
+      } else {
+        merged.append(range)
+      }
+    }
+    return merged
+  }
+
+  // MARK: Without rowid
+
+  /// Reads from the front to the first damaged page and from the back to the last one.
+  private func copyFromBothEnds(
+    _ name: String, _ columns: [String], to writer: WriteConnection, _ table: inout SalvagedTable
+  ) throws {
+    let quoted = SQL.quoted(name)
+    let list = columns.map(SQL.quoted).joined(separator: ", ")
+    let key = try writer.fetch(
+      "SELECT name FROM pragma_table_xinfo(\(name)) WHERE pk > 0 ORDER BY pk", as: String.self
+    ).map(SQL.quoted)
+    let insert = "INSERT INTO \(quoted) (\(list)) VALUES (\(marks(columns.count)))"
+    for direction in ["", " DESC"] {
+      let order = key.map { $0 + direction }.joined(separator: ", ")
+      let query = SQL(raw: "SELECT \(list) FROM \(quoted)" + (order.isEmpty ? "" : " ORDER BY \(order)"))
+      let copied = try source.openDamaged().copyRows(of: query, to: writer, insert)
+      table.rows += copied.rows
+      table.refused += copied.refused
+      guard let failure = copied.failure else { return }
+      try Self.refuse(failure)
+      table.hasUnknownLoss = true
+    }
+  }
+
+  private func marks(_ count: Int) -> String { Array(repeating: "?", count: count).joined(separator: ", ") }
+}

@@ -1,0 +1,185 @@
+import CommandLineSupport
+import OfflineStore
+import Synchronization
+import VaultKeys
+
+enum DoctorCommand {
+  static func run(_ context: CommandContext) throws {
+    let path = try context.vaultPath()
+    let line = StepLine(context)
+    defer { line.finish() }
+    let doctor = try Doctor(
+      path: path, schemas: CommandContext.shippedSchemas, progress: { line.show($0) },
+      secret: {
+        line.finish()
+        return try context.secret()
+      })
+    var diagnosis = try doctor.examine()
+    var repair: RepairReport?
+    if context.arguments.flag("repair") {
+      repair = try doctor.repair(diagnosis)
+      diagnosis = try doctor.examine()
+    }
+    line.finish()
+    if context.isJSON {
+      try write(diagnosis, repair, context)
+    } else {
+      try tell(repair, context)
+      try tell(diagnosis, context)
+    }
+    if diagnosis.isDamaged {
+      context.exitCode = .damaged
+    } else if !diagnosis.isOK || repair.map({ !$0.failed.isEmpty }) ?? false {
+      context.exitCode = .failed
+    }
+  }
+
+  // MARK: For people
+
+  private static func tell(_ diagnosis: Diagnosis, _ context: CommandContext) throws {
+    let terminal = context.output.terminal
+    for finding in diagnosis.findings {
+      let title: String
+      switch finding.severity {
+      case .damage: title = terminal.styled("damage", .red, .bold)
+      case .warning: title = terminal.styled("warning", .bold)
+      case .note: title = "note"
+      }
+      try context.output.line("\(title): \(finding.check): \(finding.what)")
+      try context.output.line("  means: \(finding.meaning)")
+      try context.output.line("  next:  \(finding.next)")
+    }
+    if diagnosis.isOK { try context.tell("All is well.") }
+    if diagnosis.isOK { for text in diagnosis.checked { try context.tell("  checked: \(text)") } }
+    for text in diagnosis.unchecked { try context.tell("Not checked: \(text)") }
+  }
+
+  private static func tell(_ repair: RepairReport?, _ context: CommandContext) throws {
+    guard let repair else { return }
+    for text in repair.done { try context.tell("Repaired: \(text).") }
+    for text in repair.failed { try context.output.line("Not repaired: \(text)") }
+    guard let salvaged = repair.salvaged else { return }
+    for table in salvaged.tables where !table.isWhole {
+      try context.output.line("  \(table.name): \(countText(table.rows)) rows saved; \(losses(of: table))")
+    }
+    for problem in salvaged.problems { try context.output.line("  \(problem)") }
+    context.hint("The new vault opens with the same passphrase and key files. The old one is as it was: keep it.")
+  }
+
+  private static func losses(of table: SalvagedTable) -> String {
+    var parts: [String] = []
+    if !table.lost.isEmpty {
+      let ranges = table.lost.map { (range: ClosedRange<Int64>) -> String in
+        if range.upperBound == .max { return "from \(range.lowerBound) on" }
+        let isOne = range.lowerBound == range.upperBound
+        return isOne ? "\(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
+      }
+      parts.append("lost is what was at the ids \(ranges.joined(separator: ", "))")
+    }
+    if table.hasUnknownLoss { parts.append("rows are lost whose ids are not known") }
+    if table.reseeded > 0 { parts.append("\(countText(table.reseeded)) rows are those that its schema files bring") }
+    if table.refused > 0 { parts.append("\(countText(table.refused)) rows were refused by a rule of the table") }
+    return parts.joined(separator: "; ")
+  }
+
+  // MARK: For programs
+
+  private static func write(_ diagnosis: Diagnosis, _ repair: RepairReport?, _ context: CommandContext) throws {
+    try context.writeJSON { json in
+      json.beginObject()
+      json.member("ok", diagnosis.isOK)
+      json.key("findings")
+      json.beginArray()
+      for finding in diagnosis.findings {
+        json.beginObject()
+        json.member("severity", finding.severity.rawValue)
+        json.member("check", finding.check)
+        json.member("what", finding.what)
+        json.member("meaning", finding.meaning)
+        json.member("next", finding.next)
+        json.endObject()
+      }
+      json.endArray()
+      list("checked", diagnosis.checked, &json)
+      list("unchecked", diagnosis.unchecked, &json)
+      if let repair {
+        list("repaired", repair.done, &json)
+        list("notRepaired", repair.failed, &json)
+        if let salvaged = repair.salvaged { write(salvaged, &json) }
+      }
+      json.endObject()
+    }
+  }
+
+  private static func list(_ name: String, _ texts: [String], _ json: inout JSONWriter) {
+    json.key(name)
+    json.beginArray()
+    for text in texts { json.value(text) }
+    json.endArray()
+  }
+
+  private static func write(_ salvaged: SalvageReport, _ json: inout JSONWriter) {
+    json.key("salvaged")
+    json.beginObject()
+    json.member("vault", salvaged.vault)
+    json.member("attachments", salvaged.attachments)
+    json.key("tables")
+    json.beginArray()
+    for table in salvaged.tables {
+      json.beginObject()
+      json.member("table", table.name)
+      json.member("rows", table.rows)
+      json.key("lost")
+      json.beginArray()
+      for range in table.lost {
+        json.beginObject()
+        json.key("from")
+        json.value(range.lowerBound)
+        json.key("to")
+        json.value(range.upperBound)
+        json.endObject()
+      }
+      json.endArray()
+      json.member("hasUnknownLoss", table.hasUnknownLoss)
+      json.member("reseeded", table.reseeded)
+      json.member("refused", table.refused)
+      json.endObject()
+    }
+    json.endArray()
+    list("problems", salvaged.problems, &json)
+    json.endObject()
+  }
+}
+
+/// Shows on a terminal what is being done and for how long, also while a step takes long and says nothing.
+private final class StepLine: Sendable {
+  private let terminal: Terminal
+  private let isQuiet: Bool
+  private let line = Mutex<(what: String, line: ProgressLine)?>(nil)
+
+  init(_ context: CommandContext) {
+    (terminal, isQuiet) = (context.people.terminal, context.isQuiet)
+    guard terminal.canRedraw, !isQuiet else { return }
+    // Redraws until the line, and with it the command, is gone.
+    Task.detached { [weak self] in
+      while let self {
+        self.line.withLock { $0?.line.advance(by: 0) }
+        try? await Task.sleep(for: .milliseconds(150))
+      }
+    }
+  }
+
+  func show(_ step: String) {
+    line.withLock { current in
+      current?.line.finish()
+      current = (step, ProgressLine(step, unit: .time, terminal: terminal, isQuiet: isQuiet))
+    }
+  }
+
+  func finish() {
+    line.withLock { current in
+      current?.line.finish()
+      current = nil
+    }
+  }
+}

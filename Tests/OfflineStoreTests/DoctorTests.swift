@@ -1,0 +1,408 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import Testing
+import VaultKeys
+
+@testable import OfflineStore
+
+/// What is wrong with a vault is found and named, and mended where nothing is lost by it.
+@Suite struct DoctorTests {
+  private let folder: TemporaryFolder
+  private var path: String { folder.path + "/job.vault" }
+  private var databasePath: String { path + "/db/0001/vault.db" }
+  private let key: [UInt8]
+
+  /// A vault with 600 notes.
+  init() throws {
+    folder = try TemporaryFolder()
+    let vault = try Vault.create(
+      at: folder.path + "/job.vault",
+      schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
+      secret: keyFileSecret(1))
+    let project = try vault.put(try vault.entities.entity("Project"), [("title", .text("Mill Lane"))])
+    try vault.database.write { db throws in
+      for number in 1...600 {
+        try db.execute(
+          """
+          INSERT INTO OfflineNote (projectId, title, body)
+          SELECT projectId, \("note \(number)"), \(String(repeating: "wet ", count: 50))
+          FROM OfflineProject WHERE uuid = \(project)
+          """)
+      }
+    }
+    try vault.database.withWriter { _ = try $0.checkpoint() }
+    key = try vault.withDatabaseKey { Array($0) }
+    vault.close()
+  }
+
+  private func doctor() throws -> Doctor {
+    try Doctor(path: path, schemas: [RestorationSchema.schema]) { try keyFileSecret(1) }
+  }
+
+  private func examine() throws -> Diagnosis { try doctor().examine() }
+
+  /// Examines, repairs, and examines again.
+  private func repair() throws -> (report: RepairReport, after: Diagnosis) {
+    let doctor = try doctor()
+    let report = try doctor.repair(try doctor.examine())
+    return (report, try doctor.examine())
+  }
+
+  private func write(_ body: (WriteConnection) throws -> Void) throws {
+    let database = try Database(path: databasePath, key: try #require(PlainKey(key)))
+    defer { database.close() }
+    try database.write(body)
+    try database.withWriter { _ = try $0.checkpoint() }
+  }
+
+  /// Changes bytes of pages of the main file, which count from 1.
+  private func damage(_ pages: [Int]) throws {
+    let file = try #require(FileHandle(forUpdatingAtPath: databasePath))
+    for page in pages {
+      try file.seek(toOffset: UInt64(page - 1) * 4096 + 100)
+      try file.write(contentsOf: Data([0x55, 0xaa, 0x12]))
+    }
+    try file.close()
+  }
+
+  /// The largest number of a root page of a table or its indexes.
+  private func rootPage(of name: String) throws -> Int {
+    let database = try Database(path: databasePath, key: try #require(PlainKey(key)))
+    defer { database.close() }
+    return try #require(
+      try database.read { try $0.fetchOne("SELECT rootpage FROM sqlite_schema WHERE name = \(name)", as: Int.self) })
+  }
+
+  private func pageCount() throws -> Int { try #require(Files.size(of: databasePath)) / 4096 }
+
+  private func checks(_ diagnosis: Diagnosis) -> [String] { diagnosis.findings.map(\.check) }
+
+  // MARK: Checks
+
+  @Test func aVaultThatIsWellHasNoFindings() throws {
+    let diagnosis = try examine()
+    #expect(diagnosis.findings.isEmpty && diagnosis.isOK && !diagnosis.isDamaged)
+    #expect(diagnosis.checked.count >= 10 && diagnosis.unchecked.isEmpty)
+    let (report, after) = try repair()
+    #expect(report.done.isEmpty && report.failed.isEmpty && report.salvaged == nil && after.isOK)
+  }
+
+  @Test func aWrongSecretIsNoFinding() throws {
+    let doctor = try Doctor(path: path) { try keyFileSecret(2) }
+    #expect { try doctor.examine() } throws: { ($0 as? KeyError)?.code == .wrongSecret }
+    #expect { try Doctor(path: folder.path + "/none") { try keyFileSecret(1) } } throws: {
+      ($0 as? VaultError)?.code == .notAVault
+    }
+  }
+
+  @Test func aChangedKeyringIsDamage() throws {
+    var text = try Data(contentsOf: URL(filePath: path + "/keyring.json"))
+    text[40] ^= 1
+    try text.write(to: URL(filePath: path + "/keyring.json"))
+    #expect(try checks(examine()).contains("keyring") && examine().isDamaged)
+    try FileManager.default.removeItem(atPath: path + "/keyring.json")
+    let diagnosis = try examine()
+    #expect(diagnosis.isDamaged && diagnosis.findings("keyring").first?.what.contains("missing") == true)
+    #expect(!diagnosis.unchecked.isEmpty)
+  }
+
+  @Test func aMissingGenerationIsDamage() throws {
+    try FileManager.default.removeItem(atPath: path + "/db/0001")
+    #expect(try examine().findings("generations").map(\.severity) == [.damage])
+  }
+
+  @Test func aWeakPassphraseIsNoted() throws {
+    let vault = try Vault.open(at: path, with: keyFileSecret(1))
+    var settings = KeyringSettings.standard
+    settings.derivation = .smallest
+    let cheap = try vault.newestKeyring().adding(secret("weak and cheap"), settings: settings)
+    try KeyringFile.write(cheap.keyring, at: path + "/keyring.json")
+    vault.close()
+    let diagnosis = try examine()
+    #expect(diagnosis.findings.map(\.severity) == [.note] && diagnosis.isOK)
+  }
+
+  @Test func everyChangedPageIsFound() throws {
+    let count = try pageCount()
+    let whole = try Data(contentsOf: URL(filePath: databasePath))
+    for page in stride(from: 1, through: count, by: max(count / 12, 1)) {
+      try damage([page])
+      let diagnosis = try examine()
+      #expect(diagnosis.isDamaged && !diagnosis.findings("pages").isEmpty, "page \(page)")
+      try whole.write(to: URL(filePath: databasePath))
+    }
+    #expect(try examine().findings.filter { $0.check != "permissions" }.isEmpty)
+  }
+
+  @Test func aFileCutShortIsDamage() throws {
+    #expect(truncate(databasePath, off_t((try pageCount() - 3) * 4096)) == 0)
+    #expect(try examine().findings("opens").map(\.severity) == [.damage])
+  }
+
+  @Test func aReaderThatKeepsTheLogIsNamed() throws {
+    let database = try Database(path: databasePath, key: try #require(PlainKey(key)))
+    try database.read { db throws in
+      _ = try db.fetchOne("SELECT count(*) FROM OfflineNote", as: Int.self)
+      let done = DispatchSemaphore(value: 0)
+      let (databasePath, key) = (databasePath, key)
+      Thread.detachNewThread {
+        defer { done.signal() }
+        do {
+          let other = try Database(path: databasePath, key: try #require(PlainKey(key)))
+          try other.write { _ = try $0.execute("UPDATE OfflineNote SET title = 'x'") }
+        } catch { Issue.record(error) }
+      }
+      done.wait()
+      let diagnosis = try examine()
+      #expect(diagnosis.findings.contains { $0.check == "log" && $0.severity == .warning })
+      #expect(!diagnosis.isDamaged)
+    }
+    database.close()
+    #expect(try examine().isOK)
+  }
+
+  @Test func aReferenceToNothingIsFound() throws {
+    let database = try Database(path: databasePath, key: try #require(PlainKey(key)))
+    try database.withWriter { _ = try $0.execute("PRAGMA foreign_keys = OFF") }
+    try database.write { _ = try $0.execute("UPDATE OfflineNote SET projectId = 77 WHERE noteId = 5") }
+    database.close()
+    let found = try examine().findings("references")
+    #expect(found.count == 1 && found.first?.what.contains("OfflineNote, row 5,") == true)
+  }
+
+  @Test func aChangeOfTheSchemaByHandIsFound() throws {
+    try write { _ = try $0.execute("CREATE TABLE extra (a)") }
+    let diagnosis = try examine()
+    #expect(checks(diagnosis) == ["schema"] && diagnosis.findings[0].what.contains("table extra is unexpected"))
+    #expect(!diagnosis.isOK && !diagnosis.isDamaged)
+  }
+
+  // MARK: Repairs
+
+  @Test func triggersAreMadeAnew() throws {
+    try write { try $0.execute("DROP TRIGGER fieldvault_delete_OfflineNote") }
+    #expect(try checks(examine()) == ["triggers"])
+    let (report, after) = try repair()
+    #expect(report.done.count == 1 && report.failed.isEmpty && after.findings.isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path + "/db") == ["0001"])
+  }
+
+  @Test func searchIsMadeAnew() throws {
+    try write { db throws in
+      let name = "fieldvault_search_insert_NoteSearch"
+      let trigger = try #require(
+        try db.fetchOne("SELECT sql FROM sqlite_schema WHERE name = \(name)", as: String.self))
+      try db.execute("DROP TRIGGER \(identifier: name)")
+      try db.execute("INSERT INTO OfflineNote (projectId, title, body) VALUES (1, 'unheard', 'unseen')")
+      try db.execute(SQL(raw: trigger))
+    }
+    let before = try examine()
+    #expect(checks(before) == ["search"] && !before.isDamaged)
+    let (report, after) = try repair()
+    #expect(report.failed.isEmpty && after.findings.isEmpty)
+    let vault = try Vault.open(at: path, with: keyFileSecret(1), schemas: [RestorationSchema.schema])
+    #expect(try vault.database.read { try Search($0, entities: vault.entities).find("unheard").count } == 1)
+  }
+
+  @Test func anIndexWithoutRecordsDoesNotStandInTheWay() throws {
+    try write { db throws in
+      try db.execute("CREATE VIRTUAL TABLE bare USING fts5(text, content='')")
+      try db.execute("INSERT INTO bare (rowid, text) VALUES (1, 'wet')")
+      try db.execute("CREATE VIRTUAL TABLE own USING fts5(text)")
+      try db.execute("INSERT INTO own VALUES ('dry')")
+    }
+    #expect(try checks(examine()) == ["schema"])
+    let database = try Database(path: databasePath, key: try #require(PlainKey(key)))
+    defer { database.close() }
+    try database.write { db throws in
+      for index in try SearchIndexes.all(in: db) { try SearchIndexes.rebuild(index, on: db) }
+    }
+    try database.read { db throws in
+      #expect(try db.fetchOne("SELECT count(*) FROM bare WHERE bare MATCH 'wet'", as: Int.self) == 1)
+      #expect(try db.fetchOne("SELECT count(*) FROM own WHERE own MATCH 'dry'", as: Int.self) == 1)
+    }
+  }
+
+  @Test func indexesAreMadeAnew() throws {
+    // The definition of the index says something else than its pages hold.
+    let sql = "UPDATE sqlite_schema SET sql = replace(sql, 'roomId IS NOT NULL', 'roomId IS NULL') "
+    let isRun = try shell(
+      ".dbconfig defensive off\nPRAGMA writable_schema = ON;\n\(sql) WHERE name = 'OfflineNote_room';")
+    guard isRun else { return }
+    let before = try examine()
+    #expect(checks(before).contains("indexes") && before.isDamaged, "\(before)")
+    let (report, after) = try repair()
+    #expect(report.done.contains { $0.contains("indexes") } && after.findings("indexes").isEmpty)
+    #expect(!after.isDamaged, "\(after)")
+  }
+
+  /// Runs statements in the sqlcipher shell; false where there is none.
+  private func shell(_ statements: String) throws -> Bool {
+    let places = ["/usr/bin/sqlcipher", "/usr/local/bin/sqlcipher", "/opt/homebrew/bin/sqlcipher"]
+    guard let program = places.first(where: FileManager.default.isExecutableFile) else { return false }
+    let process = Process()
+    process.executableURL = URL(filePath: program)
+    process.arguments = ["-batch", databasePath]
+    let input = Pipe()
+    process.standardInput = input
+    process.standardOutput = FileHandle.nullDevice
+    try process.run()
+    let digits = key.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    let text = "PRAGMA key = \"x'\(digits)'\";\n\(statements)\nPRAGMA wal_checkpoint(TRUNCATE);\n"
+    try input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
+    try input.fileHandleForWriting.close()
+    process.waitUntilExit()
+    return process.terminationStatus == 0
+  }
+
+  @Test func permissionsAreMended() throws {
+    #expect(chmod(databasePath, 0o644) == 0 && chmod(path + "/attachments", 0o755) == 0)
+    #expect(try checks(examine()) == ["permissions", "permissions"])
+    let (report, after) = try repair()
+    #expect(report.done.count == 2 && after.findings.isEmpty)
+    let mode = try FileManager.default.attributesOfItem(atPath: databasePath)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+  }
+
+  @Test func leftoversGoAndStrangersStay() throws {
+    _ = try folder.write("x", to: "job.vault/db/0007/vault.db")
+    _ = try folder.write("x", to: "job.vault/.keyring.json.tmp")
+    _ = try folder.write("x", to: "job.vault.making/keyring.json")
+    _ = try folder.write("x", to: "job.salvaged-2.vault.making/keyring.json")
+    _ = try folder.write("x", to: "other.vault.making/keyring.json")
+    let stranger = try folder.write("x", to: "job.vault/letter.txt")
+    #expect(chmod(stranger, 0o600) == 0)
+    let before = try examine()
+    #expect(before.findings("orphans").filter { $0.severity == .warning }.count == 4, "\(before)")
+    let (report, after) = try repair()
+    #expect(report.failed.isEmpty && checks(after) == ["orphans"] && after.isOK, "\(after)")
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["job.vault", "other.vault.making"])
+    #expect(Files.exists(stranger) && Files.exists(databasePath))
+  }
+
+  @Test func aDraftThatIsBeingMadeStays() throws {
+    let draft = try VaultDraft(for: VaultLayout(folder: folder.path + "/job.salvaged.vault"))
+    #expect(try examine().findings.isEmpty)
+    draft.abandon()
+  }
+
+  // MARK: Salvage
+
+  /// A leaf page of the notes' table, found by damaging pages until some and not all notes cannot be read.
+  private func noteLeaf() throws -> Int {
+    let whole = try Data(contentsOf: URL(filePath: databasePath))
+    defer { try? whole.write(to: URL(filePath: databasePath)) }
+    for page in stride(from: try pageCount() / 2, through: try pageCount(), by: 1) {
+      try damage([page])
+      let connection = try Connection.toDamagedFile(at: databasePath, key: try #require(PlainKey(key)))
+      var read = 0
+      do {
+        try connection.forEach("SELECT body FROM OfflineNote NOT INDEXED") { _ in read += 1 }
+      } catch {
+        if read > 50 { return page }
+      }
+      try whole.write(to: URL(filePath: databasePath))
+    }
+    throw CancellationError()
+  }
+
+  @Test func whatCanBeReadIsSavedAndTheRestIsNamed() throws {
+    let leaf = try noteLeaf()
+    try damage([leaf])
+    _ = try folder.write("sealed", to: "job.vault/attachments/a1/photo")
+    let before = try Data(contentsOf: URL(filePath: databasePath))
+    let (report, after) = try repair()
+    let saved = try #require(report.salvaged)
+    #expect(after.isDamaged && saved.attachments == 1)
+    #expect(saved.vault == folder.path + "/job.salvaged.vault")
+    // The damaged vault is as it was.
+    #expect(try Data(contentsOf: URL(filePath: databasePath)) == before)
+    let notes = try #require(saved.tables.first { $0.name == "OfflineNote" })
+    #expect(notes.lost.count == 1 && saved.tables.filter { !$0.isWhole }.count == 1, "\(saved)")
+    let lost = try #require(notes.lost.first)
+    #expect((2...100).contains(lost.count) && notes.rows == 600 - lost.count && notes.refused == 0)
+    let vault = try Vault.open(
+      at: saved.vault, with: keyFileSecret(1), schemas: [RestorationSchema.schema], outdated: .refuse)
+    let ids = try vault.database.read { try $0.fetch("SELECT noteId FROM OfflineNote ORDER BY 1", as: Int64.self) }
+    #expect(ids == (1...600).filter { !lost.contains($0) })
+    #expect(
+      try vault.database.read { try Search($0, entities: vault.entities).find("note", limit: 999).count } == notes.rows)
+    vault.close()
+    #expect(try Doctor(path: saved.vault) { try keyFileSecret(1) }.examine().findings("search").isEmpty)
+    let second = try Doctor(path: saved.vault, schemas: [RestorationSchema.schema]) { try keyFileSecret(1) }
+    #expect(try second.examine().findings.isEmpty)
+    // A second salvage stands beside the first.
+    #expect(try self.repair().report.salvaged?.vault == folder.path + "/job.salvaged-2.vault")
+  }
+
+  @Test func recordsWithoutTheirSchemaFilesAreSaved() throws {
+    try damage([try rootPage(of: "SchemaMigration")])
+    let saved = try #require(try repair().report.salvaged)
+    #expect(!saved.problems.isEmpty)
+    let vault = try Vault.open(
+      at: saved.vault, with: keyFileSecret(1), schemas: [RestorationSchema.schema], outdated: .refuse)
+    #expect(try vault.database.read { try $0.fetchOne("SELECT count(*) FROM OfflineNote", as: Int.self) } == 600)
+    vault.close()
+  }
+
+  @Test func aFileCutShortIsSavedUpToItsEnd() throws {
+    #expect(truncate(databasePath, off_t((try pageCount() - 8) * 4096)) == 0)
+    let saved = try #require(try repair().report.salvaged)
+    let notes = try #require(saved.tables.first { $0.name == "OfflineNote" })
+    #expect(notes.rows > 400 && notes.rows < 600 && !notes.lost.isEmpty)
+  }
+
+  @Test func anOwnTableAndItsWordsAreSaved() throws {
+    try write { db throws in
+      try db.execute("CREATE TABLE plain (a)")
+      try db.execute("INSERT INTO plain (rowid, a) VALUES (-5, x'00ff'), (9, 'nine')")
+      try db.execute("CREATE INDEX plain_a ON plain (a)")
+      try db.execute("CREATE VIRTUAL TABLE words USING fts5(text)")
+      try db.execute("INSERT INTO words VALUES ('baseboard')")
+    }
+    try damage([try rootPage(of: "OfflineAlbum")])
+    let saved = try #require(try repair().report.salvaged)
+    let database = try Database(path: saved.vault + "/db/0001/vault.db", key: try #require(PlainKey(key)))
+    defer { database.close() }
+    try database.read { db throws in
+      #expect(try db.fetch("SELECT rowid FROM plain ORDER BY rowid", as: Int64.self) == [-5, 9])
+      #expect(try db.fetchOne("SELECT count(*) FROM words WHERE words MATCH 'base*'", as: Int.self) == 1)
+      #expect(try db.fetchOne("SELECT count(*) FROM sqlite_schema WHERE name = 'plain_a'", as: Int.self) == 1)
+    }
+  }
+
+  @Test func nothingIsSavedWhenTheBeginningIsDamaged() throws {
+    try damage([1])
+    let report = try repair().report
+    #expect(report.salvaged == nil && report.failed.count == 1)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["job.vault"])
+  }
+
+  @Test func aSalvageNeedsTheVaultForItself() throws {
+    try damage([try rootPage(of: "OfflineAlbum")])
+    let other = try VaultLock(path: path + "/lock", mode: .shared)
+    #expect { try repair() } throws: { ($0 as? VaultError)?.code == .busy }
+    withExtendedLifetime(other) {}
+  }
+}
+
+/// Ranges of rowids.
+@Suite struct SalvageRangeTests {
+  @Test func halvesMakeTheWhole() {
+    for range in [0...1, -5...9, Int64.min...Int64.max, 3...Int64.max] as [ClosedRange<Int64>] {
+      let halves = SalvageFiller.halves(of: range)
+      #expect(halves[0].lowerBound == range.lowerBound && halves[1].upperBound == range.upperBound)
+      #expect(SalvageFiller.merged(halves.reversed()) == [range])
+    }
+  }
+
+  @Test func theWidestRangeComesFirst() {
+    var ranges: [ClosedRange<Int64>] = [1...5, -10...100, 7...8]
+    #expect(SalvageFiller.takeWidest(&ranges) == -10...100)
+    #expect(ranges == [1...5, 7...8])
+    ranges = []
+    #expect(SalvageFiller.takeWidest(&ranges) == nil)
+  }
+}
