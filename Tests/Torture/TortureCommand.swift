@@ -58,31 +58,38 @@ struct Options: Sendable {
   var results: String?
 
   init(_ words: [String]) throws {
-    var rest = words[...]
-    func value(_ option: String) throws -> String {
-      guard let value = rest.popFirst() else { throw Trouble("\(option) needs a value") }
-      return value
-    }
-    func number(_ option: String) throws -> Int {
-      guard let number = Int(try value(option)), number >= 0 else { throw Trouble("\(option) needs a number") }
-      return number
-    }
-    while let word = rest.popFirst() {
+    var rest = Words(rest: words[...])
+    while let word = rest.rest.popFirst() {
       switch word {
       case "--small": isSmall = true
       case "--only":
-        let name = try value(word)
+        let name = try rest.value(word)
         guard Scenario.all.contains(where: { $0.name == name }) else {
           throw Trouble("no scenario '\(name)'; there are: \(Scenario.all.map(\.name).joined(separator: ", "))")
         }
         only.append(name)
-      case "--runs": runs = try number(word)
-      case "--from": from = try number(word)
-      case "--seed": seed = UInt64(try number(word))
-      case "--workers": workers = max(1, try number(word))
-      case "--results": results = try value(word)
+      case "--runs": runs = try rest.number(word)
+      case "--from": from = try rest.number(word)
+      case "--seed": seed = UInt64(try rest.number(word))
+      case "--workers": workers = max(1, try rest.number(word))
+      case "--results": results = try rest.value(word)
       default: throw Trouble("unknown option '\(word)'")
       }
     }
+  }
+}
+
+/// The words that are not yet read.
+private struct Words {
+  var rest: ArraySlice<String>
+
+  mutating func value(_ option: String) throws -> String {
+    guard let value = rest.popFirst() else { throw Trouble("\(option) needs a value") }
+    return value
+  }
+
+  mutating func number(_ option: String) throws -> Int {
+    guard let number = Int(try value(option)), number >= 0 else { throw Trouble("\(option) needs a number") }
+    return number
   }
 }

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 
 /// All runs of a scenario, by several workers.
-struct Campaign {
+struct Campaign: Sendable {
   let options: Options
   let folder: String
   let programs: Programs
@@ -80,15 +80,15 @@ struct Campaign {
 }
 
 /// The vaults to copy, each made when it is first needed.
-final class Templates {
+final class Templates: Sendable {
   private let folder: String
-  private var made: [String: Template] = [:]
+  private let made = Mutex<[String: Template]>([:])
 
   init(folder: String) { self.folder = folder }
 
   func template(for work: Work, _ programs: Programs) throws -> Template {
     let name = work == .migration || work == .passphrase ? work.rawValue : "plain"
-    if let template = made[name] { return template }
+    if let template = made.withLock({ $0[name] }) { return template }
     let template = try Template(at: "\(folder)/template-\(name)", rowCount: work == .migration ? 1200 : 150)
     if work == .migration { try template.outdate() }
     if work == .passphrase {
@@ -98,7 +98,7 @@ final class Templates {
         ["key", "add", "passphrase", "--new-passphrase-file", place.newPassphrase], vault: template.vault)
       try FileManager.default.removeItem(atPath: place.folder)
     }
-    made[name] = template
+    made.withLock { $0[name] = template }
     return template
   }
 }

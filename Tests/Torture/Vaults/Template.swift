@@ -4,7 +4,7 @@ import OfflineStore
 import VaultKeys
 
 /// The vaults that each run begins with a copy of.
-struct Template {
+struct Template: Sendable {
   let folder: String
   let rowCount: Int
 
