@@ -7,6 +7,7 @@
 #define SQLITE_HAS_CODEC 1
 #endif
 #include <sqlcipher/sqlite3.h>
+#include <string.h>
 
 // Must run before sqlite3_initialize. Memory statistics take a lock that all threads share; without them
 // readers on several cores do not wait for each other.
@@ -23,6 +24,21 @@ static inline int csqlcipher_disable_double_quoted_strings(sqlite3 *database) {
 // SQL cannot corrupt the file: no writable_schema, no writes to shadow tables.
 static inline int csqlcipher_enable_defensive(sqlite3 *database) {
   return sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
+}
+
+// Whether a column of the present rows of two statements has the same type and the same bytes.
+static inline int csqlcipher_same_value(sqlite3_stmt *one, sqlite3_stmt *other, int column) {
+  int type = sqlite3_column_type(one, column);
+  if (type != sqlite3_column_type(other, column)) return 0;
+  if (type == SQLITE_NULL) return 1;
+  if (type == SQLITE_INTEGER) return sqlite3_column_int64(one, column) == sqlite3_column_int64(other, column);
+  if (type == SQLITE_FLOAT) {
+    double mine = sqlite3_column_double(one, column), theirs = sqlite3_column_double(other, column);
+    return memcmp(&mine, &theirs, sizeof mine) == 0;
+  }
+  const void *mine = sqlite3_column_blob(one, column), *theirs = sqlite3_column_blob(other, column);
+  int count = sqlite3_column_bytes(one, column);
+  return count == sqlite3_column_bytes(other, column) && (count == 0 || memcmp(mine, theirs, (size_t)count) == 0);
 }
 
 // Binds text that SQLite copies at once.

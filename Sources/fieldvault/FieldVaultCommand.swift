@@ -28,7 +28,7 @@ enum FieldVaultCommand {
     if !forbidCoreDumps() { context.hint("core dumps could not be switched off for this process") }
     do {
       try run(context)
-      try context.output.flush()
+      try context.finish()
       exit(context.exitCode.rawValue)
     } catch {
       context.report(error)
@@ -64,6 +64,12 @@ enum FieldVaultCommand {
     case "migrate status": try MigrateStatusCommand.run(context)
     case "migrate apply": try MigrateApplyCommand.run(context)
     case "migrate verify": try MigrateVerifyCommand.run(context)
+    case "key list": try KeyListCommand.run(context)
+    case "key add": try KeyAddCommand.run(context)
+    case "key remove": try KeyRemoveCommand.run(context)
+    case "key passphrase": try KeyPassphraseCommand.run(context)
+    case "key rotate": try KeyRotateCommand.run(context)
+    case "key export": try KeyExportCommand.run(context)
     case "completions": try CompletionsCommand.run(context)
     case "version": try VersionCommand.run(context)
     default: throw context.arguments.mistake("this command does nothing by itself; see its help")

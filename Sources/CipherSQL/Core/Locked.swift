@@ -14,11 +14,11 @@
 ///
 /// `@unchecked Sendable` holds because `value` is reached in `withLock` alone, between locking and unlocking, and
 /// State itself may go from thread to thread.
-final class Locked<State: Sendable>: @unchecked Sendable {
+package final class Locked<State: Sendable>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private var value: State
 
-  init(_ value: State) {
+  package init(_ value: State) {
     self.value = value
     mutex = .allocate(capacity: 1)
     // Fails for want of memory or with attributes only, and there are none.
@@ -32,7 +32,7 @@ final class Locked<State: Sendable>: @unchecked Sendable {
   }
 
   /// Runs a body with the value, to the exclusion of all other threads. Must not be nested.
-  func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
+  package func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
     return try body(&value)

@@ -28,6 +28,11 @@ extension WriteConnection {
     try checkpoint(SQLITE_CHECKPOINT_TRUNCATE, waiting: nil)
   }
 
+  /// The same, waiting for readers of old states for as long as a write waits for another process.
+  func checkpoint(waitingForReaders: Bool) throws -> Bool {
+    try checkpoint(SQLITE_CHECKPOINT_TRUNCATE, waiting: waitingForReaders ? busyTimeoutMilliseconds : nil)
+  }
+
   private func checkpoint(_ mode: Int32, waiting milliseconds: Int32?) throws -> Bool {
     if let milliseconds { sqlite3_busy_timeout(handle, milliseconds) }
     defer { if milliseconds != nil { sqlite3_busy_timeout(handle, busyTimeoutMilliseconds) } }

@@ -20,6 +20,8 @@ final class ConnectionPool<Member: Connection>: Sendable {
   /// between one user's last use and the next one's first, and nobody keeps the connection after `release`.
   struct Lease: @unchecked Sendable {
     let connection: Member
+    /// How often the pool's connections had been replaced when this one was opened.
+    let epoch: Int
   }
 
   private enum Waiter: Sendable {
@@ -39,17 +41,18 @@ final class ConnectionPool<Member: Connection>: Sendable {
     var waiters: [Waiter] = []
     var nextTask: UInt64 = 0
     var isClosed = false
+    var open: @Sendable () throws -> Member
+    var epoch = 0
     // Threads inside a synchronous body; a nested call on one of them would wait for itself.
     var threads: [pthread_t] = []
   }
 
-  private let state = Locked(State())
+  private let state: Locked<State>
   private let capacity: Int
-  private let open: @Sendable () throws -> Member
   private let name: String
 
   init(capacity: Int, name: String, open: @escaping @Sendable () throws -> Member) {
-    (self.capacity, self.name, self.open) = (capacity, name, open)
+    (self.capacity, self.name, state) = (capacity, name, Locked(State(open: open)))
   }
 
   private enum Step {
@@ -112,16 +115,34 @@ final class ConnectionPool<Member: Connection>: Sendable {
     return lease
   }
 
-  /// Gives a connection back; the longest waiting user gets it.
+  /// Gives a connection back; the longest waiting user gets it, or a new one when it has been replaced meanwhile.
   func release(_ lease: Lease) {
-    let waiter: Waiter? = state.withLock { state in
+    let (waiter, isCurrent): (Waiter?, Bool) = state.withLock { state in
+      let isCurrent = lease.epoch == state.epoch
       if state.waiters.isEmpty {
-        if state.isClosed { state.opened -= 1 } else { state.idle.append(lease) }
-        return nil
+        if state.isClosed || !isCurrent { state.opened -= 1 } else { state.idle.append(lease) }
+        return (nil, isCurrent)
       }
-      return state.waiters.removeFirst()
+      return (state.waiters.removeFirst(), isCurrent)
     }
-    hand(.success(lease), to: waiter)
+    guard let waiter else { return }
+    hand(isCurrent ? .success(lease) : Result { try openOne() }, to: waiter)
+  }
+
+  /// Opens one more connection that is nobody else's and never comes into the pool, for work that takes long.
+  func openOwn() throws -> Member { try state.withLock { $0.open }() }
+
+  /// From now on new connections are opened in another way. Those at work finish as they are and are closed when
+  /// they are given back.
+  func replaceConnections(opening open: @escaping @Sendable () throws -> Member) {
+    let idle = state.withLock { state in
+      state.open = open
+      state.epoch += 1
+      defer { state.idle = [] }
+      state.opened -= state.idle.count
+      return state.idle
+    }
+    _ = idle
   }
 
   /// Runs a body that belongs to this thread, so that a nested call is refused instead of waiting for itself.
@@ -164,8 +185,9 @@ final class ConnectionPool<Member: Connection>: Sendable {
   }
 
   private func openOne() throws -> Lease {
+    let (open, epoch) = state.withLock { ($0.open, $0.epoch) }
     do {
-      return Lease(connection: try open())
+      return Lease(connection: try open(), epoch: epoch)
     } catch {
       // The place is free again; somebody who waits for it tries to open in turn.
       let waiter: Waiter? = state.withLock { state in

@@ -17,12 +17,13 @@ import Synchronization
 /// - Threads: all functions may be called from any thread or task.
 public final class Database: Sendable {
   /// The file, or nil for a database in memory.
-  public let path: String?
+  public var path: String? { place.withLock { $0 } }
   /// How it was opened.
   public let configuration: Configuration
   let writer: ConnectionPool<WriteConnection>
   let readers: ConnectionPool<Connection>?
   let hub = ChangeHub()
+  private let place: Locked<String?>
   private let queue = DispatchQueue(label: "fieldvault.database", attributes: .concurrent)
 
   /// Opens or creates an encrypted database file.
@@ -38,23 +39,67 @@ public final class Database: Sendable {
   }
 
   private init(path: String?, anyKey key: (any EncryptionKey)?, configuration: Configuration) throws {
-    self.path = path
+    place = Locked(path)
     self.configuration = configuration
-    writer = ConnectionPool(capacity: 1, name: "write") {
-      try WriteConnection(path: path, key: key, configuration: configuration)
-    }
+    let connections = Connections(path: path, key: key, configuration: configuration)
+    writer = ConnectionPool(capacity: 1, name: "write", open: connections.writer)
     readers =
       path == nil
       ? nil
-      : ConnectionPool(capacity: min(max(configuration.readerCount, 1), 64), name: "read") {
-        let connection = try Connection(path: path, key: key, configuration: configuration)
-        try connection.pragma("PRAGMA query_only = ON")
-        return connection
-      }
+      : ConnectionPool(
+        capacity: min(max(configuration.readerCount, 1), 64), name: "read", open: connections.reader)
     // The first look at the file proves the key before anybody works with it.
     let lease = try writer.acquire()
     defer { writer.release(lease) }
     _ = try lease.connection.pragmaText("SELECT count(*) FROM sqlite_schema")
+  }
+
+  /// How the connections to a file are opened.
+  private struct Connections: Sendable {
+    let path: String?
+    let key: (any EncryptionKey)?
+    let configuration: Configuration
+
+    @Sendable func writer() throws -> WriteConnection {
+      try WriteConnection(path: path, key: key, configuration: configuration)
+    }
+
+    @Sendable func reader() throws -> Connection {
+      let connection = try Connection(path: path, key: key, configuration: configuration)
+      try connection.pragma("PRAGMA query_only = ON")
+      return connection
+    }
+  }
+
+  /// Goes on with another file that holds the same content, such as a copy under another key.
+  ///
+  /// The body receives a connection of its own that reads from one snapshot. Nobody writes meanwhile, here or in another
+  /// process; reads go on. When the body returns a place, reads and writes that begin from then on use that file; reads
+  /// that are under way finish on the old one, whose name may be removed already. When it returns nil or throws,
+  /// everything stays as it was.
+  /// - Throws: what `body` throws; ``SQLError`` with `busy` when another process kept the lock too long, with `misuse`
+  ///   for a database in memory.
+  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  public func replaceFile(
+    _ body: (Connection) throws -> (path: String, key: any EncryptionKey)?
+  ) throws {
+    try onWriter { writer in
+      try writer.control("BEGIN IMMEDIATE")
+      defer { writer.rollBack() }
+      guard let target = try streamingReader().inSnapshot(body) else { return }
+      let connections = Connections(path: target.path, key: target.key, configuration: configuration)
+      place.withLock { $0 = target.path }
+      self.writer.replaceConnections(opening: connections.writer)
+      readers?.replaceConnections(opening: connections.reader)
+    }
+  }
+
+  /// A connection of its own for going through the whole file once; a large cache would only be memory.
+  func streamingReader() throws -> Connection {
+    guard let readers else { throw SQLError(.misuse, "a database in memory has no file") }
+    let reader = try readers.openOwn()
+    try reader.pragma("PRAGMA cache_size = -2048")
+    return reader
   }
 
   /// Closes the connections. Calls under way finish; later ones are refused.

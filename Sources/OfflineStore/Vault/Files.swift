@@ -44,12 +44,48 @@ enum Files {
     guard mkdir(path, 0o700) == 0 else { throw FileProblem.current("make the folder", path) }
   }
 
+  /// Makes an empty file of mode 0600 where nothing is. What SQLite puts beside a database takes the database's mode.
+  static func makeFile(_ path: String) throws(VaultError) {
+    let descriptor = cplatform_open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw FileProblem.current("make", path) }
+    close(descriptor)
+  }
+
+  /// Brings the content of a file to the disk itself.
+  static func syncFile(_ path: String) throws(VaultError) {
+    let descriptor = cplatform_open(path, O_RDONLY | O_CLOEXEC, 0)
+    guard descriptor >= 0 else { throw FileProblem.current("open", path) }
+    defer { close(descriptor) }
+    guard sync(descriptor) else { throw FileProblem.current("sync", path) }
+  }
+
+  private static func sync(_ descriptor: Int32) -> Bool {
+    #if canImport(Darwin)
+      // fsync leaves it in the cache of the drive there; some file systems know no other call.
+      if cplatform_fcntl(descriptor, F_FULLFSYNC, 0) == 0 { return true }
+    #endif
+    return fsync(descriptor) == 0
+  }
+
+  /// The size of a file in bytes; nil when there is none.
+  static func size(of path: String) -> Int? {
+    var status = stat()
+    return lstat(path, &status) == 0 ? Int(status.st_size) : nil
+  }
+
+  /// The space that the file system of a folder has left for this user, in bytes.
+  static func freeBytes(at path: String) throws(VaultError) -> Int {
+    var status = statvfs()
+    guard statvfs(path, &status) == 0 else { throw FileProblem.current("look at the file system of", path) }
+    return Int(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
+  }
+
   /// Makes names that were added to or removed from a folder durable.
   static func syncFolder(_ path: String) throws(VaultError) {
     let descriptor = cplatform_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
     guard descriptor >= 0 else { throw FileProblem.current("open the folder", path) }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw FileProblem.current("sync the folder", path) }
+    guard sync(descriptor) else { throw FileProblem.current("sync the folder", path) }
   }
 
   /// Removes a folder and all in it; what is missing already is no error.

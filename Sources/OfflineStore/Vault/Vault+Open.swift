@@ -1,14 +1,6 @@
 import CipherSQL
 import VaultKeys
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
-
 extension Vault {
   /// What happens when the vault's tables are older than the program's schemas.
   public enum OutdatedSchema: Sendable {
@@ -42,9 +34,7 @@ extension Vault {
         .damaged, "generation \(keyring.generation.number) of the database is missing: \(file)",
         hint: "restore a backup")
     }
-    // The log and its index are made when they are needed, for their owner alone like the database.
-    let mask = umask(0o077)
-    defer { _ = umask(mask) }
+    Leftovers.sweep(layout, current: keyring.generation.number)
     do {
       let database = try Database(
         path: file, key: GuardedKey(bytes: unlocked.databaseKey), configuration: configuration)
@@ -52,8 +42,10 @@ extension Vault {
       let migrator = try migrator(for: sources, known: schemas, in: database)
       try bringUpToDate(database, migrator, outdated)
       let entities = try database.read { try Entities.read(from: $0) }
-      return Vault(
+      let vault = Vault(
         layout: layout, database: database, entities: entities, sources: sources, keyring: unlocked, lock: lock)
+      vault.raiseCost(of: secret)
+      return vault
     } catch let error as SQLError where error.code == .notADatabase {
       throw VaultError(
         .damaged, "the keyring opens, and the database does not: \(file) is damaged or not the one that belongs here",

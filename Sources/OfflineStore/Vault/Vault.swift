@@ -25,16 +25,19 @@ public final class Vault: Sendable {
   public let entities: Entities
   /// Where its schemas came from.
   public let schemaSources: [SchemaSource]
-  let keyring: UnlockedKeyring
-  private let lock: VaultLock
+  let keys: Locked<UnlockedKeyring>
+  let lock: VaultLock
 
   init(
     layout: VaultLayout, database: Database, entities: Entities, sources: [SchemaSource], keyring: UnlockedKeyring,
     lock: VaultLock
   ) {
     (self.layout, self.database, self.entities, schemaSources) = (layout, database, entities, sources)
-    (self.keyring, self.lock) = (keyring, lock)
+    (keys, self.lock) = (Locked(keyring), lock)
   }
+
+  /// The keyring with its keys, as this process knows it.
+  var keyring: UnlockedKeyring { keys.withLock { $0 } }
 
   /// Closes the database and lets go of the vault. Calls under way finish.
   public func close() { database.close() }

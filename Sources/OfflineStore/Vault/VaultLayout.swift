@@ -9,6 +9,8 @@ public struct VaultLayout: Sendable, Hashable {
 
   /// The manifest: format, key slots, which generation is current.
   public var keyring: String { folder + "/keyring.json" }
+  /// What a keyring that is being written is called until it is whole.
+  var unfinishedKeyring: String { folder + "/.keyring.json.tmp" }
   /// Held while the vault is open; exclusively while its key is rotated.
   public var lock: String { folder + "/lock" }
   /// The folder of the generations.
@@ -24,4 +26,16 @@ public struct VaultLayout: Sendable, Hashable {
 
   /// The database of one generation.
   public func database(generation number: Int) -> String { generation(number) + "/vault.db" }
+
+  /// The folder in which something stands.
+  static func parent(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  /// The number of a generation by the name of its folder; nil for any other name.
+  static func generationNumber(of name: String) -> Int? {
+    guard name.utf8.count >= 4, name.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return Int(name)
+  }
 }

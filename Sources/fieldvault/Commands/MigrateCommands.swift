@@ -27,7 +27,7 @@ enum MigrateApplyCommand {
     let vault = try context.openVault(outdated: .leave)
     let migrator = try vault.migrator(known: CommandContext.shippedSchemas)
     let done = try migrator.apply(to: vault.database) { schema, file, left in
-      context.hint("applying \(schema)/\(file.fileName), \(left) to go")
+      context.note("applying \(schema)/\(file.fileName), \(left) to go")
     }
     if context.isJSON { return try MigrationRow.write(MigrationRow.rows(done, []), context) }
     try context.tell(done.isEmpty ? "Nothing waits." : "Applied \(done.count) \(done.count == 1 ? "file" : "files").")

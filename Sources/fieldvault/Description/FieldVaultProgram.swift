@@ -19,7 +19,7 @@ enum FieldVaultProgram {
       .flag("no-color", "no colours"),
     ],
     choices: [Choice("passphrase-file", "key-file", "recovery-file")],
-    commands: vaultCommands + recordCommands + questionCommands + otherCommands,
+    commands: vaultCommands + keyCommands + recordCommands + questionCommands + otherCommands,
     examples: [
       Example("fieldvault init --schema restoration --vault job.vault", "make a vault; asks for a passphrase"),
       Example("fieldvault put Project title='14 Elm Street' --vault job.vault", "record something"),

@@ -21,6 +21,7 @@ final class CommandContext {
   let isQuiet: Bool
   /// What the program ends with when nothing is thrown.
   var exitCode = ExitCode.done
+  private var hints: [String] = []
 
   init(_ arguments: ParsedArguments) {
     self.arguments = arguments
@@ -42,11 +43,12 @@ final class CommandContext {
   }
 
   /// Opens the vault.
-  func openVault(outdated: Vault.OutdatedSchema = .refuse) throws -> Vault {
+  /// - Parameter secret: what opens it, where that is known already.
+  func openVault(outdated: Vault.OutdatedSchema = .refuse, with secret: UnlockSecret? = nil) throws -> Vault {
     let path = try vaultPath()
     _ = try Vault.existing(path)
     return try Vault.open(
-      at: path, with: try secret(), schemas: Self.shippedSchemas, outdated: outdated,
+      at: path, with: try secret ?? self.secret(), schemas: Self.shippedSchemas, outdated: outdated,
       configuration: try configuration())
   }
 
@@ -88,12 +90,30 @@ final class CommandContext {
     .passphrase(try source.readPassphrase())
   }
 
-  /// Tells people something that they may want to know; never where output is expected.
-  func hint(_ text: String) {
+  /// The one JSON document of the command.
+  func writeJSON(_ body: (inout JSONWriter) throws -> Void) throws {
+    var json = JSONWriter(for: output)
+    try body(&json)
+    json.endDocument()
+    try json.drain(to: output)
+  }
+
+  /// Tells people something that they may want to know, behind the result; never where output is expected.
+  func hint(_ text: String) { hints.append(text) }
+
+  /// Tells people at once what is being done.
+  func note(_ text: String) {
     guard !isQuiet else { return }
     // Where standard error is closed there is nobody to tell.
     try? people.line(people.terminal.styled(text, .dim))
     try? people.flush()
+  }
+
+  /// Brings the result out, and then the hints.
+  func finish() throws {
+    try output.flush()
+    for hint in hints { note(hint) }
+    hints = []
   }
 
   /// A line that is the result for people, and nothing with `--json`.
@@ -107,7 +127,7 @@ final class CommandContext {
     let report = ErrorReport(error)
     if !report.isSilent {
       // What was written before the error belongs before it; where the reader is gone, the exit code tells.
-      try? output.flush()
+      try? finish()
       try? people.line(report.text(for: people.terminal))
       try? people.flush()
     }

@@ -67,6 +67,8 @@ struct ErrorReport {
     case .emptySecret: .usage
     case .damaged, .unacceptableParameters: .damaged
     case .noSpace: .noSpace
+    case .noSuchSlot: .notFound
+    case .lastSlot, .limitReached, .badLabel: .refused
     case .wrongSecret, .noSlotOfThatKind, .secretTooLong, .badRecoveryCode, .badKeyFile, .noTerminal, .secretsDiffer:
       .locked
     case .cancelled: .interrupted

@@ -1,0 +1,30 @@
+extension Connection {
+  /// What a verification is at.
+  public enum VerificationStep: Sendable {
+    /// Authenticates every page of the copy.
+    case pages
+    /// Checks how the pages hang together.
+    case structure
+    /// Compares the rows; so many are done.
+    case rows(Int)
+  }
+
+  /// Opens a copy of this database anew and finds out whether it is whole and holds the same content.
+  /// - Parameter progress: called before each step and now and then while rows are compared; may throw to end it.
+  /// - Returns: what is wrong with the copy; nil when nothing is.
+  /// - Throws: ``SQLError`` when the copy cannot be opened or read.
+  public final func problem(
+    withCopyAt path: String, key: any EncryptionKey, progress: (VerificationStep) throws -> Void = { _ in }
+  ) throws -> String? {
+    // The pages are read once each, so that a large cache would only be memory.
+    var configuration = Configuration()
+    configuration.pageCacheBytes = 2 << 20
+    let copy = try Connection(path: path, key: key, configuration: configuration)
+    try progress(.pages)
+    if let problem = try copy.problems(found: .pages, limit: 1).first { return problem }
+    try progress(.structure)
+    if let problem = try copy.problems(found: .structure, limit: 1).first { return problem }
+    try progress(.rows(0))
+    return try firstDifference(from: copy) { try progress(.rows($0)) }
+  }
+}

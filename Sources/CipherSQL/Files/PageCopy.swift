@@ -1,0 +1,48 @@
+import CSQLCipher
+
+extension Connection {
+  /// Copies the whole database, page by page, into a file that does not exist yet, under a key of its own.
+  ///
+  /// The copy is of one moment: of the transaction that is open on this connection, or of one that is begun for it.
+  /// Everything comes along: rowids, `user_version`, statistics, full-text indexes. When the call returns, the copy is
+  /// complete, closed, and its content is on the disk; that its name is on the disk is for the caller to see to.
+  ///
+  /// - Parameter progress: called with the pages that are done and the pages in all; may throw to end the copy.
+  /// - Throws: ``SQLError`` with `diskFull`, `cannotOpen`, `inputOutput` or `damaged`. What was begun of the file is
+  ///   then for the caller to remove.
+  public final func copyPages(
+    to path: String, key: any EncryptionKey, progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
+  ) throws {
+    // The pages go through once, so that a large cache would only be memory.
+    var configuration = Configuration()
+    configuration.pageCacheBytes = 2 << 20
+    let target = try Connection(path: path, key: key, configuration: configuration)
+    // Nobody relies on the file before it is whole: one sync at the end is enough, and a journal would be waste.
+    try target.pragma("PRAGMA journal_mode = OFF")
+    try target.pragma("PRAGMA synchronous = FULL")
+    if isInTransaction { return try copy(to: target, progress) }
+    try inSnapshot { _ in try copy(to: target, progress) }
+  }
+
+  private func copy(to target: Connection, _ progress: (Int, Int) throws -> Void) throws {
+    guard let backup = sqlite3_backup_init(target.handle, "main", handle, "main") else {
+      throw SQLError.last(target.handle, result: sqlite3_errcode(target.handle))
+    }
+    var isFinished = false
+    defer { if !isFinished { sqlite3_backup_finish(backup) } }
+    var result = SQLITE_OK
+    while result == SQLITE_OK {
+      // A megabyte at a time, so that progress is seen and a cancellation is heard.
+      result = sqlite3_backup_step(backup, 256)
+      let total = Int(sqlite3_backup_pagecount(backup))
+      if result == SQLITE_OK || result == SQLITE_DONE {
+        try progress(total - Int(sqlite3_backup_remaining(backup)), total)
+      }
+    }
+    isFinished = true
+    let finished = sqlite3_backup_finish(backup)
+    guard result == SQLITE_DONE, finished == SQLITE_OK else {
+      throw SQLError.last(target.handle, result: result == SQLITE_DONE ? finished : result)
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import CSQLCipher
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+extension Database {
+  /// Runs a body during which the bytes of the database file do not change, in this process or by any other, and are
+  /// the whole database as of one moment. Writing goes on meanwhile, into the write-ahead log.
+  ///
+  /// The log is first brought back into the file; then a read transaction that needs nothing of the log is held. While
+  /// there is one, no checkpoint may write to the file (https://sqlite.org/walformat.html, WAL_READ_LOCK(0)), so that
+  /// the log grows until the body has ended.
+  /// - Parameter body: receives the path of the file and the number of bytes that count.
+  /// - Throws: what `body` throws; ``SQLError`` with `busy` when a read that lasts long keeps the log in use.
+  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  public func withUnchangingFile<Result>(_ body: (_ path: String, _ bytes: Int) throws -> Result) throws -> Result {
+    // Another process may commit between the checkpoint and the read; ours cannot, because the writer is held.
+    for _ in 0..<20 {
+      guard let (reader, path) = try holdFile() else { continue }
+      defer { reader.rollBack() }
+      let bytes = try reader.fetchOne(
+        "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", as: Int.self)
+      return try body(path, bytes ?? 0)
+    }
+    throw Self.logInUse
+  }
+
+  /// A connection with a read transaction that needs nothing of the log, and the path of its file; nil to try again.
+  private func holdFile() throws -> (Connection, String)? {
+    try withWriter { writer in
+      let reader = try streamingReader()
+      guard let path else { return nil }
+      guard try writer.checkpoint(waitingForReaders: true) else { throw Self.logInUse }
+      try reader.control("BEGIN DEFERRED")
+      _ = try reader.pragmaText("SELECT count(*) FROM sqlite_schema")
+      return Self.isEmpty(path + "-wal") ? (reader, path) : nil
+    }
+  }
+
+  private static let logInUse = SQLError(
+    .busy, "a read that lasts long keeps the write-ahead log in use", hint: "try again when it has ended")
+
+  /// Begins a read transaction that needs nothing of the log. Returns the path of the file, or nil to try again.
+  private func hold(_ reader: Connection, _ isCurrent: () -> Bool) throws -> String? {
+    try withWriter { writer in
+      guard isCurrent(), let file = path else { return nil }
+      guard try writer.checkpoint(waitingForReaders: true) else { throw Self.logInUse }
+      try reader.control("BEGIN DEFERRED")
+      do {
+        _ = try reader.pragmaText("SELECT count(*) FROM sqlite_schema")
+        if Self.isEmpty(file + "-wal") { return file }
+      } catch {
+        reader.rollBack()
+        throw error
+      }
+      reader.rollBack()
+      return nil
+    }
+  }
+
+  private static func isEmpty(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) != 0 || status.st_size == 0
+  }
+}

@@ -1,0 +1,146 @@
+import CipherSQL
+import VaultKeys
+
+extension Vault {
+  /// Says what ``rotateKey(_:progress:)`` would do. Nothing is changed.
+  /// - Throws: `KeyError` for a secret that opens no slot; ``VaultError`` when the disk cannot be looked at.
+  public func planRotation(_ kind: RotationKind) throws -> RotationPlan {
+    try plan(kind, from: try newestKeyring()).plan
+  }
+
+  /// Writes the whole database anew under a new key, and goes on with that.
+  ///
+  /// Reads of this process go on all the time, writes wait. The new generation is written beside the old one, opened
+  /// anew, checked and compared; then the keyring that names it is put in place, by one rename, which is the commit.
+  /// **After a crash** the vault has the old key or the new one, whole; what else is there goes when it is next opened.
+  /// Copies of the vault and of its keyring that were made before keep their old key.
+  ///
+  /// - Throws: ``VaultError`` with `busy` when another process has the vault open, with `noSpace`, with `damaged` when
+  ///   the copy is not what it should be; `KeyError`; `SQLError`. The old key then still holds, but for an error with
+  ///   `cannotWrite` that says otherwise.
+  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  public func rotateKey(
+    _ kind: RotationKind, progress: (RotationProgress) throws -> Void = { _ in }
+  ) throws -> RotationPlan {
+    // Another process may have rotated in the moment in which the lock changed hands: its generation is taken up first.
+    for _ in 0..<8 {
+      var outcome: RotationOutcome?
+      let result = Result {
+        try database.replaceFile { snapshot in
+          let made = try rotate(kind, snapshot, progress)
+          outcome = made
+          return (layout.database(generation: made.generation), GuardedKey(bytes: made.keys.databaseKey))
+        }
+      }
+      if let outcome, outcome.plan != nil, outcome.problem == nil {
+        Leftovers.sweep(layout, current: outcome.generation)
+      }
+      try lock.makeShared()
+      try result.get()
+      if let problem = outcome?.problem { throw problem }
+      if let plan = outcome?.plan { return plan }
+    }
+    throw VaultError(.busy, "other processes change the key of this vault again and again", hint: "try again later")
+  }
+
+  /// Takes up a generation that another process has made, or makes one. Runs while nobody writes.
+  private func rotate(
+    _ kind: RotationKind, _ snapshot: Connection, _ progress: (RotationProgress) throws -> Void
+  ) throws -> RotationOutcome {
+    try lock.makeExclusive()
+    let held = try KeyringLock(folder: layout.folder)
+    defer { withExtendedLifetime(held) {} }
+    let current = try newestKeyring()
+    guard current.keyring.generation == keyring.keyring.generation else {
+      keys.withLock { $0 = current }
+      return RotationOutcome(keys: current, plan: nil, problem: nil)
+    }
+    let (plan, next) = try plan(kind, from: current)
+    guard plan.freeBytes >= plan.neededBytes else {
+      throw VaultError(
+        .noSpace,
+        "the new generation needs \(plan.neededBytes) bytes beside the old one, and \(plan.freeBytes) are free",
+        hint: "free some space; nothing was changed")
+    }
+    let folder = layout.generation(plan.nextGeneration)
+    do {
+      try write(next, to: folder, snapshot, progress)
+    } catch {
+      // The failure is what counts; what stays of the folder goes when the vault is next opened.
+      try? Files.removeTree(folder)
+      throw error
+    }
+    return try commit(next, plan)
+  }
+
+  /// Writes the new generation and proves it.
+  private func write(
+    _ next: UnlockedKeyring, to folder: String, _ snapshot: Connection,
+    _ progress: (RotationProgress) throws -> Void
+  ) throws {
+    let file = layout.database(generation: next.keyring.generation.number)
+    let key = GuardedKey(bytes: next.databaseKey)
+    // A rotation that was killed may have left this very generation.
+    try Files.removeTree(folder)
+    try Files.makeFolder(folder)
+    try Files.makeFile(file)
+    try snapshot.copyPages(to: file, key: key) { done, total in
+      try progress(.copying(done: done * 4096, total: total * 4096))
+    }
+    try Files.syncFile(file)
+    let problem = try snapshot.problem(withCopyAt: file, key: key) { step in
+      if case .rows(let rows) = step { try progress(.comparing(rows: rows)) } else { try progress(.checking) }
+    }
+    if let problem {
+      throw VaultError(
+        .damaged, "the copy under the new key is not what it should be: \(problem)",
+        hint: "the old key still holds; check the disk, and run fieldvault doctor")
+    }
+    try Files.syncFolder(folder)
+    try Files.syncFolder(layout.databases)
+  }
+
+  private func commit(_ next: UnlockedKeyring, _ plan: RotationPlan) throws -> RotationOutcome {
+    do {
+      try KeyringFile.write(next.keyring, at: layout.keyring)
+    } catch {
+      // The rename may have happened all the same, with only the folder not on the disk yet.
+      guard try KeyringFile.read(at: layout.keyring) == next.keyring else { throw error }
+      keys.withLock { $0 = next }
+      return RotationOutcome(keys: next, plan: plan, problem: error)
+    }
+    keys.withLock { $0 = next }
+    return RotationOutcome(keys: next, plan: plan, problem: nil)
+  }
+
+  private func plan(_ kind: RotationKind, from current: UnlockedKeyring) throws -> (
+    plan: RotationPlan, next: UnlockedKeyring
+  ) {
+    var next: UnlockedKeyring
+    var dropped: [KeySlot] = []
+    switch kind {
+    case .databaseKey: next = try current.withNewGeneration()
+    case .rootKey(let secrets): (next, dropped) = try current.withNewRootKey(keeping: secrets)
+    }
+    let number = current.keyring.generation.number
+    let file = layout.database(generation: number)
+    let bytes = (Files.size(of: file) ?? 0) + (Files.size(of: file + "-wal") ?? 0)
+    let plan = RotationPlan(
+      generation: number, nextGeneration: next.keyring.generation.number, databaseBytes: bytes,
+      neededBytes: bytes + bytes / 50 + (1 << 20), freeBytes: try Files.freeBytes(at: layout.folder),
+      keptSlots: next.keyring.slots, droppedSlots: dropped, otherHolders: lock.otherHolders)
+    return (plan, next)
+  }
+}
+
+/// What came of one try.
+private struct RotationOutcome {
+  /// The keys of the generation that is to be used now.
+  let keys: UnlockedKeyring
+  /// Nil when the generation was made by another process.
+  let plan: RotationPlan?
+  /// Set when the new key holds and something else went wrong.
+  let problem: KeyError?
+
+  var generation: Int { keys.keyring.generation.number }
+}

@@ -1,0 +1,47 @@
+import CPlatform
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// Held while the keyring is read, changed and written, so that two changes at the same time do not lose one another.
+/// A lock on the vault's folder itself: it leaves nothing behind, and does not exclude those who have the vault open.
+final class KeyringLock {
+  private let descriptor: Int32
+
+  /// Takes the lock, waiting for up to ten seconds.
+  /// - Throws: ``VaultError`` with `busy`.
+  init(folder: String) throws {
+    descriptor = cplatform_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+    guard descriptor >= 0 else { throw FileProblem.current("open the folder", folder) }
+    for attempt in 0... {
+      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return }
+      let reason = errno
+      guard reason == EWOULDBLOCK || reason == EINTR, attempt < 500 else {
+        let names = LockHolders.names(of: descriptor)
+        close(descriptor)
+        guard reason == EWOULDBLOCK else { throw FileProblem.error(reason, "lock", folder) }
+        throw VaultError(
+          .busy, "the keyring is being changed by \(names.isEmpty ? "another process" : names.joined(separator: ", "))",
+          hint: "try again in a moment")
+      }
+      usleep(20_000)
+    }
+  }
+
+  /// Takes the lock if nobody holds it.
+  init?(ifFree folder: String) {
+    descriptor = cplatform_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+    guard descriptor >= 0 else { return nil }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      close(descriptor)
+      return nil
+    }
+  }
+
+  deinit { close(descriptor) }
+}

@@ -1,0 +1,165 @@
+import CommandLineSupport
+import OfflineStore
+import VaultKeys
+
+enum KeyListCommand {
+  static func run(_ context: CommandContext) throws {
+    let vault = try context.openVault()
+    let slots = try vault.slots()
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginArray()
+        for slot in slots { SlotFormat.write(slot, vault, &json) }
+        json.endArray()
+      }
+    }
+    var table = TextTable(["slot", "kind", "label", "secret set at", "cost"])
+    for slot in slots {
+      let mark = slot.id == vault.openedSlotID ? "  (opened now)" : ""
+      table.add([slot.id, slot.kind.rawValue, slot.label, slot.createdAt, SlotFormat.cost(of: slot) + mark])
+    }
+    try context.output.write(table.text(for: context.output.terminal))
+  }
+}
+
+enum KeyAddCommand {
+  static func run(_ context: CommandContext) throws {
+    let kind = try context.arguments.required("KIND")
+    try refuseStrayFiles(kind, context)
+    let vault = try context.openVault()
+    let label = context.arguments.value("label") ?? ""
+    switch kind {
+    case "passphrase":
+      try report(try vault.addSlot(.passphrase(try context.newPassphrase()), label: label), vault, context)
+    case "key-file":
+      try report(try vault.addSlot(.keyFile(try keyFile(context)), label: label), vault, context)
+    default:
+      let code = try RecoveryCode.random()
+      let slot = try vault.addSlot(try code.unlockSecret(), label: label)
+      let text = try code.text().withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+      try report(slot, vault, context, code: text)
+    }
+  }
+
+  /// An existing key file, or a new one where there is none.
+  private static func keyFile(_ context: CommandContext) throws -> SecureBytes {
+    guard let path = context.arguments.value("new-key-file") else {
+      throw context.arguments.mistake(
+        "no key file is named", about: "new-key-file", hint: "give --new-key-file FILE; where there is none it is made")
+    }
+    do throws(KeyError) {
+      return try KeyFile.read(at: path)
+    } catch {
+      guard error.code == .notFound else { throw error }
+    }
+    let content = try KeyFile.create(at: path)
+    context.hint("Made \(path). Keep it apart from the vault: whoever has both reads everything.")
+    return content
+  }
+
+  private static func refuseStrayFiles(_ kind: String, _ context: CommandContext) throws {
+    for (option, wanted) in [("new-passphrase-file", "passphrase"), ("new-key-file", "key-file")]
+    where context.arguments.isGiven(option) && kind != wanted {
+      throw context.arguments.mistake("--\(option) is for 'key add \(wanted)'", about: option)
+    }
+  }
+
+  private static func report(_ slot: KeySlot, _ vault: Vault, _ context: CommandContext, code: String? = nil) throws {
+    if context.isJSON {
+      return try context.writeJSON { SlotFormat.write(slot, vault, &$0, code: code) }
+    }
+    try context.tell(
+      "Added slot \(slot.id), a \(slot.kind.rawValue) slot\(slot.label.isEmpty ? "" : " called \(slot.label)").")
+    guard let code else { return }
+    // Shown whatever is asked for: there is no second time.
+    try context.output.line(code)
+    context.hint("Write the code down and keep it away from the vault. It is not shown again, and opens everything.")
+  }
+}
+
+enum KeyRemoveCommand {
+  static func run(_ context: CommandContext) throws {
+    let id = try context.arguments.required("SLOT")
+    let vault = try context.openVault()
+    try vault.removeSlot(id)
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("removed", id)
+        json.endObject()
+      }
+    }
+    try context.tell("Removed slot \(id).")
+    context.hint(
+      "Copies of the vault that were made before still open with it. 'fieldvault key rotate --root' shuts them out of new data."
+    )
+  }
+}
+
+enum KeyPassphraseCommand {
+  static func run(_ context: CommandContext) throws {
+    let vault = try context.openVault()
+    let id = try slot(vault, context)
+    try vault.changePassphrase(ofSlot: id, to: try context.newPassphrase())
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("slot", id)
+        json.endObject()
+      }
+    }
+    try context.tell("Changed the passphrase of slot \(id).")
+    context.hint("The database key is as it was. Where a copy of the vault is in other hands: fieldvault key rotate")
+  }
+
+  /// The slot of `--slot`, or the one that opened the vault, or the only passphrase slot.
+  private static func slot(_ vault: Vault, _ context: CommandContext) throws -> String {
+    if let id = context.arguments.value("slot") { return id }
+    let slots = try vault.slots().filter { $0.kind == .passphrase }
+    if slots.contains(where: { $0.id == vault.openedSlotID }) { return vault.openedSlotID }
+    if let only = slots.first, slots.count == 1 { return only.id }
+    throw context.arguments.mistake(
+      slots.isEmpty ? "the vault has no passphrase slot" : "the vault has several passphrase slots", about: "slot",
+      hint: slots.isEmpty
+        ? "fieldvault key add passphrase" : "name one with --slot: \(slots.map(\.id).joined(separator: ", "))")
+  }
+}
+
+enum KeyExportCommand {
+  static func run(_ context: CommandContext) throws {
+    let path = try context.arguments.required("FILE")
+    let vault = try context.openVault()
+    try vault.exportDatabaseKey(to: path)
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("file", path)
+        json.member("database", vault.databasePath)
+        json.endObject()
+      }
+    }
+    try context.tell("Wrote the database key to \(path).")
+    context.hint("Whoever has it reads the database, without any slot, until the next 'fieldvault key rotate'.")
+  }
+}
+
+/// How a slot is shown.
+enum SlotFormat {
+  static func write(_ slot: KeySlot, _ vault: Vault, _ json: inout JSONWriter, code: String? = nil) {
+    json.beginObject()
+    json.member("slot", slot.id)
+    json.member("kind", slot.kind.rawValue)
+    json.member("label", slot.label)
+    json.member("createdAt", slot.createdAt)
+    json.member("opened", slot.id == vault.openedSlotID)
+    json.member("memoryBytes", slot.derivation?.memLimitBytes)
+    json.member("passes", slot.derivation?.opsLimit)
+    if let code { json.member("code", code) }
+    json.endObject()
+  }
+
+  /// What trying one passphrase costs.
+  static func cost(of slot: KeySlot) -> String {
+    slot.derivation.map { "\($0.memLimitBytes >> 20) MiB, \($0.opsLimit) passes" } ?? ""
+  }
+}

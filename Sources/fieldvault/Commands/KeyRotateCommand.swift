@@ -1,0 +1,112 @@
+import CommandLineSupport
+import OfflineStore
+import VaultKeys
+
+enum KeyRotateCommand {
+  static func run(_ context: CommandContext) throws {
+    let secret = try context.secret()
+    let vault = try context.openVault(with: secret)
+    let kind: RotationKind =
+      context.arguments.flag("root") ? .rootKey(keeping: [secret] + (try context.furtherSecrets())) : .databaseKey
+    let plan = try vault.planRotation(kind)
+    if context.arguments.flag("dry-run") { return try tell(plan, context, isDone: false) }
+    try refuseUnconfirmed(plan, context)
+    let progress = RotationLine(context)
+    let done: RotationPlan
+    do {
+      done = try vault.rotateKey(kind) { progress.show($0) }
+    } catch {
+      progress.clear()
+      throw error
+    }
+    progress.clear()
+    try tell(done, context, isDone: true)
+    context.hint("Backups and copies that were made before keep the old key, and open with the slots that they carry.")
+  }
+
+  private static func refuseUnconfirmed(_ plan: RotationPlan, _ context: CommandContext) throws {
+    guard !plan.droppedSlots.isEmpty, !context.arguments.flag("yes") else { return }
+    let names = plan.droppedSlots.map(name).joined(separator: ", ")
+    throw VaultError(
+      .refused, "a new root key would drop the slots whose secrets are not given: \(names)",
+      hint: "give them with --also-passphrase-file, --also-key-file or --also-recovery-file, or drop them with --yes")
+  }
+
+  private static func tell(_ plan: RotationPlan, _ context: CommandContext, isDone: Bool) throws {
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("generation", isDone ? plan.nextGeneration : plan.generation)
+        json.member("databaseBytes", plan.databaseBytes)
+        json.member("neededBytes", plan.neededBytes)
+        json.member("freeBytes", plan.freeBytes)
+        for (key, slots) in [("kept", plan.keptSlots), ("dropped", plan.droppedSlots)] {
+          json.key(key)
+          json.beginArray()
+          for slot in slots { json.value(slot.id) }
+          json.endArray()
+        }
+        json.key("heldBy")
+        json.beginArray()
+        for holder in plan.otherHolders { json.value(holder) }
+        json.endArray()
+        json.endObject()
+      }
+    }
+    if isDone {
+      try context.tell(
+        "The database is under a new key, as generation \(plan.nextGeneration). \(plan.keptSlots.count == 1 ? "The slot opens" : "\(plan.keptSlots.count) slots open") it as before."
+      )
+    } else {
+      try context.tell("Would write \(byteText(plan.databaseBytes)) anew, as generation \(plan.nextGeneration).")
+      try context.tell(
+        "Needs \(byteText(plan.neededBytes)) beside it meanwhile; \(byteText(plan.freeBytes)) are free."
+          + (plan.freeBytes < plan.neededBytes ? " That is not enough." : ""))
+      for holder in plan.otherHolders { try context.tell("Would be refused: the vault is open in \(holder).") }
+    }
+    for slot in plan.droppedSlots { try context.tell("\(isDone ? "Dropped" : "Would drop") slot \(name(of: slot)).") }
+  }
+
+  private static func name(of slot: KeySlot) -> String {
+    "\(slot.id) (\(slot.kind.rawValue)\(slot.label.isEmpty ? "" : ", \(slot.label)"))"
+  }
+}
+
+/// The progress of a rotation on a terminal.
+private final class RotationLine {
+  private let context: CommandContext
+  private let copying: ProgressLine
+  private var comparing: ProgressLine?
+  private var done = 0
+  private var rows = 0
+
+  init(_ context: CommandContext) {
+    self.context = context
+    copying = ProgressLine(
+      "Writing the database under its new key", unit: .bytes, terminal: context.people.terminal,
+      isQuiet: context.isQuiet)
+  }
+
+  func show(_ step: RotationProgress) {
+    switch step {
+    case .copying(let done, let total):
+      copying.setTotal(total)
+      copying.advance(by: done - self.done)
+      self.done = done
+    case .checking:
+      copying.clear()
+    case .comparing(let rows):
+      let line =
+        comparing
+        ?? ProgressLine("Comparing rows", terminal: context.people.terminal, isQuiet: context.isQuiet)
+      comparing = line
+      line.advance(by: rows - self.rows)
+      self.rows = rows
+    }
+  }
+
+  func clear() {
+    copying.finish()
+    comparing?.finish()
+  }
+}
