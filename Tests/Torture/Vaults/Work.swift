@@ -26,7 +26,12 @@ enum Work: String, CaseIterable {
     case .slots: return try slots(place, &random)
     case .passphrase:
       try Work.write("a new passphrase\n", to: place.newPassphrase)
-      return place.command(["key", "passphrase", "--new-passphrase-file", place.newPassphrase])
+      guard
+        let slot = try KeyringFile.read(at: place.vault + "/keyring.json").slots.first(where: { $0.kind == .passphrase })
+      else { throw Trouble("there is no passphrase") }
+      return place.command([
+        "key", "passphrase", "--slot", slot.id, "--new-passphrase-file", place.newPassphrase,
+      ])
     case .backup:
       return place.command(["backup", place.backup])
     case .restore:
@@ -59,18 +64,22 @@ enum Work: String, CaseIterable {
 
   private func checkPassphrase(_ place: Place, isDone: Bool) throws {
     let keyring = try KeyringFile.read(at: place.vault + "/keyring.json")
-    func opens(_ text: String) throws -> Bool {
-      var bytes = Array(text.utf8)
-      do {
-        _ = try keyring.unlock(with: .passphrase(try SecureBytes(wiping: &bytes)))
-        return true
-      } catch let error as KeyError where error.code == .wrongSecret {
-        return false
-      }
-    }
-    let isNew = try opens("a new passphrase")
+    let isNew = try opens(keyring, "a new passphrase")
     guard isNew || !isDone else { throw Trouble("done, and the new passphrase does not open") }
-    guard try isNew || opens(Work.oldPassphrase) else { throw Trouble("neither passphrase opens") }
+    if isNew { return }
+    guard try opens(keyring, Work.oldPassphrase) else { throw Trouble("neither passphrase opens") }
+  }
+
+  private func opens(_ keyring: Keyring, _ text: String) throws -> Bool {
+    var bytes = Array(text.utf8)
+    let secret = UnlockSecret.passphrase(try SecureBytes(wiping: &bytes))
+    do {
+      _ = try keyring.unlock(with: secret)
+    } catch {
+      if error.code == .wrongSecret { return false }
+      throw error
+    }
+    return true
   }
 
   private func checkBackup(_ place: Place, least: Int, isDone: Bool) throws {
