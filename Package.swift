@@ -42,7 +42,8 @@ let package = Package(
     // Benchmarks against the C floor.
     .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher"], path: "Tests/BenchmarkFloor"),
     .executableTarget(
-      name: "fieldvault-bench", dependencies: ["CipherSQL", "BenchmarkFloor"], path: "Tests/Benchmarks",
+      name: "fieldvault-bench",
+      dependencies: ["CipherSQL", "OfflineStore", "VaultKeys", "BenchmarkFloor", "CSodium"], path: "Tests/Benchmarks",
       exclude: ["Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
 
     // The demo's questions through the typed layer.

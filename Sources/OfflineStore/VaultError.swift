@@ -45,7 +45,7 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
   public let message: String
   /// What to do next, where that is known.
   public let hint: String?
-  /// The name that was asked for, where it was not found.
+  /// The name that was asked for, where it was not found; the field, where its value cannot be taken.
   public let name: String?
   /// The names that exist, from which a near one may be suggested.
   public let candidates: [String]

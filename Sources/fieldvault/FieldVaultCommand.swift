@@ -70,6 +70,8 @@ enum FieldVaultCommand {
     case "key passphrase": try KeyPassphraseCommand.run(context)
     case "key rotate": try KeyRotateCommand.run(context)
     case "key export": try KeyExportCommand.run(context)
+    case "backup": try BackupCommand.run(context)
+    case "restore": try RestoreCommand.run(context)
     case "completions": try CompletionsCommand.run(context)
     case "version": try VersionCommand.run(context)
     default: throw context.arguments.mistake("this command does nothing by itself; see its help")

@@ -319,3 +319,68 @@ int floor_pages(floor_database *db, const int64_t *projects, int count, double *
   }
   return floor_execute(db, "COMMIT");
 }
+
+// MARK: Whole files
+
+static int prepare_pair(sqlite3 *one, sqlite3 *other, const char *sql, sqlite3_stmt **first, sqlite3_stmt **second) {
+  return sqlite3_prepare_v2(one, sql, -1, first, NULL) || sqlite3_prepare_v2(other, sql, -1, second, NULL);
+}
+
+static int same_rows(sqlite3 *one, sqlite3 *other, const char *sql) {
+  sqlite3_stmt *first = NULL, *second = NULL;
+  int failed = prepare_pair(one, other, sql, &first, &second);
+  while (!failed) {
+    int here = sqlite3_step(first), there = sqlite3_step(second);
+    if (here != there) failed = 1;
+    if (failed || here != SQLITE_ROW) break;
+    for (int column = sqlite3_column_count(first); column-- > 0;) {
+      const void *mine = sqlite3_column_blob(first, column), *theirs = sqlite3_column_blob(second, column);
+      int count = sqlite3_column_bytes(first, column);
+      if (count != sqlite3_column_bytes(second, column) || (count && memcmp(mine, theirs, (size_t)count))) failed = 1;
+    }
+  }
+  sqlite3_finalize(first);
+  sqlite3_finalize(second);
+  return failed;
+}
+
+static int is_well(sqlite3 *handle, const char *pragma, const char *good) {
+  sqlite3_stmt *statement = NULL;
+  if (sqlite3_prepare_v2(handle, pragma, -1, &statement, NULL)) return 0;
+  int result = sqlite3_step(statement);
+  int well = good ? result == SQLITE_ROW && !strcmp((const char *)sqlite3_column_text(statement, 0), good)
+                  : result == SQLITE_DONE;
+  sqlite3_finalize(statement);
+  return well;
+}
+
+int floor_copy(floor_database *from, const char *path, const char *key) {
+  floor_database *to = floor_open(path, key, 2048, 1);
+  if (!to) return 1;
+  sqlite3_exec(to->handle, "PRAGMA query_only = OFF; PRAGMA journal_mode = OFF; PRAGMA synchronous = FULL", 0, 0, 0);
+  sqlite3_backup *backup = sqlite3_backup_init(to->handle, "main", from->handle, "main");
+  int result = backup ? sqlite3_backup_step(backup, -1) : SQLITE_ERROR;
+  if (backup) sqlite3_backup_finish(backup);
+  floor_close(to);
+  return result != SQLITE_DONE;
+}
+
+int floor_compare(floor_database *from, const char *path, const char *key) {
+  floor_database *copy = floor_open(path, key, 2048, 1);
+  if (!copy) return 1;
+  sqlite3_exec(copy->handle, "PRAGMA ignore_check_constraints = ON", 0, 0, 0);
+  int failed = !is_well(copy->handle, "PRAGMA cipher_integrity_check", NULL) ||
+               !is_well(copy->handle, "PRAGMA quick_check", "ok");
+  sqlite3_stmt *names = NULL;
+  if (!failed) {
+    failed = sqlite3_prepare_v2(
+        from->handle, "SELECT 'SELECT * FROM \"' || name || '\"' FROM sqlite_schema WHERE type = 'table' AND rootpage > 0",
+        -1, &names, NULL);
+  }
+  while (!failed && sqlite3_step(names) == SQLITE_ROW) {
+    failed = same_rows(from->handle, copy->handle, (const char *)sqlite3_column_text(names, 0));
+  }
+  sqlite3_finalize(names);
+  floor_close(copy);
+  return failed;
+}

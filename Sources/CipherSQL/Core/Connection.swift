@@ -1,4 +1,5 @@
 import CSQLCipher
+import Dispatch
 import Synchronization
 
 /// One connection to a database, for reading. Received by the closures of ``Database/read(_:)``; not to be kept
@@ -9,6 +10,9 @@ public class Connection {
   final var composedStatements = ComposedStatementCache(capacity: 256)
   final let recorder: FootprintRecorder
   final let pageCacheBytes: Int
+  /// Where asynchronous calls run. A serial queue of its own brings a thread of its own: on a concurrent queue, as
+  /// many long calls as there are processors would leave no thread for Swift's tasks, and with them no one to cancel.
+  final let queue = DispatchQueue(label: "fieldvault.connection")
   // Set while a call that can be cancelled runs.
   @usableFromInline final var cancellation: Cancellation?
   /// Gathers what the statements of an observed query read.

@@ -35,7 +35,7 @@ extension Database {
     try withWriter { writer in
       let reader = try streamingReader()
       guard let path else { return nil }
-      guard try writer.checkpoint(waitingForReaders: true) else { throw Self.logInUse }
+      guard try writer.checkpoint() else { throw Self.logInUse }
       try reader.control("BEGIN DEFERRED")
       _ = try reader.pragmaText("SELECT count(*) FROM sqlite_schema")
       return Self.isEmpty(path + "-wal") ? (reader, path) : nil
@@ -49,7 +49,7 @@ extension Database {
   private func hold(_ reader: Connection, _ isCurrent: () -> Bool) throws -> String? {
     try withWriter { writer in
       guard isCurrent(), let file = path else { return nil }
-      guard try writer.checkpoint(waitingForReaders: true) else { throw Self.logInUse }
+      guard try writer.checkpoint() else { throw Self.logInUse }
       try reader.control("BEGIN DEFERRED")
       do {
         _ = try reader.pragmaText("SELECT count(*) FROM sqlite_schema")

@@ -11,6 +11,9 @@ final class TransactionChanges {
   private var changedRows: Set<String> = []
   private var updatedRows: Set<String> = []
   private var footprint = Footprint()
+  // How many rows the hook has told of, and how many the connection had changed when the transaction began.
+  private var toldRows: Int64 = 0
+  private var earlierChanges: Int64 = 0
   // SQLite hands the same pointer for the same table again and again.
   private var lastTable: UnsafePointer<CChar>?
   private var lastAction: Int32 = 0
@@ -32,6 +35,8 @@ final class TransactionChanges {
     updatedRows.removeAll(keepingCapacity: true)
     footprint = Footprint()
     lastTable = nil
+    toldRows = 0
+    earlierChanges = sqlite3_total_changes64(database)
     guard watching != isWatching else { return }
     isWatching = watching
     if watching {
@@ -47,6 +52,7 @@ final class TransactionChanges {
   }
 
   private func note(_ action: Int32, _ table: UnsafePointer<CChar>) {
+    toldRows += 1
     if table == lastTable, action == lastAction { return }
     (lastTable, lastAction) = (table, action)
     if action == SQLITE_UPDATE {
@@ -64,14 +70,19 @@ final class TransactionChanges {
   }
 
   /// What changed, once the transaction is committed.
-  func region() -> ChangedRegion {
+  func region(on database: OpaquePointer) -> ChangedRegion {
     var region = ChangedRegion()
     for table in changedRows { region.tables[table] = .rows }
     for table in updatedRows where region.tables[table] == nil {
       region.tables[table] = footprint.updates[table].map { .columns($0) } ?? .rows
     }
     // Virtual tables (full-text search) have no rows of their own that the hook would see.
-    region.statementTables = footprint.rowChanges
+    region.statementTables = footprint.rowChanges.union(footprint.updates.keys)
+    // Nor does it see a DELETE of all rows of a table at once, or a table WITHOUT ROWID. SQLite counts those rows;
+    // when the counts differ, each table that a statement writes counts as changed.
+    if sqlite3_total_changes64(database) - earlierChanges != toldRows {
+      for table in region.statementTables { region.tables[table] = .rows }
+    }
     return region
   }
 }
@@ -86,7 +97,7 @@ struct ChangedRegion: Sendable {
   }
 
   var tables: [String: Extent] = [:]
-  /// Tables that a statement of the transaction inserts into or deletes from, whether or not a row did.
+  /// Tables that a statement of the transaction writes, whether or not it found a row.
   var statementTables: Set<String> = []
   /// Set when the transaction was not watched from its beginning.
   var isEverything = false

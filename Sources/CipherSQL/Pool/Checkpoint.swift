@@ -14,26 +14,22 @@ extension WriteConnection {
       return
     }
     if bytes >= max(limit, nextForcedCheckpoint) {
-      let isDone = try checkpoint(SQLITE_CHECKPOINT_TRUNCATE, waiting: 250)
+      let isDone = try checkpoint(SQLITE_CHECKPOINT_TRUNCATE, waiting: 250, isAfterCommit: true)
       nextForcedCheckpoint = isDone ? 0 : bytes + bytes / 2
     } else {
-      _ = try checkpoint(SQLITE_CHECKPOINT_PASSIVE, waiting: nil)
+      _ = try checkpoint(SQLITE_CHECKPOINT_PASSIVE, waiting: nil, isAfterCommit: true)
     }
   }
 
-  /// Copies the whole write-ahead log into the database and empties it.
+  /// Copies the whole write-ahead log into the database and empties it, waiting for readers of old states
+  /// for as long as a write waits for another process.
   /// - Returns: false when readers or writers of other connections were in the way.
   @discardableResult
   public func checkpoint() throws -> Bool {
-    try checkpoint(SQLITE_CHECKPOINT_TRUNCATE, waiting: nil)
+    try checkpoint(SQLITE_CHECKPOINT_TRUNCATE, waiting: nil, isAfterCommit: false)
   }
 
-  /// The same, waiting for readers of old states for as long as a write waits for another process.
-  func checkpoint(waitingForReaders: Bool) throws -> Bool {
-    try checkpoint(SQLITE_CHECKPOINT_TRUNCATE, waiting: waitingForReaders ? busyTimeoutMilliseconds : nil)
-  }
-
-  private func checkpoint(_ mode: Int32, waiting milliseconds: Int32?) throws -> Bool {
+  private func checkpoint(_ mode: Int32, waiting milliseconds: Int32?, isAfterCommit: Bool) throws -> Bool {
     if let milliseconds { sqlite3_busy_timeout(handle, milliseconds) }
     defer { if milliseconds != nil { sqlite3_busy_timeout(handle, busyTimeoutMilliseconds) } }
     let result = sqlite3_wal_checkpoint_v2(handle, "main", mode, nil, nil)
@@ -42,6 +38,9 @@ extension WriteConnection {
       if mode == SQLITE_CHECKPOINT_TRUNCATE { changes.forgetLog() }
       return true
     case SQLITE_BUSY, SQLITE_LOCKED:
+      return false
+    case SQLITE_INTERRUPT where isAfterCommit:
+      // The call was cancelled when it had committed already, which it must not deny.
       return false
     case SQLITE_FULL:
       // The commit itself stands in the log; the space for its copy may be there at the next one.

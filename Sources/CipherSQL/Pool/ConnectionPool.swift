@@ -55,6 +55,9 @@ final class ConnectionPool<Member: Connection>: Sendable {
     (self.capacity, self.name, state) = (capacity, name, Locked(State(open: open)))
   }
 
+  /// How many threads and tasks wait for a connection.
+  var waitingCount: Int { state.withLock { $0.waiters.count } }
+
   private enum Step {
     case lease(Lease)
     case open
@@ -189,13 +192,15 @@ final class ConnectionPool<Member: Connection>: Sendable {
     do {
       return Lease(connection: try open(), epoch: epoch)
     } catch {
-      // The place is free again; somebody who waits for it tries to open in turn.
-      let waiter: Waiter? = state.withLock { state in
+      // Somebody who waits is served by the next release. When nobody is left who could release, those who wait
+      // hear of the failure too.
+      let waiters: [Waiter] = state.withLock { state in
         state.opened -= 1
-        guard !state.waiters.isEmpty else { return nil }
-        return state.waiters.removeFirst()
+        guard state.opened == 0 else { return [] }
+        defer { state.waiters = [] }
+        return state.waiters
       }
-      hand(.failure(error), to: waiter)
+      for waiter in waiters { hand(.failure(error), to: waiter) }
       throw error
     }
   }

@@ -1,5 +1,4 @@
 import CSQLCipher
-import Dispatch
 import Synchronization
 
 /// An encrypted database: one connection that writes and a pool of connections that read.
@@ -24,7 +23,6 @@ public final class Database: Sendable {
   let readers: ConnectionPool<Connection>?
   let hub = ChangeHub()
   private let place: Locked<String?>
-  private let queue = DispatchQueue(label: "fieldvault.database", attributes: .concurrent)
 
   /// Opens or creates an encrypted database file.
   /// - Throws: ``SQLError``: `notADatabase` for a wrong key or another kind of file, `cannotOpen`,
@@ -176,7 +174,7 @@ public final class Database: Sendable {
     defer { connection.watchedChanges = nil }
     let result = try connection.inTransaction { try body(connection) }
     if watching {
-      hub.publish(changes.region(), after: connection)
+      hub.publish(changes.region(on: connection.handle), after: connection)
     } else if hub.hasObservers {
       // An observer came while this transaction ran, without its changes being watched.
       hub.publish(ChangedRegion(isEverything: true), after: connection)
@@ -195,7 +193,7 @@ public final class Database: Sendable {
     do {
       return try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Result, any Error>) in
-          queue.async {
+          lease.connection.queue.async {
             let outcome = Swift.Result {
               try call.begin(on: lease.connection)
               defer { call.end(on: lease.connection) }

@@ -44,7 +44,10 @@ extension Importer {
     } catch let problem as RowProblem {
       note(ImportProblem(line: line, field: problem.field, message: problem.message), in: &result)
     } catch let error as VaultError where error.code == .badValue || error.code == .refused {
-      note(ImportProblem(line: line, field: nil, message: error.message), in: &result)
+      let prefix = error.name.map { "\(entity.type).\($0) " }
+      let message = prefix.flatMap { error.message.hasPrefix($0) ? String(error.message.dropFirst($0.count)) : nil }
+      let field = message == nil ? nil : error.name
+      note(ImportProblem(line: line, field: field, message: message ?? error.message), in: &result)
     }
   }
 
@@ -57,6 +60,8 @@ extension Importer {
     let renamed = Dictionary(plan.mapping.map { ($0.column, $0.field) }) { first, _ in first }
     for (name, value) in members {
       let field = renamed[name] ?? name
+      // What FieldVault keeps itself stands in what it exported; as from CSV, it is passed over.
+      if renamed[name] == nil, entity.isKept(name) { continue }
       if case .typed(.string(let text)) = value, text == plan.nullText { continue }
       guard renamed[name] != nil || entity.fields.contains(field) || plan.mapping.isEmpty else { continue }
       fields.append((field, value))

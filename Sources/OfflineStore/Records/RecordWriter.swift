@@ -103,7 +103,7 @@ public struct RecordWriter {
       }
       return try input.argument(for: column)
     } catch let problem as FieldProblem {
-      throw VaultError(.badValue, "\(entity.type).\(column.name) \(problem.message)")
+      throw VaultError(.badValue, "\(entity.type).\(column.name) \(problem.message)", name: column.name)
     }
   }
 
@@ -111,7 +111,7 @@ public struct RecordWriter {
     _ input: FieldInput, _ column: Catalog.Column, _ entity: Entity, besides given: UUID?
   ) throws -> UUID {
     guard case .text(let text) = try value(input, for: column, of: entity), let uuid = UUID(sqlText: text) else {
-      throw VaultError(.badValue, "\(entity.type).uuid is not a UUID")
+      throw VaultError(.badValue, "\(entity.type).uuid is not a UUID", name: "uuid")
     }
     if let given, given != uuid {
       throw VaultError(.refused, "the field uuid and --uuid name two records", hint: "give one of them")
@@ -123,6 +123,7 @@ public struct RecordWriter {
     _ error: SQLError, _ entity: Entity, _ values: [(column: String, value: SQLArgument)]
   ) -> VaultError {
     let (field, message) = ConstraintMessage(entity: entity).explain(error, connection, values)
-    return VaultError(.badValue, field.map { "\(entity.type).\($0) \(message)" } ?? "\(entity.type): \(message)")
+    return VaultError(
+      .badValue, field.map { "\(entity.type).\($0) \(message)" } ?? "\(entity.type): \(message)", name: field)
   }
 }

@@ -34,6 +34,8 @@ extension Vault {
         .damaged, "generation \(keyring.generation.number) of the database is missing: \(file)",
         hint: "restore a backup")
     }
+    // SQLite takes an empty file for a new database and would write to it.
+    guard Files.size(of: file) != 0 else { throw damaged(file) }
     Leftovers.sweep(layout, current: keyring.generation.number)
     do {
       let database = try Database(
@@ -46,11 +48,15 @@ extension Vault {
         layout: layout, database: database, entities: entities, sources: sources, keyring: unlocked, lock: lock)
       vault.raiseCost(of: secret)
       return vault
-    } catch let error as SQLError where error.code == .notADatabase {
-      throw VaultError(
-        .damaged, "the keyring opens, and the database does not: \(file) is damaged or not the one that belongs here",
-        hint: "restore a backup")
+    } catch let error as SQLError where error.code == .notADatabase || error.code == .damaged {
+      throw damaged(file)
     }
+  }
+
+  private static func damaged(_ file: String) -> VaultError {
+    VaultError(
+      .damaged, "the keyring opens, and the database does not: \(file) is damaged or not the one that belongs here",
+      hint: "restore a backup")
   }
 
   /// Looks at a path before anything is asked of a person.

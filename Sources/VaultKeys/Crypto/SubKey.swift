@@ -11,6 +11,8 @@ enum SubKey: String {
   case rootWrapping = "FVrootwr"
   /// From the root key: authenticates the whole keyring.
   case rootMAC = "FVrootmc"
+  /// From the root key: encrypts backups.
+  case rootBackup = "FVrootbk"
 
   /// The sub key number 1 of this purpose, 32 bytes.
   func key(from key: SecureBytes) throws(KeyError) -> SecureBytes {

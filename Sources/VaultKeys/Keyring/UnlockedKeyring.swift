@@ -12,6 +12,11 @@ public struct UnlockedKeyring: Sendable {
   /// The key of the current generation of the database. 32 bytes.
   public let databaseKey: SecureBytes
 
+  /// The key of the backups of this vault, 32 bytes. A new root key makes another one; a backup carries its keyring.
+  ///
+  /// - Throws: ``KeyError`` `outOfMemory`.
+  public func backupKey() throws(KeyError) -> SecureBytes { try SubKey.rootBackup.key(from: rootKey) }
+
   /// The keys of a newer keyring of the same vault, without asking for a secret again.
   ///
   /// For a process that finds the file changed by another one: slots that came or went, or a new generation.

@@ -75,26 +75,21 @@ enum KeyRotateCommand {
 /// The progress of a rotation on a terminal.
 private final class RotationLine {
   private let context: CommandContext
-  private let copying: ProgressLine
+  private let copying: ByteLine
   private var comparing: ProgressLine?
-  private var done = 0
   private var rows = 0
 
   init(_ context: CommandContext) {
     self.context = context
-    copying = ProgressLine(
-      "Writing the database under its new key", unit: .bytes, terminal: context.people.terminal,
-      isQuiet: context.isQuiet)
+    copying = ByteLine("Writing the database under its new key", context)
   }
 
   func show(_ step: RotationProgress) {
     switch step {
     case .copying(let done, let total):
-      copying.setTotal(total)
-      copying.advance(by: done - self.done)
-      self.done = done
+      copying.show(done, of: total)
     case .checking:
-      copying.clear()
+      copying.finish()
     case .comparing(let rows):
       let line =
         comparing

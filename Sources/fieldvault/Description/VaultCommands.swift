@@ -37,6 +37,25 @@ extension FieldVaultProgram {
           exitCodes: usual + [.refused]),
       ]),
     CommandDescription(
+      "backup", group: "Vault", summary: "the whole vault as one encrypted file, while it is in use",
+      discussion: """
+        The file is of one moment, holds the database, the keyring and the encrypted files, and opens with the slots \
+        that the vault has at that moment, whatever is changed later. An older backup of that name is replaced when \
+        the new one is whole; nothing else is overwritten. For a schedule: --quiet, and the exit code.
+        """,
+      arguments: [.required("FILE", "the backup to write", completion: .file)],
+      examples: [Example("fieldvault backup --quiet /mnt/stick/job.backup", "every evening, from cron")],
+      exitCodes: usual + [.noSpace]),
+    CommandDescription(
+      "restore", group: "Vault", summary: "a vault from a backup",
+      discussion: """
+        Makes the folder of --vault, which must not exist. It appears when everything in the backup has been verified. \
+        The backup is unlocked with a secret of the time when it was made.
+        """,
+      arguments: [.required("FILE", "the backup", completion: .file)],
+      examples: [Example("fieldvault restore /mnt/stick/job.backup --vault job.vault", "onto a new machine")],
+      exitCodes: usual + [.noSpace]),
+    CommandDescription(
       "shell", group: "Vault", summary: "the sqlcipher shell on the open vault",
       discussion: """
         Starts the real shell, read and write. The key goes to it through a pipe: it stands in no argument, no \

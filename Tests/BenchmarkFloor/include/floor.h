@@ -38,4 +38,8 @@ int floor_look_up(floor_database *database, const uint8_t (*uuids)[16], int coun
 int floor_update(floor_database *database, const int64_t *identifiers, int count, double date);
 int floor_pages(floor_database *database, const int64_t *projects, int count, double *checksum);
 
+// Copies the whole database page by page under another key; and checks such a copy and compares its rows.
+int floor_copy(floor_database *from, const char *path, const char *key);
+int floor_compare(floor_database *from, const char *path, const char *key);
+
 #endif

@@ -1,0 +1,116 @@
+import VaultKeys
+
+/// Reads a backup file from front to back, in memory that does not grow with it. Nothing is given out that is not what
+/// was written at this place.
+final class BackupReader {
+  /// The next thing in a backup.
+  enum Item {
+    case file(name: String, size: Int)
+    /// Valid until the next item is read.
+    case content(UnsafeRawBufferPointer)
+    case end
+  }
+
+  /// The keyring that the backup carries.
+  let keyring: Keyring
+  /// Its bytes, as they stand in the backup.
+  let keyringBytes: [UInt8]
+  private let file: OpenFile
+  private var stream: OpeningStream?
+  private var beginning: [UInt8]
+  private let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: BackupFormat.chunkBytes, alignment: 64)
+  private var files = 0
+
+  /// Reads the part that is not encrypted.
+  /// - Throws: ``VaultError`` with `damaged` when the file is no backup; `KeyError` when its keyring is damaged.
+  init(_ file: OpenFile) throws {
+    self.file = file
+    guard try Self.bytes(BackupFormat.magic.count, of: file) == BackupFormat.magic else {
+      throw VaultError(
+        .damaged, "\(file.path) is no backup of a vault, or its first bytes are damaged", hint: "name another backup")
+    }
+    let length = try Self.bytes(8, of: file)
+    guard let count = BackupFormat.number(length), count <= BackupFormat.longestKeyring else {
+      throw Self.damaged(file, "its keyring has no possible length")
+    }
+    keyringBytes = try Self.bytes(count, of: file)
+    do throws(KeyError) {
+      keyring = try Keyring(parsing: keyringBytes)
+    } catch {
+      throw VaultError(
+        error.code == .newerFormat ? .refused : .damaged, "\(file.path): \(error.message)", hint: "name another backup")
+    }
+    beginning = BackupFormat.magic + length + keyringBytes
+  }
+
+  deinit { chunk.deallocate() }
+
+  /// Begins with the encrypted part.
+  func begin(key: SecureBytes) throws {
+    guard let stream = try OpeningStream(key: key, header: try Self.bytes(SealingStream.headerCount, of: file)) else {
+      throw damaged("its stream has no possible beginning")
+    }
+    self.stream = stream
+  }
+
+  /// The next item.
+  /// - Throws: ``VaultError`` with `damaged` for anything that was not written so.
+  func next() throws -> Item {
+    guard let stream else { throw damaged("it was not unlocked") }
+    let lengths = try Self.bytes(16, of: file)
+    guard let length = BackupFormat.number(lengths.prefix(8)),
+      let attachedCount = BackupFormat.number(lengths.suffix(8)),
+      (SealingStream.overhead + 1...BackupFormat.longestMessage).contains(length), attachedCount <= chunk.count
+    else { throw damaged("a part of it has no possible length") }
+    let sealed = try Self.bytes(length, of: file)
+    let attached = UnsafeMutableRawBufferPointer(rebasing: chunk[..<attachedCount])
+    guard try file.fill(attached) == attachedCount else { throw damaged("it is cut short") }
+    var message = [UInt8](repeating: 0, count: length - SealingStream.overhead)
+    let isFinal = beginning.withUnsafeBytes { beginning in
+      sealed.withUnsafeBytes { sealed in
+        message.withUnsafeMutableBytes {
+          stream.open(
+            sealed, into: $0, associated: attachedCount > 0 ? UnsafeRawBufferPointer(attached) : beginning)
+        }
+      }
+    }
+    guard let isFinal else { throw damaged("a part of it is not what was written") }
+    beginning = []
+    return try item(message, UnsafeRawBufferPointer(attached), isFinal: isFinal)
+  }
+
+  private func item(_ message: [UInt8], _ attached: UnsafeRawBufferPointer, isFinal: Bool) throws -> Item {
+    let content = message.dropFirst()
+    switch (message.first.flatMap(BackupFormat.Message.init), isFinal) {
+    case (.content, false): return .content(attached)
+    case (.file, false):
+      let name = String(decoding: content.dropFirst(8), as: UTF8.self)
+      guard let size = BackupFormat.number(content.prefix(8)), BackupFormat.isAcceptable(name) else { break }
+      files += 1
+      return .file(name: name, size: size)
+    case (.end, true):
+      guard BackupFormat.number(content) == files, try Self.isAtEnd(file) else { break }
+      return .end
+    default: break
+    }
+    throw damaged("a part of it does not belong where it is")
+  }
+
+  func damaged(_ what: String) -> VaultError { Self.damaged(file, what) }
+
+  private static func damaged(_ file: OpenFile, _ what: String) -> VaultError {
+    VaultError(.damaged, "the backup \(file.path) is damaged: \(what)", hint: "name another backup")
+  }
+
+  private static func bytes(_ count: Int, of file: OpenFile) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    let found = try bytes.withUnsafeMutableBytes { try file.fill($0) }
+    guard found == count else { throw damaged(file, "it is cut short") }
+    return bytes
+  }
+
+  private static func isAtEnd(_ file: OpenFile) throws -> Bool {
+    var byte: UInt8 = 0
+    return try withUnsafeMutableBytes(of: &byte) { try file.fill($0) } == 0
+  }
+}

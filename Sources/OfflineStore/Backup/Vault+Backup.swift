@@ -1,0 +1,128 @@
+import CipherSQL
+import VaultKeys
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+extension Vault {
+  /// Writes the whole vault, as of one moment, to one encrypted file, while the vault is in use here and elsewhere.
+  ///
+  /// The file opens with the slots that the keyring has now, whatever becomes of the vault. A backup that stands there
+  /// already is replaced, by one rename; **after a crash** the old one or the new one is there, whole.
+  /// - Parameter progress: called with the bytes that are done and the bytes in all; may throw to end the backup.
+  /// - Returns: the size of the file, in bytes.
+  /// - Throws: ``VaultError`` with `alreadyExists` when something else than a backup stands there, with `busy`,
+  ///   `noSpace` or `cannotWrite`; `SQLError` with `busy` when a read that lasts long is in the way.
+  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  public func backUp(
+    to path: String, progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
+  ) throws -> Int {
+    let target = try BackupTarget(path)
+    do {
+      let bytes = try database.withUnchangingFile { file, size in
+        // Neither the slots nor the generation change while they are written down.
+        let held = try KeyringLock(folder: layout.folder)
+        defer { withExtendedLifetime(held) {} }
+        let keys = try newestKeyring()
+        guard layout.database(generation: keys.keyring.generation.number) == file else {
+          throw VaultError(.busy, "the key of this vault has been changed by another process", hint: "try again")
+        }
+        return try write(keys, file, size, to: target.draft, progress)
+      }
+      try target.publish()
+      return bytes
+    } catch {
+      target.abandon()
+      throw error
+    }
+  }
+
+  private func write(
+    _ keys: UnlockedKeyring, _ databaseFile: String, _ databaseBytes: Int, to file: OpenFile,
+    _ progress: (Int, Int) throws -> Void
+  ) throws -> Int {
+    let attachments = try attachmentFiles()
+    let total = databaseBytes + attachments.reduce(0) { $0 + $1.size }
+    var done = 0
+    func advance(_ count: Int) throws {
+      done += count
+      try progress(done, total)
+    }
+    let writer = try BackupWriter(file, keyring: keys.keyring.serialized(), key: try keys.backupKey())
+    try writer.add(BackupFormat.databaseName, try OpenFile(reading: databaseFile), size: databaseBytes, advance)
+    for attachment in attachments {
+      try writer.add(
+        attachment.name, try OpenFile(reading: layout.folder + "/" + attachment.name), size: attachment.size, advance)
+    }
+    try writer.finish()
+    return writer.byteCount
+  }
+
+  /// The encrypted files, by their names in the vault.
+  private func attachmentFiles() throws -> [(name: String, size: Int)] {
+    var files: [(name: String, size: Int)] = []
+    for folder in try Files.names(in: layout.attachments) where Files.isFolder(layout.attachments + "/" + folder) {
+      for file in try Files.names(in: layout.attachments + "/" + folder) {
+        let name = BackupFormat.attachmentFolder + folder + "/" + file
+        guard BackupFormat.isAcceptable(name), let size = Files.size(of: layout.folder + "/" + name) else { continue }
+        files.append((name, size))
+      }
+    }
+    return files
+  }
+}
+
+/// A backup file that is being written beside the place where it will stand.
+private final class BackupTarget {
+  let draft: OpenFile
+  private let path: String
+
+  init(_ path: String) throws {
+    self.path = path
+    if Files.exists(path) { try Self.refuseOther(path) }
+    let name = Self.draftName(of: path)
+    if Files.exists(name) {
+      // Left by a killed backup, unless somebody is writing it.
+      let old = try OpenFile(reading: name)
+      guard old.lock() else {
+        throw VaultError(.busy, "another process is writing \(path)", hint: "wait until it has finished")
+      }
+      try Files.removeTree(name)
+    }
+    draft = try OpenFile(creating: name)
+    guard draft.lock() else {
+      throw VaultError(.busy, "another process is writing \(path)", hint: "wait until it has finished")
+    }
+  }
+
+  func publish() throws {
+    guard rename(draft.path, path) == 0 else { throw FileProblem.current("make", path) }
+    try Files.syncFolder(VaultLayout.parent(of: path))
+  }
+
+  /// Removes what was written, after a failure, which is what counts; a later backup to the same place removes the rest.
+  func abandon() { try? Files.removeTree(draft.path) }
+
+  /// A backup may be replaced; anything else that bears the name is somebody's.
+  private static func refuseOther(_ path: String) throws {
+    var mark = [UInt8](repeating: 0, count: BackupFormat.magic.count)
+    let isBackup =
+      try !Files.isFolder(path)
+      && mark.withUnsafeMutableBytes { try OpenFile(reading: path).fill($0) } == mark.count
+    guard isBackup, mark == BackupFormat.magic else {
+      throw VaultError(
+        .alreadyExists, "\(path) exists already and is no backup", hint: "choose another name; nothing is overwritten")
+    }
+  }
+
+  private static func draftName(of path: String) -> String {
+    let folder = VaultLayout.parent(of: path)
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    return folder + "/." + name + ".making"
+  }
+}

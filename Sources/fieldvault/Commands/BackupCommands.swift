@@ -1,0 +1,67 @@
+import CommandLineSupport
+import OfflineStore
+
+enum BackupCommand {
+  static func run(_ context: CommandContext) throws {
+    let path = try context.arguments.required("FILE")
+    let vault = try context.openVault(outdated: .leave)
+    let line = ByteLine("Writing the backup", context)
+    defer { line.finish() }
+    let bytes = try vault.backUp(to: path) { line.show($0, of: $1) }
+    line.finish()
+    try BackupReport.write(path, bytes, context)
+    try context.tell("Backed up \(try context.vaultPath()) to \(path), \(byteText(bytes)).")
+    context.hint("It opens with the slots that the vault has today. A later 'key rotate' does not change it.")
+  }
+}
+
+enum RestoreCommand {
+  static func run(_ context: CommandContext) throws {
+    let path = try context.arguments.required("FILE")
+    let target = try context.vaultPath()
+    let line = ByteLine("Restoring", context)
+    defer { line.finish() }
+    var bytes = 0
+    try Vault.restore(path, to: target, with: try context.secret()) { step in
+      switch step {
+      case .writing(let done, let total):
+        bytes = total
+        line.show(done, of: total)
+      case .checking: line.finish()
+      }
+    }
+    line.finish()
+    try BackupReport.write(path, bytes, context)
+    try context.tell("Restored \(path) to \(target). Every part of it was verified.")
+  }
+}
+
+private enum BackupReport {
+  static func write(_ path: String, _ bytes: Int, _ context: CommandContext) throws {
+    guard context.isJSON else { return }
+    try context.writeJSON { json in
+      json.beginObject()
+      json.member("file", path)
+      json.member("bytes", bytes)
+      json.endObject()
+    }
+  }
+}
+
+/// The progress of something that is counted in bytes.
+final class ByteLine {
+  private let line: ProgressLine
+  private var done = 0
+
+  init(_ what: String, _ context: CommandContext) {
+    line = ProgressLine(what, unit: .bytes, terminal: context.people.terminal, isQuiet: context.isQuiet)
+  }
+
+  func show(_ done: Int, of total: Int) {
+    line.setTotal(total)
+    line.advance(by: done - self.done)
+    self.done = done
+  }
+
+  func finish() { line.finish() }
+}

@@ -1,0 +1,217 @@
+import Testing
+
+@testable import CipherSQL
+
+/// A read sees one state; a write is done wholly or not at all.
+@Suite(.timeLimit(.minutes(1))) struct SnapshotTests {
+  private struct Refusal: Error {}
+
+  private static let count: SQL = "SELECT count(*) FROM OfflineProject"
+
+  private func addProject(_ db: WriteConnection, _ title: String) throws {
+    try db.insert(Project(projectId: 0, title: title))
+  }
+
+  // MARK: Reading
+
+  @Test func aReadSeesOneStateWhileAWriterCommits() throws {
+    let vault = try TemporaryVault()
+    let database = try vault.openHouse()
+    try database.read { db in
+      #expect(try db.fetchOne(Self.count, as: Int.self) == 2)
+      try database.write { try addProject($0, "Quay") }
+      // The commit has been acknowledged, and still this read sees what it saw before.
+      #expect(try db.fetchOne(Self.count, as: Int.self) == 2)
+      #expect(try db.fetchOne("SELECT title FROM OfflineProject WHERE title = 'Quay'", as: String.self) == nil)
+    }
+    #expect(try database.read { try $0.fetchOne(Self.count, as: Int.self) } == 3)
+  }
+
+  @Test func anOpenWriteIsNotSeen() throws {
+    let vault = try TemporaryVault()
+    let database = try vault.openHouse()
+    try database.write { db in
+      try addProject(db, "Quay")
+      #expect(try db.fetchOne(Self.count, as: Int.self) == 3)
+      #expect(try database.read { try $0.fetchOne(Self.count, as: Int.self) } == 2)
+    }
+  }
+
+  @Test func aReadCannotWrite() throws {
+    let vault = try TemporaryVault()
+    let database = try vault.openHouse()
+    let error = #expect(throws: SQLError.self) {
+      try database.read { try $0.forEach("DELETE FROM OfflineLog") { _ in } }
+    }
+    #expect(error?.code == .readOnly)
+    #expect(try database.read { try $0.fetchOne("SELECT count(*) FROM OfflineLog", as: Int.self) } == 4)
+  }
+
+  @Test func aReadThatThrowsEndsItsTransaction() throws {
+    let vault = try TemporaryVault()
+    var configuration = Configuration()
+    configuration.readerCount = 1
+    let database = try vault.openHouse(configuration)
+    #expect(throws: Refusal.self) {
+      try database.read { db in
+        _ = try db.fetchOne(Self.count, as: Int.self)
+        throw Refusal()
+      }
+    }
+    try database.write { try addProject($0, "Quay") }
+    // The same connection, and no longer the old state.
+    #expect(try database.read { try $0.fetchOne(Self.count, as: Int.self) } == 3)
+  }
+
+  // MARK: Nesting
+
+  @Test func aReadInsideAReadIsRefused() throws {
+    let vault = try TemporaryVault()
+    let database = try vault.openHouse()
+    let error = #expect(throws: SQLError.self) {
+      try database.read { _ in try database.read { try $0.fetchOne(Self.count, as: Int.self) } }
+    }
+    #expect(error?.code == .misuse)
+    #expect(error?.message == "a read inside a read would wait for itself")
+    #expect(try database.read { try $0.fetchOne(Self.count, as: Int.self) } == 2)
+  }
+
+  @Test func aWriteInsideAWriteIsRefused() throws {
+    let vault = try TemporaryVault()
+    let database = try vault.openHouse()
+    let error = #expect(throws: SQLError.self) {
+      try database.write { db in
+        try addProject(db, "Quay")
+        try database.write { try addProject($0, "Dock") }
+      }
+    }
+    #expect(error?.code == .misuse)
+    #expect(try database.read { try $0.fetchOne(Self.count, as: Int.self) } == 2)
+  }
+
+  @Test func aReadInsideAWriteInMemoryIsRefused() throws {
+    let database = try Database.house()
+    let error = #expect(throws: SQLError.self) {
+      try database.write { _ in try database.read { try $0.fetchOne(Self.count, as: Int.self) } }
+    }
+    #expect(error?.code == .misuse)
+  }
+
+  @Test func nestingIsRefusedInsideAnAsynchronousBodyToo() async throws {
+    let vault = try TemporaryVault()
+    let database = try vault.openHouse()
+    let error = await #expect(throws: SQLError.self) {
+      try await database.write { _ in try database.write { _ in } }
+    }
+    #expect(error?.code == .misuse)
+  }
+
+  // MARK: Writing
+
+  @Test(arguments: [true, false])
+  func aWriteThatThrowsLeavesNoTrace(inMemory: Bool) throws {
+    let vault = try TemporaryVault()
+    let database = inMemory ? try Database.house() : try vault.openHouse()
+    #expect(throws: Refusal.self) {
+      try database.write { db in
+        try addProject(db, "Quay")
+        try db.execute("CREATE TABLE Extra (x INTEGER) STRICT")
+        throw Refusal()
+      }
+    }
+    #expect(try database.read { try $0.fetchOne(Self.count, as: Int.self) } == 2)
+    #expect(
+      try database.read { try $0.fetchOne("SELECT name FROM sqlite_schema WHERE name = 'Extra'", as: String.self) }
+        == nil
+    )
+    try database.write { try addProject($0, "Quay") }
+    #expect(try database.read { try $0.fetchOne(Self.count, as: Int.self) } == 3)
+  }
+
+  @Test func aStatementThatFailsUndoesItselfOnly() throws {
+    let database = try Database.house()
+    try database.write { db in
+      try addProject(db, "Quay")
+      #expect(throws: SQLError.self) {
+        // The second row is refused, so the first one goes too.
+        try db.execute("INSERT INTO OfflineProject (projectId, uuid, title) VALUES (8, 'a', 'x'), (9, 'a', 'y')")
+      }
+    }
+    #expect(try database.read { try $0.fetchOne(Self.count, as: Int.self) } == 3)
+  }
+
+  private func isRefused(_ body: () throws -> Void) throws -> Bool {
+    do {
+      try body()
+      return false
+    } catch is Refusal {
+      return true
+    }
+  }
+
+  @Test func aSavepointRollsBackItsPartOnly() throws {
+    let database = try Database.empty()
+    try database.write { db in
+      try addProject(db, "one")
+      let isOuterRefused = try isRefused {
+        try db.savepoint {
+          try addProject(db, "two")
+          try db.savepoint { try addProject(db, "three") }
+          throw Refusal()
+        }
+      }
+      #expect(isOuterRefused)
+      try db.savepoint {
+        try addProject(db, "four")
+        let isInnerRefused = try isRefused {
+          try db.savepoint {
+            try addProject(db, "five")
+            throw Refusal()
+          }
+        }
+        #expect(isInnerRefused)
+      }
+      try addProject(db, "six")
+    }
+    let titles = try database.read {
+      try $0.fetch("SELECT title FROM OfflineProject ORDER BY projectId", as: String.self)
+    }
+    #expect(titles == ["one", "four", "six"])
+  }
+
+  @Test(arguments: [true, false])
+  func anErrorAtTheCommitLeavesNothing(inMemory: Bool) throws {
+    let vault = try TemporaryVault()
+    let database = inMemory ? try Database.inMemory() : try vault.open()
+    try database.write { db in
+      try db.execute("CREATE TABLE Parent (id INTEGER PRIMARY KEY) STRICT")
+      try db.execute(
+        "CREATE TABLE Child (parent INTEGER NOT NULL REFERENCES Parent DEFERRABLE INITIALLY DEFERRED) STRICT")
+    }
+    var hasReturned = false
+    let error = #expect(throws: SQLError.self) {
+      try database.write { db in
+        try db.execute("INSERT INTO Parent VALUES (1)")
+        try db.execute("INSERT INTO Child VALUES (7)")
+        hasReturned = true
+      }
+    }
+    #expect(hasReturned)
+    #expect(error?.code == .constraint)
+    #expect(error?.constraint == .foreignKey)
+    #expect(try database.read { try $0.fetchOne("SELECT count(*) FROM Parent", as: Int.self) } == 0)
+    try database.write { db in
+      try db.execute("INSERT INTO Child VALUES (7)")
+      try db.execute("INSERT INTO Parent VALUES (7)")
+    }
+    #expect(try database.read { try $0.fetchOne("SELECT count(*) FROM Child", as: Int.self) } == 1)
+  }
+
+  @Test func aBodyThatEndsTheTransactionIsRefused() throws {
+    let database = try Database.house()
+    let error = #expect(throws: SQLError.self) { try database.write { try $0.execute("COMMIT") } }
+    #expect(error?.code == .misuse)
+    try database.write { try addProject($0, "Quay") }
+    #expect(try database.read { try $0.fetchOne(Self.count, as: Int.self) } == 3)
+  }
+}

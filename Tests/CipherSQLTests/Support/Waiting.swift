@@ -1,0 +1,24 @@
+import Synchronization
+
+/// Waits until a condition that another task or thread brings about is true. Never gives up: the time limit of the
+/// test does.
+func eventually(_ condition: () -> Bool) async throws {
+  while !condition() { try await Task.sleep(for: .milliseconds(1)) }
+}
+
+/// A number that tasks and threads count up.
+final class Counter: Sendable {
+  private let count = Atomic<Int>(0)
+  var value: Int { count.load(ordering: .acquiring) }
+
+  @discardableResult
+  func increment() -> Int { count.add(1, ordering: .acquiringAndReleasing).newValue }
+}
+
+/// What tasks and threads note, in the order in which they note it.
+final class Notes<Value: Sendable>: Sendable {
+  private let values = Mutex<[Value]>([])
+  var all: [Value] { values.withLock { $0 } }
+
+  func add(_ value: Value) { values.withLock { $0.append(value) } }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+
+@testable import fieldvault
+
+@Suite
+struct CompletionTests {
+  @Test
+  func theDescriptionHasNoContradictions() {
+    #expect(FieldVaultProgram.program.problems().isEmpty)
+  }
+
+  @Test(arguments: ["bash", "zsh", "fish"])
+  func theScriptIsOneOfItsShell(_ name: String) throws {
+    let shop = try Workshop(vault: false)
+    let script = try shop.done("completions", name)
+    #expect(script.output.contains("fieldvault"))
+    for word in ["import", "skip-invalid", "migrate"] { #expect(script.output.contains(word)) }
+    #expect(script.errors.isEmpty)
+    guard let shell = tool(name) else { return }
+    let checked = try run(shell, ["-n", try shop.write(script.output, to: "script")])
+    #expect(checked.status == 0, "\(checked.errors)")
+  }
+
+  @Test
+  func bashCompletesCommandsAndOptions() throws {
+    let bash = try #require(tool("bash"))
+    let shop = try Workshop(vault: false)
+    try shop.write(try shop.done("completions", "bash").output, to: "script")
+    let ask = """
+      source "$0"
+      COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}
+      "$(complete -p fieldvault | sed 's/.*-F \\([^ ]*\\).*/\\1/')" fieldvault
+      printf '%s\\n' "${COMPREPLY[@]}"
+      """
+    func answers(_ words: String...) throws -> Set<String> {
+      let ran = try run(bash, ["-c", ask, shop.path("script"), "fieldvault"] + words, environment: shop.environment())
+      return Set(ran.lines.map { $0.trimmingCharacters(in: .whitespaces) })
+    }
+    #expect(try answers("im") == ["import"])
+    #expect(try answers("migrate", "").isSuperset(of: ["status", "apply", "verify"]))
+    #expect(try answers("list", "Room", "--wh") == ["--where"])
+    #expect(try answers("export", "Room", "--format", "").isSuperset(of: ["csv", "ndjson", "json"]))
+  }
+
+  @Test
+  func everyCommandHasHelp() throws {
+    let shop = try Workshop(vault: false)
+    let all = try shop.done("help")
+    #expect(all.output == (try shop.done("--help").output))
+    #expect(all.errors.isEmpty)
+    for command in FieldVaultProgram.program.commands where command.name != "help" {
+      #expect(all.output.contains(command.name))
+      let help = try shop.done("help", command.name)
+      #expect(help.output == (try shop.done(command.name, "--help").output))
+      #expect(help.output.hasPrefix("fieldvault \(command.name): "), "\(help.output)")
+      #expect(!help.output.contains("\u{1b}"))
+    }
+  }
+
+  @Test
+  func theVersionNamesWhatItIsMadeOf() throws {
+    let shop = try Workshop(vault: false)
+    let version = try shop.done("version", "--json").object()
+    #expect(version["version"] as? String == FieldVaultProgram.version)
+    for name in ["sqlcipher", "sqlite"] { #expect((version[name] as? String)?.isEmpty == false) }
+    #expect(try shop.done("--version").output == (try shop.done("version").output))
+  }
+}

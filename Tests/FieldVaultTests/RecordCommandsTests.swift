@@ -1,0 +1,195 @@
+import Foundation
+import Testing
+
+@Suite
+struct RecordCommandsTests {
+  @Test
+  func aNewVaultNamesItsEntities() throws {
+    let shop = try Workshop(vault: false)
+    let made = try shop.done("init", "--schema", "restoration", "--json").object()
+    #expect(made["vault"] as? String == shop.path("v.vault"))
+    let entities = try #require(made["entities"] as? [String])
+    #expect(Set(["AtmosphericLog", "Project", "Room", "Photo", "Note"]).isSubset(of: entities))
+    for entity in entities { #expect(try shop.done("list", entity, "--json").output == "[]\n") }
+  }
+
+  @Test
+  func optionsStandBeforeOrAfterTheCommand() throws {
+    let shop = try Workshop()
+    let after = try shop.done("list", "Room", "--json", "--vault", shop.path("v.vault"), vault: "none")
+    let before = try shop.done("--json", "--vault", shop.path("v.vault"), "ls", "OfflineRoom", vault: "none")
+    #expect(after.output == before.output)
+    #expect(try after.rows().count == 1)
+  }
+
+  @Test
+  func aRecordIsWrittenAndRead() throws {
+    let shop = try Workshop()
+    let uuid = try shop.done("put", "Project", "title=Ünïcode, \"quoted\" — 水").output.trimmingCharacters(in: .newlines)
+    #expect(UUID(uuidString: uuid) != nil)
+    let record = try shop.done("get", "Project", uuid, "--json").object()
+    #expect(record["title"] as? String == "Ünïcode, \"quoted\" — 水")
+    #expect(record["status"] as? String == "active")
+    #expect(record["isDeleted"] as? Bool == false)
+    #expect(record["projectNumber"] is NSNull)
+    #expect(try shop.done("get", "Project", uuid).output.contains("Ünïcode"))
+  }
+
+  @Test
+  func putWithAUUIDChangesOnlyWhatIsNamed() throws {
+    let shop = try Workshop()
+    let before = try shop.done("get", "Room", Workshop.room, "--json").object()
+    let after = try shop.done("put", "Room", "--uuid", Workshop.room, "title=Loft", "level=3", "--json").object()
+    #expect(after["title"] as? String == "Loft")
+    #expect(after["level"] as? String == "3")
+    for name in ["roomId", "uuid", "projectId", "squareFootage", "createdAt"] {
+      #expect("\(before[name] ?? "none")" == "\(after[name] ?? "none")")
+    }
+    #expect(try shop.count("OfflineRoom") == 1)
+    let emptied = try shop.done("put", "Room", "--uuid", Workshop.room, "level=", "--json").object()
+    #expect(emptied["level"] is NSNull)
+  }
+
+  @Test
+  func aReferenceIsAUUIDOrALocalID() throws {
+    let shop = try Workshop()
+    let local = try shop.done("put", "Room", "title=By id", "projectId=1", "--json").object()
+    let global = try shop.done("put", "Room", "title=By uuid", "projectId=\(Workshop.project)", "--json").object()
+    #expect(local["projectId"] as? Int == 1)
+    #expect(global["projectId"] as? Int == 1)
+  }
+
+  @Test
+  func manyRecordsComeFromJSONAllOrNone() throws {
+    let shop = try Workshop()
+    let good = #"[{"title":"A","projectId":1},{"title":"B","projectId":"\#(Workshop.project)","isAccessible":false}]"#
+    let made = try shop.done("put", "Room", "--from", "-", "--json", input: good).rows()
+    #expect(made.map { $0["title"] as? String } == ["A", "B"])
+    #expect(made.map { $0["isAccessible"] as? Bool } == [true, false])
+    let one = try shop.done("put", "Room", "--from", "-", "--json", input: #"{"title":"C","projectId":1}"#).object()
+    #expect(one["title"] as? String == "C")
+    let bad = #"[{"title":"D","projectId":1},{"title":"E","projectId":1,"squareFootage":-1}]"#
+    let refused = try shop.run("put", "Room", "--from", "-", "--json", input: bad)
+    #expect(refused.status == 10)
+    #expect(refused.errors.contains("element 2"), "\(refused.errors)")
+    #expect(refused.errors.contains("squareFootage"), "\(refused.errors)")
+    #expect(try shop.count("OfflineRoom") == 4)
+  }
+
+  @Test
+  func listChoosesOrdersAndCuts() throws {
+    let shop = try Workshop()
+    let rooms = (1...5).map { #"{"title":"R\#($0)","projectId":1,"level":"\#($0 % 2)"}"# }.joined(separator: ",")
+    try shop.done("put", "Room", "--from", "-", input: "[\(rooms)]")
+    func titles(_ arguments: String...) throws -> [String?] {
+      try shop.run(["list", "Room", "--json"] + arguments).rows().map { $0["title"] as? String }
+    }
+    #expect(try titles("--where", "level = '1'", "--order", "title:desc") == ["R5", "R3", "R1"])
+    #expect(try titles("-o", "level:desc", "-o", "title", "-n", "4") == ["R1", "R3", "R5", "R2"])
+    #expect(try titles("--where", "title = 'no; DROP TABLE OfflineRoom'") == [])
+    #expect(try titles("--limit", "0") == [])
+    #expect(try shop.done("list", "Room").lines.count == 7)
+  }
+
+  @Test
+  func deletingTakesWhatHangsOnItAndKeepsIt() throws {
+    let shop = try Workshop()
+    #expect(try shop.done("delete", "Project", Workshop.project, "--json").object()["deleted"] as? Int == 2)
+    #expect(try shop.done("list", "Room", "--json").rows().isEmpty)
+    #expect(try shop.run("get", "Room", Workshop.room).status == 4)
+    let kept = try shop.done("list", "Room", "--deleted", "--json").rows()
+    #expect(kept.map { $0["isDeleted"] as? Bool } == [true])
+    #expect(try shop.done("export", "Room", "--format", "ndjson").output.isEmpty)
+    #expect(try shop.done("search", "attic", "--json").rows().isEmpty)
+    let again = try shop.run("put", "Room", "--uuid", Workshop.room, "title=Again")
+    #expect(again.status == 10)
+    #expect(again.errors.contains("was deleted"))
+  }
+
+  @Test
+  func searchFindsWordsAndTheirBeginnings() throws {
+    let shop = try Workshop()
+    try shop.done("put", "Note", "projectId=1", "body=Wet baseboard under the north window")
+    let found = try shop.done("search", "wet base", "--json").rows()
+    #expect(found.map { $0["entityType"] as? String } == ["Note"])
+    #expect((found.first?["snippet"] as? String)?.contains("[baseboard]") == true)
+    #expect(try shop.done("search", "attic", "--entity", "Room", "--json").rows().count == 1)
+    #expect(try shop.done("search", "attic", "--entity", "Note", "--json").rows().isEmpty)
+    for hostile in ["\"unclosed", "x' OR 1 --", "a NEAR(b", "title:*", "'x'", "x*"] {
+      #expect(try shop.done("search", hostile, "--json").rows().isEmpty, "\(hostile)")
+    }
+  }
+
+  @Test(arguments: ["-", "''", "*", " "])
+  func aSearchWithoutAWordIsRefused(_ text: String) throws {
+    let ran = try Workshop().run("search", text)
+    #expect(ran.status == 10)
+    #expect(ran.errors.contains("there is no word to search for"))
+  }
+
+  @Test
+  func queryBindsParametersAndKeepsTypes() throws {
+    let shop = try Workshop()
+    let row = try shop.done(
+      "query", "SELECT :a AS a, :b AS b, @c AS c, NULL AS d, x'00ff' AS e, isAccessible FROM OfflineRoom", "--json",
+      "--param", "a=1", "--param", "b=x' OR 1 --", "--param", "c=1.5"
+    ).rows()[0]
+    #expect(row["a"] as? Int == 1)
+    #expect(row["b"] as? String == "x' OR 1 --")
+    #expect(row["c"] as? Double == 1.5)
+    #expect(row["d"] is NSNull)
+    #expect(row["e"] as? String == "AP8=")
+    #expect(row["isAccessible"] as? Bool == true)
+  }
+
+  @Test
+  func queryWritesOnlyWhereItIsMeant() throws {
+    let shop = try Workshop()
+    let update = "UPDATE OfflineRoom SET level = '9' RETURNING title"
+    #expect(try shop.run("query", update).status == 10)
+    #expect(try shop.done("query", update, "--write", "--json").rows()[0]["title"] as? String == "Attic")
+    #expect(try shop.done("list", "Room", "--json").rows()[0]["level"] as? String == "9")
+    #expect(try shop.done("query", "DELETE FROM OfflineRoom", "--write").output.isEmpty)
+    #expect(try shop.count("OfflineRoom WHERE isDeleted = 1") == 1)
+  }
+
+  @Test
+  func withJSONStandardOutputIsOneDocument() throws {
+    let shop = try Workshop()
+    try shop.write("title\nA\n", to: "rooms.csv")
+    let commands = [
+      ["put", "Project", "title=x", "--json"], ["get", "Room", Workshop.room, "--json"], ["list", "Room", "--json"],
+      ["search", "attic", "--json"], ["query", "SELECT 1 AS one", "--json"],
+      ["query", "UPDATE OfflineRoom SET level = '1'", "--write", "--json"],
+      ["import", "Room", "@rooms.csv", "--set", "projectId=1", "--json"], ["export", "Room", "--format", "json"],
+      ["migrate", "status", "--json"], ["migrate", "apply", "--json"], ["migrate", "verify", "--json"],
+      ["version", "--json"], ["shell", "--json", "--command", "SELECT title FROM OfflineRoom"],
+      ["delete", "Room", Workshop.room, "--json"],
+    ]
+    for arguments in commands {
+      let ran = try shop.run(arguments)
+      #expect(ran.status == 0, "\(arguments): \(ran.errors)")
+      #expect(throws: Never.self, "\(arguments): \(ran.output)") { try ran.json() }
+      #expect(!ran.output.contains("\u{1b}"))
+    }
+  }
+
+  @Test
+  func quietSaysNothing() throws {
+    let shop = try Workshop(vault: false)
+    let made = try shop.done("init", "--schema", "restoration", "--quiet")
+    #expect(made.output.isEmpty && made.errors.isEmpty)
+    let put = try shop.done("put", "Project", "title=x", "-q")
+    #expect(put.output.isEmpty && put.errors.isEmpty)
+  }
+
+  @Test
+  func controlCharactersInARecordDoNotReachTheTerminal() throws {
+    let shop = try Workshop()
+    try shop.done("put", "Room", "--uuid", Workshop.room, "title=a\u{1b}[2Jb\u{7}")
+    for arguments in [["list", "Room"], ["get", "Room", Workshop.room], ["query", "SELECT title FROM OfflineRoom"]] {
+      let ran = try shop.run(arguments)
+      #expect(!ran.output.contains("\u{1b}") && !ran.output.contains("\u{7}"), "\(arguments)")
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import Foundation
+
+/// A folder of one test: a vault, its passphrase, the files that the test makes, and a home. It goes with the object.
+final class Workshop {
+  /// What the project of the template is known by.
+  static let project = "01a1fd64-745c-7000-a9bf-bdc8a45002eb"
+  /// What the room of the template is known by.
+  static let room = "01a1fd64-7573-7000-8e94-46657598a452"
+  static let nobody = "00000000-0000-0000-0000-000000000000"
+
+  /// What the vault of a test is unlocked with. A key file is quick; a passphrase is slow by design.
+  enum Secret: String {
+    case keyFile = "FIELDVAULT_KEY_FILE"
+    case passphrase = "FIELDVAULT_PASSPHRASE_FILE"
+
+    /// Its file.
+    var file: String { self == .keyFile ? "key" : "passphrase" }
+  }
+
+  let folder: URL
+  private let program: String
+  private let secret: Secret
+
+  /// Makes the folder, with a vault that holds one project and one room of it, or with none.
+  init(_ secret: Secret = .keyFile, vault: Bool = true) throws {
+    self.secret = secret
+    program = try Program.path.get()
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("fieldvault-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      at: folder.appendingPathComponent("home"), withIntermediateDirectories: true)
+    try write("correct horse battery staple\n", to: "passphrase")
+    try write((0..<64).map { $0 &* 37 }, to: "key")
+    if vault {
+      try FileManager.default.copyItem(
+        atPath: try Template.vault(secret), toPath: path("v.vault"))
+    }
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  /// The path of a file of the test.
+  func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+
+  /// Writes a file of the test.
+  @discardableResult
+  func write(_ text: String, to name: String) throws -> String {
+    try write(Array(text.utf8), to: name)
+  }
+
+  /// Writes a file of the test.
+  @discardableResult
+  func write(_ bytes: [UInt8], to name: String) throws -> String {
+    let file = folder.appendingPathComponent(name)
+    try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(bytes).write(to: file)
+    return file.path
+  }
+
+  /// The environment of the program.
+  func environment(vault: String = "v.vault", _ more: [String: String] = [:]) -> [String: String] {
+    var variables = [
+      "FIELDVAULT_VAULT": path(vault), secret.rawValue: path(secret.file), "HOME": path("home"),
+    ]
+    for name in ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE", "ASAN_OPTIONS", "TSAN_OPTIONS"] {
+      variables[name] = ProcessInfo.processInfo.environment[name]
+    }
+    return variables.merging(more) { $1 }
+  }
+
+  /// Runs the program on the vault. `@NAME` as an argument is the path of the test's file NAME.
+  func run(
+    _ arguments: [String], vault: String = "v.vault", input: String? = nil, environment more: [String: String] = [:],
+    watchingMemory: Bool = false
+  ) throws -> Ran {
+    try FieldVaultTests.run(
+      program, arguments.map { $0.hasPrefix("@") ? path(String($0.dropFirst())) : $0 },
+      environment: environment(vault: vault, more), input: input, watchingMemory: watchingMemory)
+  }
+
+  /// Runs the program on the vault.
+  func run(_ arguments: String..., vault: String = "v.vault", input: String? = nil) throws -> Ran {
+    try run(arguments, vault: vault, input: input)
+  }
+
+  /// Runs the program where it has to succeed.
+  @discardableResult
+  func done(_ arguments: String..., vault: String = "v.vault", input: String? = nil) throws -> Ran {
+    let ran = try run(arguments, vault: vault, input: input)
+    guard ran.status == 0 else { throw Unexpected("\(arguments) ended with \(ran.status): \(ran.errors)") }
+    return ran
+  }
+
+  /// Starts the program and does not wait for it.
+  func start(_ arguments: [String], input: Int32?) throws -> Running {
+    try Running(program, arguments, environment: environment(), input: input)
+  }
+
+  /// How many rows a table has, deleted ones too.
+  func count(_ table: String, vault: String = "v.vault") throws -> Int {
+    let rows = try done("query", "SELECT count(*) AS n FROM \(table)", "--json", vault: vault).rows()
+    guard let count = rows.first?["n"] as? Int else { throw Unexpected("no count of \(table)") }
+    return count
+  }
+
+  /// The bytes of the database; nil where a commit may wait in the log, so that they do not tell.
+  func database(vault: String = "v.vault") throws -> Data? {
+    let file = path("\(vault)/db/0001/vault.db")
+    let log = try? FileManager.default.attributesOfItem(atPath: file + "-wal")[.size] as? Int
+    guard log ?? 0 == 0 else { return nil }
+    return try Data(contentsOf: URL(fileURLWithPath: file))
+  }
+
+  /// The content that the tests write to: every column of every record.
+  func content(vault: String = "v.vault") throws -> [String] {
+    try ["Project", "Room", "AtmosphericLog"].map {
+      try done("export", $0, "--format", "ndjson", vault: vault).output
+    }
+  }
+}
+
+/// Vaults that are made once and copied.
+enum Template {
+  private static let withKeyFile = Result { try make(.keyFile) }
+  private static let withPassphrase = Result { try make(.passphrase) }
+
+  /// The path of the vault that a test copies.
+  static func vault(_ secret: Workshop.Secret) throws -> String {
+    try (secret == .keyFile ? withKeyFile : withPassphrase).get()
+  }
+
+  private static func make(_ secret: Workshop.Secret) throws -> String {
+    let shop = try Workshop(secret, vault: false)
+    try shop.done("init", "--schema", "restoration", "--quiet")
+    try shop.done("put", "Project", "title=14 Elm Street", "--uuid", Workshop.project, "--quiet")
+    try shop.done(
+      "put", "Room", "title=Attic", "projectId=\(Workshop.project)", "squareFootage=120.5", "--uuid", Workshop.room,
+      "--quiet")
+    let path = folder.appendingPathComponent(secret.file).path
+    try FileManager.default.copyItem(atPath: shop.path("v.vault"), toPath: path)
+    return path
+  }
+
+  /// Where they stand until the tests end.
+  private static let folder: URL = {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+      "fieldvault-templates-\(UUID().uuidString)")
+    try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    atexit { try? FileManager.default.removeItem(at: Template.folder) }
+    return folder
+  }()
+}
