@@ -27,12 +27,15 @@ enum Work: String, CaseIterable {
     case .passphrase:
       try Work.write("a new passphrase\n", to: place.newPassphrase)
       guard
-        let slot = try KeyringFile.read(at: place.vault + "/keyring.json").slots.first(where: { $0.kind == .passphrase })
+        let slot = try KeyringFile.read(at: place.vault + "/keyring.json").slots.first(where: { $0.kind == .passphrase }
+        )
       else { throw Trouble("there is no passphrase") }
       return place.command([
         "key", "passphrase", "--slot", slot.id, "--new-passphrase-file", place.newPassphrase,
       ])
     case .backup:
+      // Half of the runs replace an older backup.
+      if Bool.random(using: &random) { try place.finish(["backup", place.backup]) }
       return place.command(["backup", place.backup])
     case .restore:
       try place.finish(["backup", place.backup])
@@ -85,6 +88,7 @@ enum Work: String, CaseIterable {
   private func checkBackup(_ place: Place, least: Int, isDone: Bool) throws {
     guard FileManager.default.fileExists(atPath: place.backup) else {
       if isDone { throw Trouble("done, and there is no backup") }
+      if place.hasPrepared { throw Trouble("the older backup is gone") }
       return
     }
     try place.finish(["restore", place.backup], vault: place.copy)
@@ -119,6 +123,9 @@ extension Place {
   func command(_ words: [String], vault: String? = nil) -> [String] {
     [programs.fieldvault, "--vault", vault ?? self.vault, "--key-file", keyFile] + words
   }
+
+  /// Whether ``finish(_:vault:)`` has run.
+  var hasPrepared: Bool { FileManager.default.fileExists(atPath: folder + "/preparing") }
 
   /// Runs a command of the program to its end.
   func finish(_ words: [String], vault: String? = nil) throws {
