@@ -9,22 +9,25 @@ enum VaultCheck {
   /// - Parameters:
   ///   - least: how many rows were acknowledged.
   ///   - isMigrating: whether a waiting migration is applied, which makes the check apply it.
-  static func whole(_ path: String, keyFile: String, least: Int, isMigrating: Bool = false) throws {
+  ///   - isMigrated: whether it has to be applied already.
+  static func whole(
+    _ path: String, keyFile: String, least: Int, isMigrating: Bool = false, isMigrated: Bool = false
+  ) throws {
     let secret = try UnlockSecret.keyFile(at: keyFile)
-    try database(path, secret, least: least, outdated: .leave)
-    if isMigrating { try database(path, secret, least: least, outdated: .migrate) }
+    try database(path, secret, least: least, outdated: .leave, isLatest: isMigrated)
+    if isMigrating { try database(path, secret, least: least, outdated: .migrate, isLatest: true) }
     try names(path)
   }
 
   private static func database(
-    _ path: String, _ secret: UnlockSecret, least: Int, outdated: Vault.OutdatedSchema
+    _ path: String, _ secret: UnlockSecret, least: Int, outdated: Vault.OutdatedSchema, isLatest: Bool
   ) throws {
     let vault = try Vault.open(at: path, with: secret, outdated: outdated)
     defer { vault.close() }
     let count = try vault.database.read { connection in
       try expectNone(connection.fetch("PRAGMA integrity_check", as: String.self).filter { $0 != "ok" })
       try expectNone(connection.fetch("PRAGMA foreign_key_check", as: String.self))
-      try version(in: connection, isLatest: outdated == .migrate)
+      try version(in: connection, isLatest: isLatest)
       return try Rows.check(in: connection)
     }
     guard count >= least else { throw Trouble("\(least) rows were acknowledged, and \(count) are there") }

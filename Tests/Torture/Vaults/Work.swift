@@ -56,8 +56,15 @@ enum Work: String, CaseIterable {
 
   /// Checks the vault, and what the work made beside it.
   func check(_ place: Place, least: Int, isDone: Bool) throws {
-    try VaultCheck.whole(place.vault, keyFile: place.keyFile, least: least, isMigrating: self == .migration)
+    try VaultCheck.whole(
+      place.vault, keyFile: place.keyFile, least: least, isMigrating: self == .migration,
+      isMigrated: self == .migration && isDone)
     switch self {
+    case .rotation, .rootRotation:
+      let generation = try KeyringFile.read(at: place.vault + "/keyring.json").generation.number
+      guard generation == 2 || (generation == 1 && !isDone) else {
+        throw Trouble("generation \(generation), \(isDone ? "and the rotation was done" : "out of nowhere")")
+      }
     case .passphrase: try checkPassphrase(place, isDone: isDone)
     case .backup: try checkBackup(place, least: least, isDone: isDone)
     case .restore: try checkRestored(place, least: least, isDone: isDone)
