@@ -63,3 +63,14 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+#if os(Linux)
+  // Crashes: the layer that loses and fails writes, and the program that puts it under others.
+  package.products.append(.library(name: "FaultLayer", type: .dynamic, targets: ["FaultLayer"]))
+  package.targets += [
+    .target(name: "FaultLayer", path: "Tests/FaultLayer"),
+    .executableTarget(
+      name: "fieldvault-torture", dependencies: ["CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel"],
+      path: "Tests/Torture"),
+  ]
+#endif
