@@ -29,7 +29,8 @@ let package = Package(
       name: "SchemaPlugin", capability: .buildTool(), dependencies: ["fieldvault-schema"], path: "Sources/SchemaPlugin"),
     .target(name: "VaultKeys", dependencies: ["CSodium", "CPlatform"], exclude: ["KeyringFormat.md"]),
     .target(
-      name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "CPlatform"], exclude: ["Schemas.txt"],
+      name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "CPlatform"],
+      exclude: ["Schemas.txt", "Backup/BackupFormat.md"],
       plugins: ["SchemaPlugin"]),
     .target(
       name: "RestorationModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
@@ -71,6 +72,6 @@ let package = Package(
     .target(name: "FaultLayer", path: "Tests/FaultLayer"),
     .executableTarget(
       name: "fieldvault-torture", dependencies: ["CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel"],
-      path: "Tests/Torture"),
+      path: "Tests/Torture", exclude: ["RESULTS.md"]),
   ]
 #endif
