@@ -94,6 +94,27 @@ import VaultKeys
     #expect(try vault.migrator(known: [second]).verify(vault.database).isEmpty)
   }
 
+  @Test func aVaultGetsASchemaThatItDidNotHave() throws {
+    try make().close()
+    func adding(_ sql: String) -> [(source: SchemaSource, schema: Schema)] {
+      let schema = Schema(name: "more", migrations: [MigrationFile(version: 1, name: "a", sql: sql)])
+      return [(SchemaSource(name: "more", folder: nil), schema)]
+    }
+    #expect(throws: SQLError.self) {
+      try Vault.open(at: path, with: secret(), adding: adding("CREATE TABLE a (uuid TEXT) STRICT; CREATE TABEL b;"))
+    }
+    #expect(try Vault.open(at: path, with: secret()).schemaSources.map(\.name) == ["restoration"])
+    let vault = try Vault.open(
+      at: path, with: secret(),
+      adding: adding("CREATE TABLE a (uuid TEXT, roomId INTEGER REFERENCES OfflineRoom) STRICT;"))
+    #expect(vault.entities.catalog.table("a") != nil)
+    vault.close()
+    // From then on it is one of the vault's own.
+    let again = try Vault.open(at: path, with: secret())
+    #expect(again.schemaSources.map(\.name) == ["restoration", "more"])
+    #expect(try again.migrator(known: [RestorationSchema.schema]).verify(again.database).isEmpty)
+  }
+
   @Test func aTableThatWasChangedByHandIsFound() throws {
     let vault = try make()
     try vault.database.write { db in

@@ -18,10 +18,13 @@ extension Vault {
   ///   - secret: opens one of its slots.
   ///   - schemas: the tables that the program knows; of these, the vault's own are used. A schema of the vault that is
   ///     not among them is read from the folder that it came from, or else taken as it stands in the vault.
+  ///   - adding: schemas that the vault gets if it has none of their names yet. They are tried out in memory first, so
+  ///     that a mistake in them changes nothing.
   /// - Throws: ``VaultError`` with `notAVault`, `damaged`, `busy` or `migrationNeeded`; `KeyError` with `wrongSecret`
   ///   and its like; `SQLError`.
   public static func open(
-    at path: String, with secret: UnlockSecret, schemas: [Schema] = [], outdated: OutdatedSchema = .migrate,
+    at path: String, with secret: UnlockSecret, schemas: [Schema] = [],
+    adding: [(source: SchemaSource, schema: Schema)] = [], outdated: OutdatedSchema = .migrate,
     configuration: Configuration = Configuration()
   ) throws -> Vault {
     let layout = try existing(path)
@@ -40,8 +43,9 @@ extension Vault {
     do {
       let database = try Database(
         path: file, key: GuardedKey(bytes: unlocked.databaseKey), configuration: configuration)
-      let sources = try database.read { try SchemaSource.read(from: $0) }
-      let migrator = try migrator(for: sources, known: schemas, in: database)
+      let known = schemas + adding.map(\.schema)
+      let sources = try add(adding, known: known, to: database)
+      let migrator = try migrator(for: sources, known: known, in: database)
       try bringUpToDate(database, migrator, outdated)
       let entities = try database.read { try Entities.read(from: $0) }
       let vault = Vault(
@@ -76,6 +80,21 @@ extension Vault {
         .notAVault, "\(path) is no vault: it has no keyring.json", hint: "name the folder that fieldvault init made")
     }
     return layout
+  }
+
+  /// Records schemas that the vault does not have, and returns all of its schemas.
+  private static func add(
+    _ adding: [(source: SchemaSource, schema: Schema)], known: [Schema], to database: Database
+  ) throws -> [SchemaSource] {
+    let sources = try database.read { try SchemaSource.read(from: $0) }
+    let new = adding.filter { addition in !sources.contains { $0.name == addition.schema.name } }
+    guard !new.isEmpty else { return sources }
+    let all = sources + new.map(\.source)
+    let trial = try Database.inMemory()
+    defer { trial.close() }
+    try migrator(for: all, known: known, in: database).apply(to: trial)
+    try database.write { try SchemaSource.write(all, to: $0) }
+    return all
   }
 
   private static func bringUpToDate(_ database: Database, _ migrator: Migrator, _ outdated: OutdatedSchema) throws {

@@ -24,8 +24,9 @@ enum MigrateStatusCommand {
 
 enum MigrateApplyCommand {
   static func run(_ context: CommandContext) throws {
-    let vault = try context.openVault(outdated: .leave)
-    let migrator = try vault.migrator(known: CommandContext.shippedSchemas)
+    let adding = try context.namedSchemas()
+    let vault = try context.openVault(outdated: .leave, adding: adding)
+    let migrator = try vault.migrator(known: CommandContext.shippedSchemas + adding.map(\.schema))
     let done = try migrator.apply(to: vault.database) { schema, file, left in
       context.note("applying \(schema)/\(file.fileName), \(left) to go")
     }

@@ -29,7 +29,15 @@ extension FieldVaultProgram {
         CommandDescription(
           "apply", summary: "apply the files that wait, each in one transaction",
           discussion: "A file that fails leaves the vault as the file before it left it.",
-          examples: [Example("fieldvault migrate apply", "bring the vault up to date")],
+          options: [
+            .value(
+              "schema", "NAME_OR_FOLDER", "tables that the vault is to get beside those that it has; may be repeated",
+              repetition: .list, completion: .folder)
+          ],
+          examples: [
+            Example("fieldvault migrate apply", "bring the vault up to date"),
+            Example("fieldvault migrate apply --schema ./More", "the tables of another folder as well"),
+          ],
           exitCodes: usual + [.noSpace, .refused]),
         CommandDescription(
           "verify", summary: "rebuild the tables from the files in memory and show every difference",

@@ -35,6 +35,27 @@ final class CommandContext {
   /// The schemas that this program carries.
   static let shippedSchemas: [Schema] = [RestorationSchema.schema]
 
+  /// The schemas of `--schema`.
+  func namedSchemas() throws -> [(source: SchemaSource, schema: Schema)] {
+    try arguments.values("schema").map(Self.schema)
+  }
+
+  /// A schema that the program carries, or a folder.
+  private static func schema(_ word: String) throws -> (source: SchemaSource, schema: Schema) {
+    if let shipped = shippedSchemas.first(where: { $0.name == word }) {
+      return (SchemaSource(name: word, folder: nil), shipped)
+    }
+    guard FileSystem.isFolder(word) else {
+      let names = shippedSchemas.map(\.name)
+      throw VaultError(
+        .noSuchEntity, "'\(word)' is neither a schema that ships (\(names.joined(separator: ", "))) nor a folder",
+        hint: "give the path of a folder with NNNN_name.sql files", name: word, candidates: names)
+    }
+    let folder = FileSystem.absolute(word)
+    let schema = try Schema.load(folder: folder)
+    return (SchemaSource(name: schema.name, folder: folder), schema)
+  }
+
   /// The path of the vault.
   func vaultPath() throws -> String {
     if let path = arguments.value("vault") ?? Terminal.variable("FIELDVAULT_VAULT"), !path.isEmpty { return path }
@@ -43,12 +64,17 @@ final class CommandContext {
   }
 
   /// Opens the vault.
-  /// - Parameter secret: what opens it, where that is known already.
-  func openVault(outdated: Vault.OutdatedSchema = .refuse, with secret: UnlockSecret? = nil) throws -> Vault {
+  /// - Parameters:
+  ///   - secret: what opens it, where that is known already.
+  ///   - adding: schemas that the vault gets.
+  func openVault(
+    outdated: Vault.OutdatedSchema = .refuse, with secret: UnlockSecret? = nil,
+    adding: [(source: SchemaSource, schema: Schema)] = []
+  ) throws -> Vault {
     let path = try vaultPath()
     _ = try Vault.existing(path)
     return try Vault.open(
-      at: path, with: try secret ?? self.secret(), schemas: Self.shippedSchemas, outdated: outdated,
+      at: path, with: try secret ?? self.secret(), schemas: Self.shippedSchemas, adding: adding, outdated: outdated,
       configuration: try configuration())
   }
 
