@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import RestorationModel
+import Synchronization
 import Testing
 import VaultKeys
 
@@ -75,6 +76,47 @@ import VaultKeys
     _ = try vault.put(try vault.entities.entity("Project"), [("title", .text("Harbour"))])
     #expect(try titles(other).count == 2)
     withExtendedLifetime(other) {}
+  }
+
+  @Test func rotationsAtTheSameTimeFollowOneAnother() throws {
+    let (vault, path) = (vault, path)
+    let other = Atomic(0)
+    DispatchQueue.concurrentPerform(iterations: 6) { number in
+      do {
+        if number < 3 { _ = try vault.rotateKey(.databaseKey) } else { try vault.database.read { _ in } }
+        // While one of them is under way nobody else gets in; between two of them somebody may.
+        if (try? Vault.open(at: path, with: keyFileSecret(1))) != nil { other.add(1, ordering: .relaxed) }
+      } catch let error as VaultError where error.code == .busy {
+        // The vault was open for a moment in the same process.
+      } catch {
+        Issue.record(error)
+      }
+    }
+    #expect(try titles(vault) == ["Mill Lane"])
+    #expect(try generations().count == 1)
+    vault.close()
+    #expect(try titles(reopen()) == ["Mill Lane"])
+  }
+
+  /// What a process does whose vault was rotated by another one in the moment in which it let go of the lock.
+  @Test func aGenerationOfAnotherProcessIsTakenUpBeforeAnythingIsWritten() throws {
+    let next = try vault.newestKeyring().withNewGeneration()
+    try FileManager.default.createDirectory(atPath: path + "/db/0002", withIntermediateDirectories: false)
+    try vault.database.read {
+      try $0.copyPages(to: path + "/db/0002/vault.db", key: GuardedKey(bytes: next.databaseKey))
+    }
+    try KeyringFile.write(next.keyring, at: path + "/keyring.json")
+    let plan = try vault.rotateKey(.databaseKey)
+    #expect(plan.generation == 2 && plan.nextGeneration == 3)
+    #expect(try titles(vault) == ["Mill Lane"])
+    #expect(try generations() == ["0003"])
+  }
+
+  @Test func aGenerationThatCannotBeOpenedClosesTheVault() throws {
+    let next = try vault.newestKeyring().withNewRootKey(keeping: [keyFileSecret(1)]).unlocked
+    try KeyringFile.write(next.keyring, at: path + "/keyring.json")
+    #expect { try vault.rotateKey(.databaseKey) } throws: { ($0 as? KeyError)?.code == .wrongSecret }
+    #expect(throws: SQLError.self) { try titles(vault) }
   }
 
   @Test func readersGoOnUntilTheSwitch() throws {

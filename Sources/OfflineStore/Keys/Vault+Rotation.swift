@@ -22,39 +22,52 @@ extension Vault {
   public func rotateKey(
     _ kind: RotationKind, progress: (RotationProgress) throws -> Void = { _ in }
   ) throws -> RotationPlan {
-    // Another process may have rotated in the moment in which the lock changed hands: its generation is taken up first.
-    for _ in 0..<8 {
-      var outcome: RotationOutcome?
-      let result = Result {
-        try database.replaceFile { snapshot in
-          let made = try rotate(kind, snapshot, progress)
-          outcome = made
-          return (layout.database(generation: made.generation), GuardedKey(bytes: made.keys.databaseKey))
-        }
+    // One at a time in this process: the lock of the vault knows only processes.
+    try rotationGate.withLock { _ in
+      // Another process may have rotated in the moment in which the lock changed hands: its generation is taken up, and
+      // then it is tried again.
+      for _ in 0..<8 {
+        if let plan = try tryRotation(kind, progress) { return plan }
       }
-      if let outcome, outcome.plan != nil, outcome.problem == nil {
-        Leftovers.sweep(layout, current: outcome.generation)
-      }
-      try lock.makeShared()
-      try result.get()
-      if let problem = outcome?.problem { throw problem }
-      if let plan = outcome?.plan { return plan }
+      throw VaultError(.busy, "other processes change the key of this vault again and again", hint: "try again later")
     }
-    throw VaultError(.busy, "other processes change the key of this vault again and again", hint: "try again later")
+  }
+
+  /// One try; nil when it took up a generation that another process had made.
+  private func tryRotation(
+    _ kind: RotationKind, _ progress: (RotationProgress) throws -> Void
+  ) throws -> RotationPlan? {
+    var outcome: RotationOutcome?
+    let result = Result {
+      try database.replaceFile { snapshot in
+        let made = try rotate(kind, snapshot, progress)
+        outcome = made
+        return (layout.database(generation: made.generation), GuardedKey(bytes: made.keys.databaseKey))
+      }
+    }
+    if let outcome, outcome.plan != nil, outcome.problem == nil {
+      Leftovers.sweep(layout, current: outcome.generation)
+    }
+    try lock.makeShared()
+    try result.get()
+    if let problem = outcome?.problem { throw problem }
+    return outcome?.plan
   }
 
   /// Takes up a generation that another process has made, or makes one. Runs while nobody writes.
   private func rotate(
     _ kind: RotationKind, _ snapshot: Connection, _ progress: (RotationProgress) throws -> Void
   ) throws -> RotationOutcome {
-    try lock.makeExclusive()
+    do {
+      try lock.makeExclusive()
+    } catch {
+      if let other = try otherGeneration() { return RotationOutcome(keys: other, plan: nil, problem: error) }
+      throw error
+    }
+    if let other = try otherGeneration() { return RotationOutcome(keys: other, plan: nil, problem: nil) }
     let held = try KeyringLock(folder: layout.folder)
     defer { withExtendedLifetime(held) {} }
     let current = try newestKeyring()
-    guard current.keyring.generation == keyring.keyring.generation else {
-      keys.withLock { $0 = current }
-      return RotationOutcome(keys: current, plan: nil, problem: nil)
-    }
     let (plan, next) = try plan(kind, from: current)
     guard plan.freeBytes >= plan.neededBytes else {
       throw VaultError(
@@ -71,6 +84,20 @@ extension Vault {
       throw error
     }
     return try commit(next, plan)
+  }
+
+  /// The keys of the generation that is current now, when that is not the one that is open here. What would be written
+  /// to the old one would be lost, so that the database is closed when the new one cannot be opened.
+  private func otherGeneration() throws -> UnlockedKeyring? {
+    do {
+      let current = try newestKeyring()
+      guard current.keyring.generation != keyring.keyring.generation else { return nil }
+      keys.withLock { $0 = current }
+      return current
+    } catch {
+      database.close()
+      throw error
+    }
   }
 
   /// Writes the new generation and proves it.
@@ -139,8 +166,8 @@ private struct RotationOutcome {
   let keys: UnlockedKeyring
   /// Nil when the generation was made by another process.
   let plan: RotationPlan?
-  /// Set when the new key holds and something else went wrong.
-  let problem: KeyError?
+  /// Set when there is a generation to be used, and something went wrong.
+  let problem: (any Error)?
 
   var generation: Int { keys.keyring.generation.number }
 }

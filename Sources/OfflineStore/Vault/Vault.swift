@@ -27,6 +27,7 @@ public final class Vault: Sendable {
   public let schemaSources: [SchemaSource]
   let keys: Locked<UnlockedKeyring>
   let lock: VaultLock
+  let rotationGate = Locked(())
 
   init(
     layout: VaultLayout, database: Database, entities: Entities, sources: [SchemaSource], keyring: UnlockedKeyring,
