@@ -179,7 +179,7 @@ public final class Database: Sendable {
       // An observer came while this transaction ran, without its changes being watched.
       hub.publish(ChangedRegion(isEverything: true), after: connection)
     }
-    try connection.checkpointIfDue(limit: configuration.walLimitBytes)
+    connection.checkpointIfDue(limit: configuration.walLimitBytes)
     return result
   }
 
