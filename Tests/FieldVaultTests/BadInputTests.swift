@@ -45,7 +45,7 @@ struct BadInputTests {
     BadCase(["list", "Room", "--passphrase-file", "-"], input: "wrong\n", 3, "the passphrase is wrong"),
     BadCase(["list", "Room", "--passphrase-file", "@empty"], files: ["empty": []], 2, "the passphrase is empty"),
     BadCase(["list", "Room", "--passphrase-file", "-"], input: "\nsecond line\n", 2, "the passphrase is empty"),
-    BadCase(["list", "Room", "--passphrase-file", "@nofile"], 1, "nofile", "there is no such file"),
+    BadCase(["list", "Room", "--passphrase-file", "@nofile"], 3, "nofile", "there is no such file"),
     BadCase(["list", "Room"], environment: ["FIELDVAULT_PASSPHRASE_FILE": ""], 3, "no terminal to ask on"),
     BadCase(["list", "Room", "--key-file", "@passphrase"], 3, "a key file has 32 bytes to 1 MiB"),
     BadCase(

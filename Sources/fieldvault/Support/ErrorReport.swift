@@ -69,7 +69,9 @@ struct ErrorReport {
     case .noSpace: .noSpace
     case .noSuchSlot: .notFound
     case .lastSlot, .limitReached, .badLabel: .refused
-    case .wrongSecret, .noSlotOfThatKind, .secretTooLong, .badRecoveryCode, .badKeyFile, .noTerminal, .secretsDiffer:
+    // A keyring that is missing is reported before it is read, so that these are about a secret's own file.
+    case .notFound, .unreadable, .wrongSecret, .noSlotOfThatKind, .secretTooLong, .badRecoveryCode, .badKeyFile,
+      .noTerminal, .secretsDiffer:
       .locked
     case .cancelled: .interrupted
     default: .failed
