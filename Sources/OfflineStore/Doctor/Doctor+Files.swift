@@ -55,8 +55,18 @@ extension Doctor {
     guard lstat(path, &status) == 0 else { return [] }
     var found = [(path: path, status: status)]
     guard status.st_mode & S_IFMT == S_IFDIR else { return found }
-    for name in (try? Files.names(in: path)) ?? [] { found += items(in: path + "/" + name) }
+    for name in names(in: path) { found += items(in: path + "/" + name) }
     return found
+  }
+
+  /// The names in a folder; one that cannot be read is named as not checked.
+  private func names(in path: String) -> [String] {
+    do throws(VaultError) {
+      return try Files.names(in: path)
+    } catch {
+      unreadable.insert(error.message)
+      return []
+    }
   }
 
   static func octal(_ mode: mode_t) -> String {
@@ -94,9 +104,8 @@ extension Doctor {
   private func abandonedDrafts() -> [String] {
     let parent = VaultLayout.parent(of: layout.folder)
     let name = layout.folder.split(separator: "/").last.map(String.init) ?? layout.folder
-    let names = (try? Files.names(in: parent)) ?? []
     let salvaged = Salvage.stem(of: name) + ".salvaged"
-    return names.filter { $0 == name + ".making" || $0.hasPrefix(salvaged) && $0.hasSuffix(".vault.making") }
+    return names(in: parent).filter { $0 == name + ".making" || $0.hasPrefix(salvaged) && $0.hasSuffix(".vault.making") }
       .map { parent == "/" ? "/" + $0 : layout.folder.contains("/") ? parent + "/" + $0 : $0 }.filter(Self.isAbandoned)
   }
 
@@ -109,23 +118,27 @@ extension Doctor {
 
   private func strangers() -> [String] {
     let known = ["keyring.json", ".keyring.json.tmp", "lock", "db", "attachments"]
-    var found = ((try? Files.names(in: layout.folder)) ?? []).filter { !known.contains($0) }.map {
-      layout.folder + "/" + $0
-    }
-    for name in (try? Files.names(in: layout.databases)) ?? [] where name != "repair" {
+    var found = names(in: layout.folder).filter { !known.contains($0) }.map { layout.folder + "/" + $0 }
+    for name in names(in: layout.databases) where name != "repair" {
       let path = layout.databases + "/" + name
       guard VaultLayout.generationNumber(of: name) != nil else {
         found.append(path)
         continue
       }
       let parts = ["vault.db", "vault.db-wal", "vault.db-shm", "vault.db-journal"]
-      found += ((try? Files.names(in: path)) ?? []).filter { !parts.contains($0) }.map { path + "/" + $0 }
+      found += names(in: path).filter { !parts.contains($0) }.map { path + "/" + $0 }
     }
     return found
   }
 
   func checkSpace(_ diagnosis: inout Diagnosis) {
-    guard let free = try? Files.freeBytes(at: layout.folder) else { return }
+    let free: Int
+    do throws(VaultError) {
+      free = try Files.freeBytes(at: layout.folder)
+    } catch {
+      unreadable.insert(error.message)
+      return
+    }
     diagnosis.checked.append("the free space: \(free >> 20) MiB")
     let database = keys.flatMap { Files.size(of: layout.database(generation: $0.keyring.generation.number)) } ?? 0
     if free < 64 << 20 {

@@ -45,7 +45,12 @@ extension Doctor {
 
   private func sweep(_ repair: inout RepairReport) {
     // The keyring that makes old generations leftovers has to be on the disk before they go.
-    guard (try? Files.syncFolder(layout.folder)) != nil else { return }
+    do throws(VaultError) {
+      try Files.syncFolder(layout.folder)
+    } catch {
+      repair.failed.append(error.message)
+      return
+    }
     for path in ownOrphans() {
       do throws(VaultError) {
         try Files.removeTree(path)

@@ -18,6 +18,8 @@ public final class Doctor {
   private let progress: (String) throws -> Void
   /// The keyring with its keys, once it has been opened.
   private(set) var keys: UnlockedKeyring?
+  /// Why something of the folder could not be looked at.
+  var unreadable: Set<String> = []
 
   /// Looks at the folder and holds the vault, so that its key is not rotated meanwhile. Others go on using it.
   /// - Parameters:
@@ -53,6 +55,7 @@ public final class Doctor {
     checkPermissions(&diagnosis)
     checkOrphans(&diagnosis)
     checkSpace(&diagnosis)
+    diagnosis.unchecked += unreadable.sorted()
     return diagnosis
   }
 
