@@ -105,8 +105,10 @@ extension Doctor {
     let parent = VaultLayout.parent(of: layout.folder)
     let name = layout.folder.split(separator: "/").last.map(String.init) ?? layout.folder
     let salvaged = Salvage.stem(of: name) + ".salvaged"
-    return names(in: parent).filter { $0 == name + ".making" || $0.hasPrefix(salvaged) && $0.hasSuffix(".vault.making") }
-      .map { parent == "/" ? "/" + $0 : layout.folder.contains("/") ? parent + "/" + $0 : $0 }.filter(Self.isAbandoned)
+    return names(in: parent).filter {
+      $0 == name + ".making" || $0.hasPrefix(salvaged) && $0.hasSuffix(".vault.making")
+    }
+    .map { parent == "/" ? "/" + $0 : layout.folder.contains("/") ? parent + "/" + $0 : $0 }.filter(Self.isAbandoned)
   }
 
   static func isAbandoned(_ draft: String) -> Bool {
