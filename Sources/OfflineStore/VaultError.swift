@@ -8,7 +8,9 @@ import VaultKeys
 public struct VaultError: Error, Sendable, CustomStringConvertible {
   /// A kind of failure. New kinds may be added; compare with `==` and have a default branch.
   public struct Code: RawRepresentable, Hashable, Sendable {
+    /// The word for the kind, such as `damaged`.
     public let rawValue: String
+    /// The kind of a word. Any word is taken.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// The folder is no vault, or does not exist.
@@ -50,11 +52,19 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
   /// The names that exist, from which a near one may be suggested.
   public let candidates: [String]
 
+  /// An error in words that hold no value of a record, no key and no passphrase.
+  /// - Parameters:
+  ///   - code: the kind of failure.
+  ///   - message: what happened.
+  ///   - hint: what to do next, where that is known.
+  ///   - name: the name that was not found, or the field whose value cannot be taken.
+  ///   - candidates: the names that exist.
   public init(
     _ code: Code, _ message: String, hint: String? = nil, name: String? = nil, candidates: [String] = []
   ) {
     (self.code, self.message, self.hint, self.name, self.candidates) = (code, message, hint, name, candidates)
   }
 
+  /// The message, with the hint behind it in parentheses.
   public var description: String { hint.map { "\(message) (\($0))" } ?? message }
 }

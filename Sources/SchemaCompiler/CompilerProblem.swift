@@ -9,18 +9,28 @@ public struct CompilerProblem: Error, Sendable, CustomStringConvertible {
   /// What is wrong and what would be right.
   public let message: String
 
+  /// A mistake at a place.
+  /// - Parameters:
+  ///   - path: the path of the file.
+  ///   - line: counted from 1.
+  ///   - column: counted from 1.
+  ///   - message: what is wrong and what would be right.
   public init(path: String, line: Int, column: Int = 1, message: String) {
     (self.path, self.line, self.column, self.message) = (path, line, column, message)
   }
 
+  /// `path:line:column: error: message`.
   public var description: String { "\(path):\(line):\(column): error: \(message)" }
 }
 
 /// All mistakes of one run.
 public struct CompilerProblems: Error, Sendable, CustomStringConvertible {
+  /// The mistakes, in the order in which they were found.
   public let problems: [CompilerProblem]
 
+  /// Puts the mistakes of a run together, in the order in which they are told.
   public init(_ problems: [CompilerProblem]) { self.problems = problems }
 
+  /// The mistakes, each on a line of its own.
   public var description: String { problems.map(\.description).joined(separator: "\n") }
 }

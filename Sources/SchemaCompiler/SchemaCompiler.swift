@@ -7,9 +7,12 @@ import CipherSQL
 public struct SchemaCompiler {
   /// A folder of SQL files under the name of its schema. Its sub-folder `queries` holds named queries.
   public struct Source: Sendable {
+    /// The name of the schema, such as `restoration`.
     public let name: String
+    /// The path of the folder.
     public let folder: String
 
+    /// A schema and its folder, which is first read by ``SchemaCompiler/compile()``.
     public init(name: String, folder: String) { (self.name, self.folder) = (name, folder) }
   }
 
@@ -17,6 +20,7 @@ public struct SchemaCompiler {
   public struct Output: Sendable, Hashable {
     /// Its name, without a folder.
     public let name: String
+    /// The whole Swift source.
     public let text: String
   }
 

@@ -29,6 +29,7 @@ public struct Catalog: Sendable, Hashable {
 
   /// A column of a table or view.
   public struct Column: Sendable, Hashable {
+    /// Its name as the table's text writes it.
     public let name: String
     /// The type as SQL declares it; empty for an expression of a view.
     public let declaredType: String
@@ -63,28 +64,40 @@ public struct Catalog: Sendable, Hashable {
 
     /// A pair of columns.
     public struct Pair: Sendable, Hashable {
+      /// The column that refers.
       public let from: String
+      /// The column that is referred to. Where the text names none: the first of the primary key, or `rowid`.
       public let to: String
     }
 
     /// The table that is referred to.
     public let table: String
+    /// The columns that refer, each with the one it refers to; one pair, or several that refer together.
     public let columns: [Pair]
+    /// What happens to the referring rows when the row that they refer to is deleted.
     public let onDelete: Action
+    /// What happens to the referring rows when the columns that they refer to change.
     public let onUpdate: Action
   }
 
   /// A table, a view or a full-text table.
   public struct Table: Sendable, Hashable {
+    /// How its rows come about; `virtual` for a table of a module, such as FTS5.
     public enum Kind: Sendable, Hashable {
       case table, view, virtual
     }
 
+    /// Its name as the schema writes it.
     public let name: String
+    /// Whether it is a table, a view or a virtual table.
     public let kind: Kind
+    /// True for a STRICT table, which refuses values of another type than the declared one.
     public let isStrict: Bool
+    /// True for a table WITHOUT ROWID.
     public let isWithoutRowID: Bool
+    /// Its columns in their order, without the hidden ones of a virtual table.
     public let columns: [Column]
+    /// Its references to other tables, in the order of its text; none for a view or virtual table.
     public let foreignKeys: [ForeignKey]
     /// The columns of each UNIQUE constraint and unique index without a condition, the primary key excepted.
     public let uniqueKeys: [[String]]

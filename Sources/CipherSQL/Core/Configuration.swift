@@ -28,6 +28,7 @@ public struct Configuration: Sendable {
   /// Reads what can be read of a damaged file and leaves the file as it is.
   var isForDamagedFile = false
 
+  /// The defaults of all properties: reads and writes, four readers, ten seconds of waiting.
   public init() {}
 
   /// A 64th of the machine's memory between 16 and 64 MiB: 64 MiB on a server or a laptop, 32 MiB on a phone of

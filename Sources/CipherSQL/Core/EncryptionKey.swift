@@ -26,6 +26,8 @@ public struct PlainKey: EncryptionKey {
 
   private init(random: [UInt8]) { bytes = random }
 
+  /// Shows the 32 bytes; the pointer is not valid after `body`.
+  /// - Throws: what `body` throws.
   public func withKeyBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
     try bytes.withUnsafeBytes(body)
   }

@@ -7,7 +7,9 @@ import CSQLCipher
 public struct SQLError: Error, Sendable, CustomStringConvertible {
   /// A kind of failure. New kinds may be added; compare with `==` and have a default branch.
   public struct Code: RawRepresentable, Hashable, Sendable {
+    /// The word for the kind, such as `busy`.
     public let rawValue: String
+    /// The kind of a word. Any word is taken.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// Another connection or process holds the lock; the call may be repeated.
@@ -83,6 +85,7 @@ public struct SQLError: Error, Sendable, CustomStringConvertible {
   /// The byte in `sql` at which SQLite saw the mistake, where it says so.
   public var offset: Int? { storage.offset }
 
+  /// The message, with the hint behind it in parentheses.
   public var description: String {
     var text = message
     if let hint { text += " (\(hint))" }

@@ -9,6 +9,7 @@ public enum SQLText {
 
   /// A piece of SQL and where it stands.
   public struct Token: Sendable {
+    /// What it is; `unfinished` for a string or quoted name that does not end.
     public let kind: Kind
     /// Its bytes in the text.
     public let range: Range<Int>

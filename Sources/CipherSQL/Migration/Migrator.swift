@@ -15,6 +15,11 @@ public struct Migrator: Sendable {
   /// Called inside each file's transaction, after the file has run; for what is derived from the tables.
   public let didApply: @Sendable (WriteConnection) throws -> Void
 
+  /// Takes the schemas; no file is looked at before ``pending(in:)`` or ``apply(to:progress:)``.
+  /// - Parameters:
+  ///   - schemas: the schemas in the order in which they are applied.
+  ///   - willApply: called in each file's transaction, before the file runs. What it throws undoes the transaction.
+  ///   - didApply: called in each file's transaction, after the file has run. What it throws undoes the transaction.
   public init(
     schemas: [Schema], willApply: @escaping @Sendable (WriteConnection) throws -> Void = { _ in },
     didApply: @escaping @Sendable (WriteConnection) throws -> Void = { _ in }

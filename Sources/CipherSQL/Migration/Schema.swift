@@ -9,6 +9,11 @@ public struct MigrationFile: Sendable, Hashable {
   /// The whole text.
   public let sql: String
 
+  /// A file from its parts, of which none is checked.
+  /// - Parameters:
+  ///   - version: the number at the beginning of the file's name, from 1 on.
+  ///   - name: the rest of the file's name, without `.sql`.
+  ///   - sql: the whole text.
   public init(version: Int, name: String, sql: String) {
     (self.version, self.name, self.sql) = (version, name, sql)
   }
@@ -37,6 +42,10 @@ public struct Schema: Sendable, Hashable {
   /// The files, by ascending version.
   public let migrations: [MigrationFile]
 
+  /// A schema from its files. ``Migrator`` refuses files that are not numbered from 1 on without a gap.
+  /// - Parameters:
+  ///   - name: the name under which its versions are recorded.
+  ///   - migrations: the files, by ascending version.
   public init(name: String, migrations: [MigrationFile]) {
     self.name = name
     self.migrations = migrations

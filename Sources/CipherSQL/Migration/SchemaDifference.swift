@@ -10,9 +10,11 @@ public struct SchemaDifference: Sendable, Hashable {
     case changed
   }
 
+  /// In which way the two differ.
   public let kind: Kind
   /// `table`, `index`, `view` or `trigger`.
   public let type: String
+  /// The name of the table, index, view or trigger.
   public let name: String
   /// The definition that the files make; nil for `unexpected`.
   public let expected: String?

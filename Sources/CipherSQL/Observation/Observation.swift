@@ -10,11 +10,13 @@ import Synchronization
 /// read does not run it again, and a result that is equal to the last one is not yielded. When changes come
 /// faster than they are taken, only the newest result is delivered. Changes by other processes are not seen.
 public struct Observation<Value: Sendable & Equatable>: AsyncSequence, Sendable {
+  /// The result of the query.
   public typealias Element = Value
 
   let database: Database
   let query: @Sendable (Connection) throws -> Value
 
+  /// Begins to observe. Each iterator has its own observation, which yields the present result first.
   public func makeAsyncIterator() -> Iterator {
     Iterator(database: database, query: query)
   }

@@ -14,8 +14,11 @@ public protocol JoinSide: Sendable {
 
 /// A table that has a row in each row of the join.
 public enum Inner<Base: Record>: JoinSide {
+  /// The columns of the record under a name of its table.
   public static func columns(of qualifier: String) -> Base.Columns { Base.Columns(qualifier: qualifier) }
 
+  /// Reads the record whose columns begin at `first`, counted from 0.
+  /// - Throws: ``SQLError`` with `typeMismatch` when a column does not hold what the record takes.
   public static func decode(_ row: borrowing Row, at first: Int32) throws(SQLError) -> Base {
     try Base(from: row, at: first)
   }
@@ -23,10 +26,13 @@ public enum Inner<Base: Record>: JoinSide {
 
 /// A table on the right of a left join, which may have no row.
 public enum Outer<Base: Record>: JoinSide {
+  /// The columns of the record under a name of its table, with values that may be NULL.
   public static func columns(of qualifier: String) -> OuterColumns<Base> {
     OuterColumns(columns: Base.Columns(qualifier: qualifier))
   }
 
+  /// Reads the record whose columns begin at `first`, counted from 0; nil when all of them are NULL.
+  /// - Throws: ``SQLError`` with `typeMismatch` when a column does not hold what the record takes.
   public static func decode(_ row: borrowing Row, at first: Int32) throws(SQLError) -> Base? {
     // A row of a table has a key, so one that is all NULL is none.
     let count = Int32(RecordShape.of(Base.self).columnNames.count)
@@ -40,6 +46,7 @@ public enum Outer<Base: Record>: JoinSide {
 public struct OuterColumns<Base: Record>: Sendable {
   let columns: Base.Columns
 
+  /// A column of the record, as an expression that is NULL where the table has no row.
   public subscript<Value: SQLValue>(dynamicMember path: KeyPath<Base.Columns, Column<Base, Value>>)
     -> SQLTerm<Value.Bare?>
   { SQLTerm(columns[keyPath: path].node) }

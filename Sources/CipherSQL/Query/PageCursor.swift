@@ -57,6 +57,8 @@ extension PageCursor: LosslessStringConvertible {
 }
 
 extension PageCursor: Codable {
+  /// Reads the text form from a string.
+  /// - Throws: `DecodingError` when there is no single string, or it is no cursor.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     guard let cursor = PageCursor(try container.decode(String.self)) else {
@@ -65,6 +67,8 @@ extension PageCursor: Codable {
     self = cursor
   }
 
+  /// Writes the text form as a string.
+  /// - Throws: what the encoder throws.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)

@@ -14,9 +14,11 @@ public protocol Record: Sendable {
 
 /// The columns of a record under one name of its table, so that a table can stand in a query twice.
 public protocol RecordColumns: Sendable {
+  /// The record that has the columns.
   associatedtype Owner: Record
   /// The name under which the table stands in the query.
   var qualifier: String { get }
+  /// The columns of the table under a name.
   init(qualifier: String)
 }
 
@@ -38,11 +40,13 @@ public protocol InsertableRecord: Record {
 }
 
 extension InsertableRecord {
+  /// Leaves the record as it is; for a table whose primary key is not the rowid.
   public mutating func didInsert(rowID: Int64) {}
 }
 
 /// A record of a table with a primary key, which can be found, updated and deleted by it.
 public protocol KeyedRecord: InsertableRecord {
+  /// The type of the primary key.
   associatedtype Key: RecordKey
   /// The primary key.
   var key: Key { get }
@@ -66,6 +70,8 @@ public protocol RecordKey: Hashable, Sendable {
 }
 
 extension RecordKey where Self: SQLValue {
+  /// Binds the one value of the key to a placeholder, counted from 1.
+  /// - Throws: what the binding of the value throws.
   @inlinable
   public func bind(to statement: Statement, from index: Int32) throws(SQLError) { try bind(to: statement, at: index) }
 }
@@ -83,6 +89,11 @@ public struct ToOne<Source: Record, Target: Record, Key: SQLValue & Hashable>: S
   /// The referred value.
   public let targetKey: @Sendable (Target) -> Key
 
+  /// A reference by one column.
+  /// - Parameters:
+  ///   - targetColumn: the column by which the target is found, such as `uuid`.
+  ///   - sourceKey: the value by which a source refers; nil when it refers to nothing.
+  ///   - targetKey: the value of `targetColumn` in a target.
   public init(
     targetColumn: StaticString, sourceKey: @escaping @Sendable (Source) -> Key?,
     targetKey: @escaping @Sendable (Target) -> Key
@@ -100,6 +111,11 @@ public struct ToMany<Source: Record, Target: Record, Key: SQLValue & Hashable>: 
   /// The referring value of the target.
   public let targetKey: @Sendable (Target) -> Key?
 
+  /// The other direction of a reference by one column.
+  /// - Parameters:
+  ///   - targetColumn: the column of the target in which the reference stands.
+  ///   - sourceKey: the value by which a source is referred to.
+  ///   - targetKey: the value of `targetColumn` in a target; nil when it refers to nothing.
   public init(
     targetColumn: StaticString, sourceKey: @escaping @Sendable (Source) -> Key,
     targetKey: @escaping @Sendable (Target) -> Key?
@@ -115,6 +131,7 @@ public struct Column<Owner: Record, Value: SQLValue>: Sendable {
   /// The name under which its table stands in the query.
   public let qualifier: String
 
+  /// A column by its name in the table, under a name of that table.
   @inlinable
   public init(_ name: StaticString, of qualifier: String) { (self.name, self.qualifier) = (name, qualifier) }
 }

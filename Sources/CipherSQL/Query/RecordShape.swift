@@ -82,5 +82,6 @@ final class RecordShape: Sendable {
 }
 
 extension KeyedRecord {
+  /// The columns that `deleteSQL` compares behind its WHERE, in that order.
   public static var keyColumnNames: [StaticString] { RecordShape.comparedNames(of: deleteSQL, among: columnNames) }
 }

@@ -19,17 +19,20 @@ public struct SQL: Sendable, Hashable, ExpressibleByStringInterpolation {
   /// A piece of SQL from its parts.
   public init(raw text: String, arguments: [SQLArgument] = []) { (self.text, self.arguments) = (text, arguments) }
 
+  /// A piece of SQL from an interpolated literal, with its values bound.
   public init(stringInterpolation: StringInterpolation) { self = stringInterpolation.sql }
 
   /// Gathers the parts of an interpolated literal.
   public struct StringInterpolation: StringInterpolationProtocol, Sendable {
     var sql = SQL(raw: "")
 
+    /// Begins a literal; the counts only set memory aside.
     public init(literalCapacity: Int, interpolationCount: Int) {
       sql.text.reserveCapacity(literalCapacity + interpolationCount)
       sql.arguments.reserveCapacity(interpolationCount)
     }
 
+    /// Puts the literal's own text in, as it is.
     public mutating func appendLiteral(_ literal: String) { sql.text += literal }
 
     /// Binds a value.

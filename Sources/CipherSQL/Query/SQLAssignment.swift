@@ -32,13 +32,20 @@ extension Column: SQLColumn {}
 /// Gathers assignments, one behind the other or in an array.
 @resultBuilder
 public enum SQLAssignmentBuilder<Owner: Record> {
+  /// Takes one assignment.
   public static func buildExpression(_ one: SQLAssignment<Owner>) -> [SQLAssignment<Owner>] { [one] }
+  /// Takes the assignments of an array, in its order.
   public static func buildExpression(_ several: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { several }
+  /// Begins with the assignments of the first line.
   public static func buildPartialBlock(first: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { first }
+  /// Puts the assignments of the next line behind those so far.
   public static func buildPartialBlock(
     accumulated: [SQLAssignment<Owner>], next: [SQLAssignment<Owner>]
   ) -> [SQLAssignment<Owner>] { accumulated + next }
+  /// The assignments of an `if` without `else`; none when its condition is false.
   public static func buildOptional(_ some: [SQLAssignment<Owner>]?) -> [SQLAssignment<Owner>] { some ?? [] }
+  /// The assignments of the first branch of an `if` or `switch`.
   public static func buildEither(first: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { first }
+  /// The assignments of the other branch of an `if` or `switch`.
   public static func buildEither(second: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { second }
 }

@@ -53,10 +53,24 @@ public protocol SQLCastTarget: SQLValue {
   /// Its name in SQL.
   static var castName: StaticString { get }
 }
-extension Int: SQLCastTarget { public static var castName: StaticString { "INTEGER" } }
-extension Int64: SQLCastTarget { public static var castName: StaticString { "INTEGER" } }
-extension Double: SQLCastTarget { public static var castName: StaticString { "REAL" } }
-extension String: SQLCastTarget { public static var castName: StaticString { "TEXT" } }
+
+extension Int: SQLCastTarget {
+  /// `INTEGER`: a fraction is cut off, and a text that begins with no number becomes 0.
+  public static var castName: StaticString { "INTEGER" }
+}
+extension Int64: SQLCastTarget {
+  /// `INTEGER`: a fraction is cut off, and a text that begins with no number becomes 0.
+  public static var castName: StaticString { "INTEGER" }
+}
+extension Double: SQLCastTarget {
+  /// `REAL`: a text that begins with no number becomes 0.
+  public static var castName: StaticString { "REAL" }
+}
+extension String: SQLCastTarget {
+  /// `TEXT`: a number becomes its decimal digits.
+  public static var castName: StaticString { "TEXT" }
+}
 extension Optional: SQLCastTarget where Wrapped: SQLCastTarget {
+  /// The name of the wrapped type: NULL stays NULL.
   public static var castName: StaticString { Wrapped.castName }
 }

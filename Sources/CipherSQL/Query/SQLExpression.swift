@@ -11,6 +11,7 @@ public protocol SQLExpression<Value>: Sendable {
 
 /// A composed expression.
 public struct SQLTerm<Value: SQLValue>: SQLExpression {
+  /// The expression as a part of a statement.
   public let node: SQLNode
 
   init(_ node: SQLNode) { self.node = node }
@@ -28,6 +29,7 @@ public struct SQLTerm<Value: SQLValue>: SQLExpression {
 }
 
 extension Column: SQLExpression {
+  /// The column, under the name of its table in the statement.
   @inlinable
   public var node: SQLNode { SQLNode(column: name, of: qualifier) }
 }
@@ -41,16 +43,20 @@ extension SQLNode {
 public struct SQLTemplate: ExpressibleByStringInterpolation, Sendable {
   let parts: [SQLNode]
 
+  /// A piece of SQL without expressions, taken as it is.
   public init(stringLiteral text: String) { parts = [SQLNode(.raw(SQL(raw: text)))] }
 
+  /// A piece of SQL from the parts of an interpolated literal.
   public init(stringInterpolation: StringInterpolation) { parts = stringInterpolation.parts }
 
   /// Gathers the parts of the literal.
   public struct StringInterpolation: StringInterpolationProtocol, Sendable {
     var parts: [SQLNode] = []
 
+    /// Begins a literal; the counts only set memory aside.
     public init(literalCapacity: Int, interpolationCount: Int) { parts.reserveCapacity(interpolationCount * 2 + 1) }
 
+    /// Puts the literal's own text in, as it is.
     public mutating func appendLiteral(_ text: String) {
       if !text.isEmpty { parts.append(SQLNode(.raw(SQL(raw: text)))) }
     }

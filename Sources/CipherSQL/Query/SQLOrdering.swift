@@ -53,13 +53,20 @@ extension SQLWriter {
 /// Gathers the terms of an ordering, one behind the other or in an array.
 @resultBuilder
 public enum SQLOrderingBuilder {
+  /// Takes one term.
   public static func buildExpression(_ ordering: SQLOrdering) -> [SQLOrdering] { [ordering] }
+  /// Takes the terms of an array, in its order.
   public static func buildExpression(_ orderings: [SQLOrdering]) -> [SQLOrdering] { orderings }
+  /// Begins with the terms of the first line.
   public static func buildPartialBlock(first: [SQLOrdering]) -> [SQLOrdering] { first }
+  /// Puts the terms of the next line behind those so far.
   public static func buildPartialBlock(accumulated: [SQLOrdering], next: [SQLOrdering]) -> [SQLOrdering] {
     accumulated + next
   }
+  /// The terms of an `if` without `else`; none when its condition is false.
   public static func buildOptional(_ orderings: [SQLOrdering]?) -> [SQLOrdering] { orderings ?? [] }
+  /// The terms of the first branch of an `if` or `switch`.
   public static func buildEither(first: [SQLOrdering]) -> [SQLOrdering] { first }
+  /// The terms of the other branch of an `if` or `switch`.
   public static func buildEither(second: [SQLOrdering]) -> [SQLOrdering] { second }
 }

@@ -34,12 +34,15 @@ public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertib
     return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
   }
 
+  /// True when the left day comes first.
   public static func < (left: CalendarDay, right: CalendarDay) -> Bool {
     (left.year, left.month, left.day) < (right.year, right.month, right.day)
   }
 }
 
 extension CalendarDay: SQLValue {
+  /// Reads `YYYY-MM-DD` from a TEXT column, counted from 0.
+  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no TEXT or no day.
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> CalendarDay {
     guard let day = CalendarDay(try String.decode(from: row, at: index)) else {
       throw row.mismatch(index, expected: "day as TEXT")
@@ -47,14 +50,19 @@ extension CalendarDay: SQLValue {
     return day
   }
 
+  /// Binds `YYYY-MM-DD` as TEXT to a placeholder, counted from 1.
+  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try description.bind(to: statement, at: index)
   }
 
+  /// `YYYY-MM-DD` as TEXT.
   public var sqlArgument: SQLArgument { .text(description) }
 }
 
 extension CalendarDay: Codable {
+  /// Reads a string `YYYY-MM-DD`.
+  /// - Throws: `DecodingError` when there is no single string, or it is no day.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
@@ -64,6 +72,8 @@ extension CalendarDay: Codable {
     self = day
   }
 
+  /// Writes a string `YYYY-MM-DD`.
+  /// - Throws: what the encoder throws.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)

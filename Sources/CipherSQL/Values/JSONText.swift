@@ -28,28 +28,39 @@ public struct JSONText: Hashable, Sendable, CustomStringConvertible {
     try JSONDecoder().decode(type, from: Data(text.utf8))
   }
 
+  /// The document, as ``text`` has it.
   public var description: String { text }
 }
 
 extension JSONText: SQLValue {
+  /// Takes the text of a TEXT column, counted from 0, without parsing it.
+  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no TEXT.
   @inlinable
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> JSONText {
     JSONText(try String.decode(from: row, at: index))
   }
 
+  /// Binds the document as TEXT to a placeholder, counted from 1.
+  /// - Throws: ``SQLError`` with `tooBig` above SQLite's limit, with `misuse` when the statement has no such
+  ///   placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try text.bind(to: statement, at: index)
   }
 
+  /// The document as TEXT.
   public var sqlArgument: SQLArgument { .text(text) }
 }
 
 extension JSONText: Codable {
+  /// Takes a string that holds the document, without parsing it.
+  /// - Throws: `DecodingError` when there is no single string.
   public init(from decoder: any Decoder) throws {
     text = try decoder.singleValueContainer().decode(String.self)
   }
 
+  /// Writes the document as one string, not as JSON within JSON.
+  /// - Throws: what the encoder throws.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(text)

@@ -1,6 +1,8 @@
 import CSQLCipher
 
 extension Int64: SQLValue {
+  /// Reads an INTEGER column, counted from 0.
+  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no INTEGER.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Int64 {
@@ -10,15 +12,20 @@ extension Int64: SQLValue {
     return sqlite3_column_int64(row.handle, index)
   }
 
+  /// Binds an INTEGER to a placeholder, counted from 1.
+  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try statement.check(sqlite3_bind_int64(statement.handle, index, self))
   }
 
+  /// The number as an INTEGER.
   public var sqlArgument: SQLArgument { .integer(self) }
 }
 
 extension Int: SQLValue {
+  /// Reads an INTEGER column, counted from 0.
+  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no INTEGER, or one that `Int` cannot hold.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Int {
@@ -28,15 +35,20 @@ extension Int: SQLValue {
     return value
   }
 
+  /// Binds an INTEGER to a placeholder, counted from 1.
+  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try Int64(self).bind(to: statement, at: index)
   }
 
+  /// The number as an INTEGER.
   public var sqlArgument: SQLArgument { .integer(Int64(self)) }
 }
 
 extension Int32: SQLValue {
+  /// Reads an INTEGER column, counted from 0.
+  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no INTEGER, or one that 32 bits cannot hold.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Int32 {
@@ -46,11 +58,14 @@ extension Int32: SQLValue {
     return value
   }
 
+  /// Binds an INTEGER to a placeholder, counted from 1.
+  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try Int64(self).bind(to: statement, at: index)
   }
 
+  /// The number as an INTEGER.
   public var sqlArgument: SQLArgument { .integer(Int64(self)) }
 }
 
@@ -66,11 +81,14 @@ extension Bool: SQLValue {
     }
   }
 
+  /// Binds 1 for true and 0 for false to a placeholder, counted from 1.
+  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try statement.check(sqlite3_bind_int(statement.handle, index, self ? 1 : 0))
   }
 
+  /// The INTEGER 1 for true and 0 for false.
   public var sqlArgument: SQLArgument { .integer(self ? 1 : 0) }
 }
 
@@ -93,5 +111,6 @@ extension Double: SQLValue {
     try statement.check(sqlite3_bind_double(statement.handle, index, self))
   }
 
+  /// The number as a REAL; NaN is refused when it is bound.
   public var sqlArgument: SQLArgument { .real(self) }
 }

@@ -5,6 +5,8 @@ public protocol SQLEnumeration: SQLValue, RawRepresentable, Hashable, Codable, C
 where RawValue == String {}
 
 extension SQLEnumeration {
+  /// Reads a TEXT column, counted from 0, that holds a raw value.
+  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no TEXT or none of the raw values.
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Self {
     guard let value = Self(rawValue: try String.decode(from: row, at: index)) else {
       throw row.mismatch(index, expected: "one of \(allCases.map(\.rawValue))")
@@ -12,10 +14,13 @@ extension SQLEnumeration {
     return value
   }
 
+  /// Binds the raw value as TEXT to a placeholder, counted from 1.
+  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     try rawValue.bind(to: statement, at: index)
   }
 
+  /// The raw value as TEXT.
   public var sqlArgument: SQLArgument { .text(rawValue) }
 }

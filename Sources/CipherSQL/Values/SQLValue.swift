@@ -19,6 +19,7 @@ public protocol SQLValue: Sendable {
 }
 
 extension SQLValue {
+  /// False, as for every type but an Optional.
   public static var isNullable: Bool { false }
 }
 
@@ -32,6 +33,7 @@ public enum SQLArgument: Hashable, Codable, Sendable {
 }
 
 extension SQLArgument: SQLValue {
+  /// Reads a column of any storage class, counted from 0.
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> SQLArgument {
     switch sqlite3_column_type(row.handle, index) {
     case SQLITE_INTEGER: .integer(sqlite3_column_int64(row.handle, index))
@@ -42,6 +44,9 @@ extension SQLArgument: SQLValue {
     }
   }
 
+  /// Binds the value in its storage class to a placeholder, counted from 1.
+  /// - Throws: ``SQLError`` with `typeMismatch` for a `real` that is NaN, with `tooBig` for a text or blob above
+  ///   SQLite's limit, with `misuse` when the statement has no such placeholder.
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     switch self {
     case .null: try statement.bindNull(at: index)
@@ -52,6 +57,7 @@ extension SQLArgument: SQLValue {
     }
   }
 
+  /// The value itself.
   public var sqlArgument: SQLArgument { self }
 }
 

@@ -7,12 +7,17 @@ import CSQLCipher
 #endif
 
 extension String: SQLValue {
+  /// Reads a TEXT column, counted from 0. Bytes that are not UTF-8 become U+FFFD.
+  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no TEXT.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> String {
     try row.withText(at: index) { (bytes) throws(SQLError) in String(decoding: bytes, as: UTF8.self) }
   }
 
+  /// Binds TEXT in UTF-8 to a placeholder, counted from 1.
+  /// - Throws: ``SQLError`` with `tooBig` above SQLite's limit, with `misuse` when the statement has no such
+  ///   placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     var failure: SQLError?
@@ -23,10 +28,13 @@ extension String: SQLValue {
     if let failure { throw failure }
   }
 
+  /// The string as TEXT.
   public var sqlArgument: SQLArgument { .text(self) }
 }
 
 extension [UInt8]: SQLValue {
+  /// Reads a BLOB column, counted from 0.
+  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no BLOB.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> [UInt8] {
@@ -36,6 +44,9 @@ extension [UInt8]: SQLValue {
     return [UInt8](bytes)
   }
 
+  /// Binds a BLOB to a placeholder, counted from 1.
+  /// - Throws: ``SQLError`` with `tooBig` above SQLite's limit, with `misuse` when the statement has no such
+  ///   placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     var failure: SQLError?
@@ -45,16 +56,22 @@ extension [UInt8]: SQLValue {
     if let failure { throw failure }
   }
 
+  /// The bytes as a BLOB.
   public var sqlArgument: SQLArgument { .blob(self) }
 }
 
 extension Data: SQLValue {
+  /// Reads a BLOB column, counted from 0.
+  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no BLOB.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Data {
     Data(try [UInt8].decode(from: row, at: index))
   }
 
+  /// Binds a BLOB to a placeholder, counted from 1.
+  /// - Throws: ``SQLError`` with `tooBig` above SQLite's limit, with `misuse` when the statement has no such
+  ///   placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     var failure: SQLError?
@@ -64,24 +81,32 @@ extension Data: SQLValue {
     if let failure { throw failure }
   }
 
+  /// The bytes as a BLOB.
   public var sqlArgument: SQLArgument { .blob([UInt8](self)) }
 }
 
 extension Optional: SQLValue where Wrapped: SQLValue {
+  /// The type without any Optional around it: `String` for `String?` and for `String??`.
   public typealias Bare = Wrapped.Bare
 
+  /// True: the column may hold NULL.
   public static var isNullable: Bool { true }
 
+  /// Reads a column, counted from 0; nil when it is NULL.
+  /// - Throws: what the decoding of the wrapped type throws.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Wrapped? {
     row.isNull(index) ? nil : try Wrapped.decode(from: row, at: index)
   }
 
+  /// Binds the value to a placeholder, counted from 1; NULL for nil.
+  /// - Throws: what the binding of the wrapped type throws.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     if let self { try self.bind(to: statement, at: index) } else { try statement.bindNull(at: index) }
   }
 
+  /// The argument of the value; `null` for nil.
   public var sqlArgument: SQLArgument { self?.sqlArgument ?? .null }
 }

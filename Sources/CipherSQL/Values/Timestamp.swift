@@ -31,6 +31,7 @@ extension Date: SQLValue {
     if let failure { throw failure }
   }
 
+  /// ``sqlText`` as TEXT. A time that ``bind(to:at:)`` would refuse is brought to the nearest that can be written.
   public var sqlArgument: SQLArgument { .text(sqlText) }
 
   /// ISO 8601 in UTC with milliseconds, as every time stands in the database and on the wire. A time outside of

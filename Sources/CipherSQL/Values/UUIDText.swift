@@ -18,6 +18,8 @@ extension UUID: SQLValue {
     return value
   }
 
+  /// Binds the lower-case text form as TEXT to a placeholder, counted from 1.
+  /// - Throws: ``SQLError`` with `misuse` when the statement has no such placeholder.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     var failure: SQLError?
@@ -28,6 +30,7 @@ extension UUID: SQLValue {
     if let failure { throw failure }
   }
 
+  /// The lower-case text form as TEXT.
   public var sqlArgument: SQLArgument { .text(sqlText) }
 
   /// The lower-case text form, as every UUID stands in the database and on the wire.

@@ -10,6 +10,7 @@ public struct Finding: Sendable, Hashable {
     case damage
   }
 
+  /// How much it matters: a note, a warning or damage.
   public let severity: Severity
   /// A short word for the check, which stays the same from version to version, such as `pages`.
   public let check: String
@@ -20,6 +21,13 @@ public struct Finding: Sendable, Hashable {
   /// The next command or act.
   public let next: String
 
+  /// A finding in the words that a person will read.
+  /// - Parameters:
+  ///   - severity: how much it matters.
+  ///   - check: a short word for the check, such as `pages`.
+  ///   - what: what was found.
+  ///   - meaning: what it means for the data.
+  ///   - next: the next command or act.
   public init(_ severity: Severity, _ check: String, what: String, meaning: String, next: String) {
     (self.severity, self.check) = (severity, check)
     (self.what, self.meaning, self.next) = (what, meaning, next)

@@ -3,6 +3,7 @@ import VaultKeys
 
 /// What a salvage saved of a table.
 public struct SalvagedTable: Sendable, Hashable {
+  /// The name of the table, the same in the damaged vault and in the new one.
   public let name: String
   /// The rows that are in the new vault.
   public internal(set) var rows = 0

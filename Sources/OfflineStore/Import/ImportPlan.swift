@@ -12,6 +12,7 @@ public struct ImportPlan: Sendable {
   /// Leaves out rows that cannot be taken instead of refusing the file.
   public var skipsInvalid = false
 
+  /// Columns fill the fields of the same name, and a row that cannot be taken refuses the file.
   public init() {}
 }
 

@@ -17,6 +17,7 @@ public struct RecordSelection: Sendable {
   /// Deleted records, too.
   public var includesDeleted = false
 
+  /// All records that are not marked as deleted, in no particular order.
   public init() {}
 }
 
@@ -24,6 +25,7 @@ public struct RecordSelection: Sendable {
 public struct RecordReader {
   let connection: Connection
 
+  /// Reads over a connection and for as long as that may be used.
   public init(_ connection: Connection) { self.connection = connection }
 
   /// Steps through records, with all columns in the order of the table.

@@ -23,6 +23,8 @@ public struct Search {
   let connection: Connection
   let entities: Entities
 
+  /// Searches over a connection and for as long as that may be used.
+  /// - Parameter entities: those that are searched when ``find(_:in:limit:)`` names none.
   public init(_ connection: Connection, entities: Entities) {
     (self.connection, self.entities) = (connection, entities)
   }

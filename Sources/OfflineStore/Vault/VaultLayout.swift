@@ -3,6 +3,7 @@ public struct VaultLayout: Sendable, Hashable {
   /// The folder of the vault.
   public let folder: String
 
+  /// The layout of a vault at a path, of which a slash at the end is dropped. Nothing on the disk is looked at.
   public init(folder: String) {
     self.folder = folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
   }

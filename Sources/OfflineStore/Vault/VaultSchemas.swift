@@ -14,6 +14,10 @@ public struct SchemaSource: Codable, Hashable, Sendable {
   /// The folder of its files as an absolute path; nil when it is one that the program carries.
   public let folder: String?
 
+  /// Where a schema came from; the folder is not looked at.
+  /// - Parameters:
+  ///   - name: the name of the schema.
+  ///   - folder: the absolute path of its files; nil for a schema that the program carries.
   public init(name: String, folder: String?) { (self.name, self.folder) = (name, folder) }
 
   private static let setting = "schemas"
