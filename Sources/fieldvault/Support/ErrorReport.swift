@@ -69,7 +69,8 @@ struct ErrorReport {
     case .noSpace: .noSpace
     case .noSuchSlot: .notFound
     case .lastSlot, .limitReached, .badLabel: .refused
-    case .wrongSecret, .noSlotOfThatKind, .secretTooLong, .badRecoveryCode, .badKeyFile, .noTerminal, .secretsDiffer:
+    case .wrongSecret, .noSlotOfThatKind, .secretTooLong, .badRecoveryCode, .badKeyFile, .noTerminal, .secretsDiffer,
+      .badSystemSecret, .notInSecretStore, .secretStoreMissing, .secretStoreRefused:
       .locked
     case .cancelled: .interrupted
     default: .failed
