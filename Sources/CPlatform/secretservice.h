@@ -185,6 +185,16 @@ static inline void cplatform_secret_take_error(
   call->library.error_free(error);
 }
 
+// Nothing was found: there is nothing, or it is behind a lock that nobody opened.
+static inline void cplatform_secret_explain_nothing(
+    struct cplatform_secret_call *call, const struct cplatform_secret_schema *schema, void *attributes) {
+  struct cplatform_g_error *error = 0;
+  void *items = call->library.search(schema, attributes, 0, call->cancellable, &error);
+  call->result = items ? CPLATFORM_SECRET_LOCKED : CPLATFORM_SECRET_ABSENT;
+  if (items) call->library.list_free(items, call->library.object_unref);
+  if (error) cplatform_secret_take_error(call, error, CPLATFORM_SECRET_FAILED);
+}
+
 static inline void cplatform_secret_perform(
     struct cplatform_secret_call *call, const struct cplatform_secret_schema *schema, void *attributes) {
   const struct cplatform_secret_library *library = &call->library;
@@ -216,11 +226,7 @@ static inline void cplatform_secret_perform(
       } else if (error) {
         cplatform_secret_take_error(call, error, CPLATFORM_SECRET_FAILED);
       } else {
-        // Nothing, or something behind a lock that nobody opened.
-        void *items = library->search(schema, attributes, 0, call->cancellable, &error);
-        call->result = items ? CPLATFORM_SECRET_LOCKED : CPLATFORM_SECRET_ABSENT;
-        if (items) library->list_free(items, library->object_unref);
-        if (error) cplatform_secret_take_error(call, error, CPLATFORM_SECRET_FAILED);
+        cplatform_secret_explain_nothing(call, schema, attributes);
       }
       return;
     }
@@ -228,8 +234,10 @@ static inline void cplatform_secret_perform(
       int is_cleared = library->clear(schema, attributes, call->cancellable, &error);
       if (error) {
         cplatform_secret_take_error(call, error, CPLATFORM_SECRET_FAILED);
+      } else if (is_cleared) {
+        call->result = CPLATFORM_SECRET_DONE;
       } else {
-        call->result = is_cleared ? CPLATFORM_SECRET_DONE : CPLATFORM_SECRET_ABSENT;
+        cplatform_secret_explain_nothing(call, schema, attributes);
       }
       return;
     }
