@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import Synchronization
 import RestorationModel
 import Synchronization
 import Testing
@@ -136,7 +137,7 @@ import VaultKeys
     vault.close()
     let files = FileManager.default
     // Killed before the commit: a generation that no keyring names, and a keyring that was not finished.
-    try files.createDirectory(atPath: path + "/db/0002", withIntermediateDirectories: false)
+    try FileManager.default.createDirectory(atPath: path + "/db/0002", withIntermediateDirectories: false)
     try Data("half".utf8).write(to: URL(filePath: path + "/db/0002/vault.db"))
     try Data("{".utf8).write(to: URL(filePath: path + "/.keyring.json.tmp"))
     #expect(try titles(reopen()) == ["Mill Lane"])
@@ -171,6 +172,23 @@ import VaultKeys
     #expect { try reopen(1) } throws: { ($0 as? KeyError)?.code == .wrongSecret }
   }
 
+  @Test func theSecretOfASlotThatCannotBeWrittenLeavesTheSystemAgain() throws {
+    let store = OneSecret()
+    let slot = try vault.addSystemSlot(in: store, label: "laptop")
+    #expect(store.kept.withLock { $0.keys.sorted() } == [slot.id])
+    let secret = try #require(try Vault.keyring(at: path).systemSecret(in: store))
+    #expect(try titles(Vault.open(at: path, with: secret)) == ["Mill Lane"])
+    // Where the new keyring would be written, something is in the way.
+    try FileManager.default.createDirectory(atPath: path + "/.keyring.json.tmp/full", withIntermediateDirectories: true)
+    #expect { try vault.addSystemSlot(in: store) } throws: { $0 is KeyError }
+    #expect(store.kept.withLock { $0.keys.sorted() } == [slot.id])
+    #expect(try vault.slots().count == 2)
+    try FileManager.default.removeItem(atPath: path + "/.keyring.json.tmp")
+    try vault.removeSlot(slot.id)
+    try vault.forget(slot.id, in: store)
+    #expect(store.kept.withLock { $0.isEmpty })
+  }
+
   @Test func slotsThatTwoProcessesAddAreBothThere() throws {
     let other = try reopen()
     _ = try vault.addSlot(keyFileSecret(2))
@@ -197,4 +215,17 @@ import VaultKeys
 func keyFileSecret(_ number: UInt8) throws -> UnlockSecret {
   var content = (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 7) ^ number }
   return .keyFile(try SecureBytes(wiping: &content))
+}
+
+/// A store of the system's kind, in memory.
+private final class OneSecret: SystemSecretStore {
+  let kept = Mutex<[String: SecureBytes]>([:])
+
+  func store(_ secret: SecureBytes, vaultID: String, slotID: String, label: String) throws(KeyError) {
+    kept.withLock { $0[slotID] = secret }
+  }
+
+  func secret(vaultID: String, slotID: String) throws(KeyError) -> SecureBytes? { kept.withLock { $0[slotID] } }
+
+  func remove(vaultID: String, slotID: String) throws(KeyError) { kept.withLock { $0[slotID] = nil } }
 }

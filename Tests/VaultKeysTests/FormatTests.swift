@@ -23,7 +23,10 @@ import Testing
   }
 
   private var secrets: [UnlockSecret] {
-    [passphrase(phrase), .keyFile(secure(keyFileText)), .recoveryCode(secure(recoveryText))]
+    [
+      passphrase(phrase), .keyFile(secure(keyFileText)), .recoveryCode(secure(recoveryText)),
+      .system(secure(bytes: Array(0..<32))),
+    ]
   }
 
   @Test func thisProgramWritesTheVector() throws {
@@ -31,6 +34,7 @@ import Testing
     let (_, first) = try Keyring.create(with: secrets[0], label: "laptop", settings: settings)
     let all = try first.adding(secrets[1], label: "usb \"key\"", settings: settings)
       .adding(secrets[2], label: "on paper", settings: settings)
+      .adding(secrets[3], label: "this machine", settings: settings)
     #expect(String(decoding: all.keyring.serialized(), as: UTF8.self) == documented)
   }
 

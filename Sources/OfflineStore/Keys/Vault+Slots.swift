@@ -18,6 +18,48 @@ extension Vault {
     return slot
   }
 
+  /// Adds a way to unlock the vault whose secret is random and kept by the operating system.
+  ///
+  /// The store is asked first. The keyring is replaced when the secret is in the store and was read back; where it
+  /// cannot be replaced, the secret is taken out of the store again.
+  /// - Throws: `KeyError` of the store, with `badLabel` or `limitReached`; ``VaultError`` with `busy`.
+  public func addSystemSlot(in store: any SystemSecretStore, label: String = "") throws -> KeySlot {
+    var added: KeySlot?
+    do {
+      let changed = try changeSlots(proving: nil) { newest in
+        let changed = try newest.addingSystemSlot(in: store, label: label)
+        added = changed.keyring.slots.last
+        return changed
+      }
+      guard let slot = changed.slots.last else { throw VaultError(.damaged, "the keyring has no slots") }
+      return slot
+    } catch {
+      if let added, !isWritten(added) { try? forget(added.id, in: store) }
+      throw error
+    }
+  }
+
+  /// Whether the keyring on the disk has a slot, also after an error that came behind the commit.
+  private func isWritten(_ slot: KeySlot) -> Bool {
+    (try? KeyringFile.read(at: layout.keyring))?.slots.contains(slot) ?? false
+  }
+
+  /// Takes the secret of a slot that is removed out of the system's store.
+  /// - Throws: `KeyError` of the store.
+  public func forget(_ slotID: String, in store: any SystemSecretStore) throws {
+    try store.remove(vaultID: keyring.keyring.vaultID, slotID: slotID)
+  }
+
+  /// The keyring of the vault at a path, to look for its secrets; no key is tried.
+  /// - Throws: ``VaultError`` with `notAVault`; `KeyError` when the keyring cannot be read.
+  public static func keyring(at path: String) throws -> Keyring { try KeyringFile.read(at: existing(path).keyring) }
+
+  /// The keyring that a backup carries, to look for its secrets; no key is tried.
+  /// - Throws: ``VaultError`` with `damaged` when the file is no backup.
+  public static func keyring(ofBackup path: String) throws -> Keyring {
+    try BackupReader(OpenFile(reading: path)).keyring
+  }
+
   /// Removes a way to unlock the vault, never the last one. Copies of the old keyring still open with it.
   /// - Throws: `KeyError` with `noSuchSlot` or `lastSlot`; ``VaultError`` with `busy`.
   public func removeSlot(_ id: String) throws {

@@ -24,6 +24,14 @@ extension KeyError {
     public static let badRecoveryCode = Code("badRecoveryCode")
     /// A key file that is shorter than 32 bytes, longer than 1 MiB or one byte repeated.
     public static let badKeyFile = Code("badKeyFile")
+    /// What the system's secret store keeps for a slot is not 32 bytes.
+    public static let badSystemSecret = Code("badSystemSecret")
+    /// The system's secret store is at work and has no secret for the vault.
+    public static let notInSecretStore = Code("notInSecretStore")
+    /// There is no secret store: its library or the session that it belongs to is missing.
+    public static let secretStoreMissing = Code("secretStoreMissing")
+    /// The system's secret store is locked, does not answer or says no.
+    public static let secretStoreRefused = Code("secretStoreRefused")
     /// A new passphrase was typed differently the second time.
     public static let secretsDiffer = Code("secretsDiffer")
 

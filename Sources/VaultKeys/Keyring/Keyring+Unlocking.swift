@@ -33,7 +33,7 @@ extension Keyring {
     return UnlockedKeyring(keyring: self, slotID: slotID, rootKey: rootKey, databaseKey: databaseKey)
   }
 
-  private func noSlot(of kind: KeySlot.Kind) -> KeyError {
+  func noSlot(of kind: KeySlot.Kind) -> KeyError {
     let present = KeySlot.Kind.allCases.filter { kind in slots.contains { $0.kind == kind } }
     return KeyError(
       .noSlotOfThatKind, "the keyring has no slot of the kind \(kind.rawValue)",
@@ -54,6 +54,10 @@ extension Keyring {
       KeyError(
         .wrongSecret, "the recovery code is typed correctly, and opens no slot of this vault",
         hint: "is it the code of another vault, or one that was removed?")
+    case .system:
+      KeyError(
+        .wrongSecret, "what the system's secret store keeps for this vault opens no slot of it",
+        hint: "unlock with another secret, remove the slot and add it again")
     }
   }
 }

@@ -25,6 +25,33 @@ extension SecureBytes {
       })
   }
 
+  /// The bytes that hexadecimal digits of either case stand for; nil when it is anything else.
+  static func bytes(ofHex text: SecureBytes) throws(KeyError) -> SecureBytes? {
+    guard text.count.isMultiple(of: 2) else { return nil }
+    var isHex = true
+    let bytes = try SecureBytes(
+      count: text.count / 2,
+      writing: { bytes in
+        text.withPointer { digits in
+          for index in 0..<text.count {
+            let value = hexValue(digits[index])
+            isHex = isHex && value < 16
+            bytes[index / 2] |= (value & 15) << (index.isMultiple(of: 2) ? 4 : 0)
+          }
+        }
+      })
+    return isHex ? bytes : nil
+  }
+
+  /// 0...15, or 16 for what is no digit; by arithmetic as well.
+  private static func hexValue(_ digit: UInt8) -> UInt8 {
+    let number = digit &- 0x30
+    let letter = (digit | 0x20) &- 0x61
+    let isNumber = UInt8(truncatingIfNeeded: (Int(number) - 10) >> 8)
+    let isLetter = UInt8(truncatingIfNeeded: (Int(letter) - 6) >> 8)
+    return (isNumber & number) | (isLetter & (letter &+ 10)) | (~(isNumber | isLetter) & 16)
+  }
+
   /// The digit of 0...15 by arithmetic: a table would be looked up at an address that depends on the secret.
   private static func hexDigit(_ value: UInt8) -> UInt8 {
     value + 0x30 + ((9 &- value) >> 7) * 0x27

@@ -6,9 +6,13 @@ public enum UnlockSecret: Sendable {
   case keyFile(SecureBytes)
   /// A recovery code as it was typed.
   case recoveryCode(SecureBytes)
+  /// What the secret store of the operating system keeps: 32 bytes. See ``SystemSecretStore``.
+  case system(SecureBytes)
 
   /// The longest passphrase and the longest key file, in bytes.
   public static let maximumBytes = 1 << 20
+  /// The length of a secret that the system keeps, in bytes.
+  public static let systemCount = 32
 
   /// The slots that it can open.
   public var kind: KeySlot.Kind {
@@ -16,17 +20,19 @@ public enum UnlockSecret: Sendable {
     case .passphrase: .passphrase
     case .keyFile: .keyFile
     case .recoveryCode: .recovery
+    case .system: .system
     }
   }
 
   /// Refuses what can be no such secret, before any key is tried.
   ///
-  /// - Throws: ``KeyError`` `emptySecret`, `secretTooLong`, `badKeyFile` or `badRecoveryCode`.
+  /// - Throws: ``KeyError`` `emptySecret`, `secretTooLong`, `badKeyFile`, `badRecoveryCode` or `badSystemSecret`.
   public func validate() throws(KeyError) {
     switch self {
     case .passphrase(let bytes): try UnlockSecret.checkPassphrase(bytes)
     case .keyFile(let content): try KeyFile.check(content)
     case .recoveryCode(let text): _ = try RecoveryCode(parsing: text)
+    case .system(let bytes): try UnlockSecret.checkSystem(bytes)
     }
   }
 
@@ -40,12 +46,19 @@ public enum UnlockSecret: Sendable {
       return try saltedKey(of: KeyFile.key(of: content), salt: salt)
     case .recoveryCode(let text):
       return try saltedKey(of: RecoveryCode(parsing: text).secret, salt: salt)
+    case .system(let bytes):
+      try UnlockSecret.checkSystem(bytes)
+      return try saltedKey(of: bytes, salt: salt)
     }
   }
 
   /// Strong secrets need no costly derivation, only a key of their own for every slot.
   private func saltedKey(of secret: SecureBytes, salt: [UInt8]) throws(KeyError) -> SecureBytes {
     try Digest.secret(Array("fieldvault-keyring/1\n\(kind.rawValue)\n".utf8) + salt, key: secret)
+  }
+
+  private static func checkSystem(_ bytes: SecureBytes) throws(KeyError) {
+    guard bytes.count == systemCount else { throw .badSystemSecret }
   }
 
   private static func checkPassphrase(_ bytes: SecureBytes) throws(KeyError) {

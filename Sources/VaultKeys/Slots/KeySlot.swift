@@ -8,6 +8,8 @@ public struct KeySlot: Sendable, Equatable, Identifiable {
     case keyFile = "key-file"
     /// A recovery code.
     case recovery
+    /// What the secret store of the operating system keeps.
+    case system
   }
 
   /// 8 lower-case hexadecimal digits, unique in the keyring.

@@ -22,7 +22,7 @@ enum RestoreCommand {
     let line = ByteLine("Restoring", context)
     defer { line.finish() }
     var bytes = 0
-    try Vault.restore(path, to: target, with: try context.secret()) { step in
+    try Vault.restore(path, to: target, with: try context.secret { try Vault.keyring(ofBackup: path) }) { step in
       switch step {
       case .writing(let done, let total):
         bytes = total

@@ -6,7 +6,7 @@ enum InitCommand {
   static func run(_ context: CommandContext) throws {
     let path = try context.vaultPath()
     let schemas = try context.namedSchemas()
-    let vault = try Vault.create(at: path, schemas: schemas, secret: try context.secret(isNew: true))
+    let vault = try Vault.create(at: path, schemas: schemas, secret: try context.newSecret())
     let entities = vault.entities.all.map(\.type)
     if context.isJSON {
       var json = JSONWriter(for: context.output)

@@ -33,6 +33,12 @@ enum KeyAddCommand {
       try report(try vault.addSlot(.passphrase(try context.newPassphrase()), label: label), vault, context)
     case "key-file":
       try report(try vault.addSlot(.keyFile(try keyFile(context)), label: label), vault, context)
+    case "system":
+      let slot = try vault.addSystemSlot(in: try SystemSecrets.required(), label: label)
+      try report(slot, vault, context)
+      context.hint(
+        "Whoever uses your session on this machine can open the vault. Another machine, or this one set up anew, cannot: "
+          + "keep a passphrase or a recovery code as well.")
     default:
       let code = try RecoveryCode.random()
       let slot = try vault.addSlot(try code.unlockSecret(), label: label)
@@ -81,7 +87,9 @@ enum KeyRemoveCommand {
   static func run(_ context: CommandContext) throws {
     let id = try context.arguments.required("SLOT")
     let vault = try context.openVault()
+    let slots = try vault.slots()
     try vault.removeSlot(id)
+    try context.forgetSystemSecrets(of: slots.filter { $0.id == id }, vault)
     if context.isJSON {
       return try context.writeJSON { json in
         json.beginObject()
@@ -93,6 +101,9 @@ enum KeyRemoveCommand {
     context.hint(
       "Copies of the vault that were made before still open with it. 'fieldvault key rotate --root' shuts them out of new data."
     )
+    if slots.allSatisfy({ $0.id == id || $0.kind == .system }) {
+      context.hint("Only this machine opens the vault now. For the day when it is lost: fieldvault key add recovery")
+    }
   }
 }
 

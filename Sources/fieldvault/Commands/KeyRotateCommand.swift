@@ -21,6 +21,7 @@ enum KeyRotateCommand {
     }
     progress.clear()
     try tell(done, context, isDone: true)
+    try context.forgetSystemSecrets(of: done.droppedSlots, vault)
     context.hint("Backups and copies that were made before keep the old key, and open with the slots that they carry.")
   }
 
@@ -29,7 +30,9 @@ enum KeyRotateCommand {
     let names = plan.droppedSlots.map(name).joined(separator: ", ")
     throw VaultError(
       .refused, "a new root key would drop the slots whose secrets are not given: \(names)",
-      hint: "give them with --also-passphrase-file, --also-key-file or --also-recovery-file, or drop them with --yes")
+      hint:
+        "give them with --also-passphrase-file, --also-key-file, --also-recovery-file or --also-system, or drop them "
+        + "with --yes")
   }
 
   private static func tell(_ plan: RotationPlan, _ context: CommandContext, isDone: Bool) throws {

@@ -14,11 +14,12 @@ enum FieldVaultProgram {
         "passphrase-file", "FILE", "unlock with the first line of FILE; - is standard input", completion: .file),
       .value("key-file", "FILE", "unlock with a key file", completion: .file),
       .value("recovery-file", "FILE", "unlock with the recovery code in FILE", completion: .file),
+      .flag("system", "unlock with the secret that the operating system keeps for the vault"),
       .flag("json", "one JSON document on standard output"),
       .flag("quiet", short: "q", "no progress, no hints"),
       .flag("no-color", "no colours"),
     ],
-    choices: [Choice("passphrase-file", "key-file", "recovery-file")],
+    choices: [Choice("passphrase-file", "key-file", "recovery-file", "system")],
     commands: vaultCommands + keyCommands + recordCommands + questionCommands + otherCommands,
     examples: [
       Example("fieldvault init --schema restoration --vault job.vault", "make a vault; asks for a passphrase"),

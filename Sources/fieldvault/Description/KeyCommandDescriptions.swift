@@ -5,8 +5,8 @@ extension FieldVaultProgram {
     CommandDescription(
       "key", group: "Keys", summary: "the ways to unlock the vault, and the key of its database",
       discussion: """
-        Each slot opens the same vault: a passphrase, a key file or a recovery code. Changing a slot is done at once \
-        and leaves the database as it is. 'rotate' writes the database anew under a new key.
+        Each slot opens the same vault: a passphrase, a key file, a recovery code or a secret that the \
+        operating system keeps. Changing a slot is done at once and leaves the database as it is. 'rotate' writes the database anew under a new key.
         """,
       exitCodes: usual,
       subcommands: [
@@ -17,9 +17,13 @@ extension FieldVaultProgram {
           "add", summary: "one more way to unlock the vault",
           discussion: """
             A passphrase is asked for twice, or is the first line of --new-passphrase-file. A key file is any file of \
-            32 bytes to 1 MiB; where there is none of that name, one is made. A recovery code is shown once.
+            32 bytes to 1 MiB; where there is none of that name, one is made. A recovery code is shown once. For 'system' a \
+            random secret is kept by the operating system: the keychain, or the Secret Service of a Linux desktop. \
+            The vault then opens in your session on this machine without a question.
             """,
-          arguments: [.required("KIND", "the kind of slot", allowed: ["passphrase", "key-file", "recovery"])],
+          arguments: [
+            .required("KIND", "the kind of slot", allowed: ["passphrase", "key-file", "recovery", "system"])
+          ],
           options: [
             newPassphraseFile,
             .value("new-key-file", "FILE", "the key file; made where there is none", completion: .file),
@@ -28,6 +32,7 @@ extension FieldVaultProgram {
           examples: [
             Example("fieldvault key add recovery --label 'in the safe'", "shows a code to write down"),
             Example("fieldvault key add key-file --new-key-file job.key", "makes job.key"),
+            Example("fieldvault key add system --label laptop", "this machine opens the vault by itself"),
           ],
           exitCodes: usual + [.noSpace]),
         CommandDescription(
@@ -66,6 +71,7 @@ extension FieldVaultProgram {
             .value(
               "also-recovery-file", "FILE", "with --root: the recovery code of another slot to keep",
               repetition: .each, completion: .file),
+            .flag("also-system", "with --root: keep the slot whose secret the system keeps"),
           ],
           examples: [
             Example("fieldvault key rotate --dry-run", "how much space it needs, and who is in the way"),

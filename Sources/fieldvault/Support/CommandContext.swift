@@ -95,8 +95,30 @@ final class CommandContext {
     hint(advice + " (FIELDVAULT_PAGE_CACHE=MiB)")
   }
 
-  /// The secret that opens the vault, from where the options or the variables say; else from a prompt.
-  func secret(isNew: Bool = false) throws -> UnlockSecret {
+  /// The secret that opens the vault, from where the options or the variables say; else what the system keeps for it;
+  /// else from a prompt.
+  func secret() throws -> UnlockSecret { try secret { try Vault.keyring(at: try self.vaultPath()) } }
+
+  /// The same for something else than the vault that is named.
+  /// - Parameter keyring: what the secret opens.
+  func secret(for keyring: () throws -> Keyring) throws -> UnlockSecret {
+    if arguments.flag("system") { return try systemSecret(for: try keyring()) }
+    return try namedSecret() ?? systemSecretIfAny(for: keyring)
+      ?? .passphrase(try SecretSource.terminal(prompt: "Passphrase: ").readPassphrase())
+  }
+
+  /// The secret of a new vault.
+  func newSecret() throws -> UnlockSecret {
+    if arguments.flag("system") {
+      throw arguments.mistake(
+        "a new vault has no slot that the system could open", about: "system",
+        hint: "make it with a passphrase or a key file, then: fieldvault key add system")
+    }
+    return try namedSecret()
+      ?? .passphrase(try SecretSource.terminal(prompt: "New passphrase: ").readPassphrase(isNew: true))
+  }
+
+  private func namedSecret() throws -> UnlockSecret? {
     if let file = arguments.value("passphrase-file") { return try passphrase(SecretSource(option: file)) }
     if let file = arguments.value("key-file") { return .keyFile(try KeyFile.read(at: file)) }
     if let file = arguments.value("recovery-file") {
@@ -108,8 +130,7 @@ final class CommandContext {
     if let file = Terminal.variable("FIELDVAULT_KEY_FILE"), !file.isEmpty {
       return .keyFile(try KeyFile.read(at: file))
     }
-    let prompt = SecretSource.terminal(prompt: isNew ? "New passphrase: " : "Passphrase: ")
-    return .passphrase(try prompt.readPassphrase(isNew: isNew))
+    return nil
   }
 
   private func passphrase(_ source: SecretSource) throws -> UnlockSecret {

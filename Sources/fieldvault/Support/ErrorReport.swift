@@ -71,7 +71,7 @@ struct ErrorReport {
     case .lastSlot, .limitReached, .badLabel: .refused
     // A keyring that is missing is reported before it is read, so that these are about a secret's own file.
     case .notFound, .unreadable, .wrongSecret, .noSlotOfThatKind, .secretTooLong, .badRecoveryCode, .badKeyFile,
-      .noTerminal, .secretsDiffer:
+      .noTerminal, .secretsDiffer, .badSystemSecret, .notInSecretStore, .secretStoreMissing, .secretStoreRefused:
       .locked
     case .cancelled: .interrupted
     default: .failed

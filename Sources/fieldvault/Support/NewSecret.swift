@@ -1,4 +1,5 @@
 import CommandLineSupport
+import OfflineStore
 import VaultKeys
 
 extension CommandContext {
@@ -15,5 +16,6 @@ extension CommandContext {
       + arguments.values("also-recovery-file").map {
         .recoveryCode(try SecretSource(option: $0).readRecoveryCode())
       }
+      + (arguments.flag("also-system") ? [try systemSecret(for: try Vault.keyring(at: try vaultPath()))] : [])
   }
 }
