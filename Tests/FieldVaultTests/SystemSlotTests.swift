@@ -1,8 +1,10 @@
 import Foundation
 import Testing
 
-#if os(Linux)
+#if canImport(Glibc)
   import Glibc
+#elseif canImport(Musl)
+  import Musl
 #endif
 
 /// Slots whose secret the operating system keeps, with a real Secret Service in a session of the test's own.

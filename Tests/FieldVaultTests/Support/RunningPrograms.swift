@@ -91,6 +91,14 @@ final class Running {
     } else {
       posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     }
+    // The threads of the tests block signals, and a child would inherit that: a service would not end when it is told.
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var noSignals = sigset_t()
+    sigemptyset(&noSignals)
+    posix_spawnattr_setsigmask(&attributes, &noSignals)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
     let writing = O_WRONLY | O_CREAT | O_TRUNC
     posix_spawn_file_actions_addopen(&actions, 1, folder.appendingPathComponent("output").path, writing, 0o600)
     posix_spawn_file_actions_addopen(&actions, 2, folder.appendingPathComponent("errors").path, writing, 0o600)
@@ -98,7 +106,7 @@ final class Running {
     let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
     defer { for pointer in words + variables { free(pointer) } }
     var started: pid_t = 0
-    let result = posix_spawn(&started, path, &actions, nil, words, variables)
+    let result = posix_spawn(&started, path, &actions, &attributes, words, variables)
     guard result == 0 else { throw Unexpected("\(path) does not start: \(String(cString: strerror(result)))") }
     process = started
   }
