@@ -60,7 +60,7 @@ let package = Package(
       name: "OfflineStoreTests", dependencies: ["OfflineStore", "CipherSQL", "VaultKeys", "RestorationModel"]),
     .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "OfflineStore"]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
-    .testTarget(name: "FieldVaultTests", dependencies: ["fieldvault", "CommandLineSupport"]),
+    .testTarget(name: "FieldVaultTests", dependencies: ["fieldvault", "CommandLineSupport", "CPlatform"]),
   ],
   swiftLanguageModes: [.v6]
 )

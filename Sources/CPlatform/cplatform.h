@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <poll.h>
+#include <spawn.h>
 #if defined(__linux__)
 #include <sys/prctl.h>
 #endif
@@ -49,6 +50,18 @@ static inline int cplatform_fcntl(int descriptor, int command, int argument) {
 static inline int cplatform_forbid_core_files(void) {
   struct rlimit none = {0, 0};
   return setrlimit(RLIMIT_CORE, &none);
+}
+
+// Keeps a child from inheriting any descriptor from `first` on that is not given to it on purpose. 0 on success, or
+// where the system does it in another way (POSIX_SPAWN_CLOEXEC_DEFAULT).
+static inline int cplatform_spawn_close_from(posix_spawn_file_actions_t *actions, int first) {
+#if defined(__GLIBC__)
+  // Declared by spawn.h only for programs that ask for the extensions of the GNU C library.
+  extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
+  return posix_spawn_file_actions_addclosefrom_np(actions, first);
+#else
+  return 0;
+#endif
 }
 
 // Waits until one of two descriptors can be read or is at its end: bit 0 for the first, bit 1 for the second. -1 with

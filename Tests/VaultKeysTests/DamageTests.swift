@@ -46,7 +46,8 @@ func forged(_ keyring: Keyring, _ change: (inout String) -> Void) -> [UInt8] {
     ("\"version\": 1,", "\"version\": 0,"),
     ("  \"vaultId\"", "  \"extra\": 1,\n  \"vaultId\""), ("\"kind\": \"key-file\"", "\"kind\": \"smart-card\""),
     ("\"number\": 1,", "\"number\": 0,"), ("\\\"b\\\"", "\\u0062"), ("ü", "\u{7}"), ("ü", "\u{202E}"),
-    ("\"parameters\": {}", "\"parameters\": {\"opsLimit\": 1, \"memLimitBytes\": 8388608}"), ("Z\"", "z\""),
+    ("\"parameters\": {}", "\"parameters\": {\"opsLimit\": 1, \"memLimitBytes\": 8388608}"),
+    ("createdAt\": \"2", "createdAt\": \"x"),
     ("fieldvault-keyring", "fieldvault-keyrinG"), ("{\n", "{\r\n"),
   ])
   func textThatIsNotCanonicalIsDamageEvenWithAFittingChecksum(from: String, to: String) throws {

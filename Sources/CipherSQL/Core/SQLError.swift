@@ -133,7 +133,11 @@ extension SQLError {
     case SQLITE_MISUSE, SQLITE_RANGE:
       return (.misuse, nil)
     case SQLITE_ERROR:
-      return (.invalidSQL, nil)
+      // Ubuntu 24.04 ships such a library.
+      let lacksSearch = text.contains("no such module: fts5")
+      return (
+        .invalidSQL, lacksSearch ? "the linked SQLCipher has no full-text search; scripts/setup installs one" : nil
+      )
     default:
       return (.other, nil)
     }

@@ -1,3 +1,4 @@
+import CPlatform
 import Foundation
 
 #if canImport(Glibc)
@@ -102,6 +103,8 @@ final class Running {
     let writing = O_WRONLY | O_CREAT | O_TRUNC
     posix_spawn_file_actions_addopen(&actions, 1, folder.appendingPathComponent("output").path, writing, 0o600)
     posix_spawn_file_actions_addopen(&actions, 2, folder.appendingPathComponent("errors").path, writing, 0o600)
+    // A pipe of another test that a child holds open would keep that test from seeing its end.
+    guard cplatform_spawn_close_from(&actions, 3) == 0 else { throw Unexpected("descriptors cannot be kept back") }
     let words = ([path] + arguments).map { strdup($0) } + [nil]
     let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
     defer { for pointer in words + variables { free(pointer) } }
