@@ -145,6 +145,35 @@ import VaultKeys
     #expect(try names() == ["job.vault", "job.backup"])
   }
 
+  @Test func whatWasWrongInTheVaultDoesNotMakeItsBackupUseless() throws {
+    try vault.database.withWriter { connection in
+      try connection.execute(SQL(raw: "PRAGMA foreign_keys = OFF"))
+      try connection.execute("INSERT INTO OfflineNote (projectId, body) VALUES (999, 'of nobody')")
+    }
+    _ = try vault.rotateKey(.databaseKey)
+    _ = try vault.backUp(to: backup)
+    try restore()
+    #expect(try titles(target) == ["Mill Lane"])
+  }
+
+  @Test func aKeyringOfAnotherTimeCannotBePutInFront() throws {
+    let old = try KeyringFile.read(at: path + "/keyring.json").serialized()
+    _ = try vault.addSlot(keyFileSecret(2))
+    try vault.removeSlot(try vault.slots()[0].id)
+    _ = try vault.backUp(to: backup)
+    let whole = try Data(contentsOf: URL(filePath: backup))
+    let keyring = try KeyringFile.read(at: path + "/keyring.json").serialized()
+    let beginning = 20 + 8 + keyring.count
+    // The old keyring, and the true beginning as something attached to the first message.
+    var forged = Data(BackupFormat.magic + BackupFormat.bytes(old.count) + old) + whole[beginning..<(beginning + 24)]
+    let first = beginning + 24
+    let length = try #require(BackupFormat.number(whole[first..<(first + 8)]))
+    forged += whole[first..<(first + 8)] + Data(BackupFormat.bytes(beginning))
+    forged += whole[(first + 16)..<(first + 16 + length)] + whole[..<beginning] + whole[(first + 16 + length)...]
+    try forged.write(to: URL(filePath: backup))
+    #expect { try restore(1) } throws: { ($0 as? VaultError)?.code == .damaged }
+  }
+
   @Test(arguments: [
     "attachments/../x", "../vault.db", "attachments/ab/../../x", "attachments/ab/", "db", "attachments/ab/X", "",
   ])

@@ -28,13 +28,15 @@ public class Connection {
   /// - Parameters:
   ///   - path: the file, or nil for a database in memory.
   ///   - key: the raw key; nil leaves the database unencrypted, which only a database in memory may be.
-  init(path: String?, key: (any EncryptionKey)?, configuration: Configuration) throws {
+  ///   - isToExist: false makes the file where there is none.
+  init(path: String?, key: (any EncryptionKey)?, configuration: Configuration, isToExist: Bool = false) throws {
     try Library.initialise()
     var opened: OpaquePointer?
     // Each connection is used by one thread at a time, which the pool guarantees; SQLite's own mutex would
     // only cost time.
     var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-    flags |= configuration.isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+    flags |=
+      configuration.isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | (isToExist ? 0 : SQLITE_OPEN_CREATE)
     let result = sqlite3_open_v2(path ?? ":memory:", &opened, flags, nil)
     guard let opened, result == SQLITE_OK else {
       let error = SQLError.last(opened, result: result)

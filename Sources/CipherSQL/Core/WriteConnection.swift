@@ -10,9 +10,10 @@ public final class WriteConnection: Connection {
   var knownVirtualTables: Set<String> = []
   var knownSchemaVersion: String?
 
-  override init(path: String?, key: (any EncryptionKey)?, configuration: Configuration) throws {
+  override init(path: String?, key: (any EncryptionKey)?, configuration: Configuration, isToExist: Bool = false) throws
+  {
     busyTimeoutMilliseconds = Int32(clamping: configuration.busyTimeout.milliseconds)
-    try super.init(path: path, key: key, configuration: configuration)
+    try super.init(path: path, key: key, configuration: configuration, isToExist: isToExist)
     if path != nil, !configuration.isReadOnly { try useWriteAheadLog() }
   }
 

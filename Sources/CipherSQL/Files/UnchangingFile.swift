@@ -45,24 +45,6 @@ extension Database {
   private static let logInUse = SQLError(
     .busy, "a read that lasts long keeps the write-ahead log in use", hint: "try again when it has ended")
 
-  /// Begins a read transaction that needs nothing of the log. Returns the path of the file, or nil to try again.
-  private func hold(_ reader: Connection, _ isCurrent: () -> Bool) throws -> String? {
-    try withWriter { writer in
-      guard isCurrent(), let file = path else { return nil }
-      guard try writer.checkpoint() else { throw Self.logInUse }
-      try reader.control("BEGIN DEFERRED")
-      do {
-        _ = try reader.pragmaText("SELECT count(*) FROM sqlite_schema")
-        if Self.isEmpty(file + "-wal") { return file }
-      } catch {
-        reader.rollBack()
-        throw error
-      }
-      reader.rollBack()
-      return nil
-    }
-  }
-
   private static func isEmpty(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) != 0 || status.st_size == 0

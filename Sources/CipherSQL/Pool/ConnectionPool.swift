@@ -191,6 +191,9 @@ final class ConnectionPool<Member: Connection>: Sendable {
     let (open, epoch) = state.withLock { ($0.open, $0.epoch) }
     do {
       return Lease(connection: try open(), epoch: epoch)
+    } catch  where state.withLock({ $0.epoch != epoch && !$0.isClosed }) {
+      // The file was exchanged while it was being opened.
+      return try openOne()
     } catch {
       // Somebody who waits is served by the next release. When nobody is left who could release, those who wait
       // hear of the failure too.

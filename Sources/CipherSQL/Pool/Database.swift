@@ -23,20 +23,28 @@ public final class Database: Sendable {
   let readers: ConnectionPool<Connection>?
   let hub = ChangeHub()
   private let place: Locked<String?>
+  private let holding: (any Sendable)?
 
   /// Opens or creates an encrypted database file.
   /// - Throws: ``SQLError``: `notADatabase` for a wrong key or another kind of file, `cannotOpen`,
   ///   `unsuitableLibrary`.
-  public convenience init(path: String, key: any EncryptionKey, configuration: Configuration = Configuration()) throws {
-    try self.init(path: path, anyKey: key, configuration: configuration)
+  /// - Parameter holding: kept for as long as this value lives, such as a lock on the file.
+  public convenience init(
+    path: String, key: any EncryptionKey, configuration: Configuration = Configuration(),
+    holding: (any Sendable)? = nil
+  ) throws {
+    try self.init(path: path, anyKey: key, configuration: configuration, holding: holding)
   }
 
   /// A database in memory, unencrypted and private to this value; reads and writes share one connection.
   public static func inMemory(configuration: Configuration = Configuration()) throws -> Database {
-    try Database(path: nil, anyKey: nil, configuration: configuration)
+    try Database(path: nil, anyKey: nil, configuration: configuration, holding: nil)
   }
 
-  private init(path: String?, anyKey key: (any EncryptionKey)?, configuration: Configuration) throws {
+  private init(
+    path: String?, anyKey key: (any EncryptionKey)?, configuration: Configuration, holding: (any Sendable)?
+  ) throws {
+    self.holding = holding
     place = Locked(path)
     self.configuration = configuration
     let connections = Connections(path: path, key: key, configuration: configuration)
@@ -63,8 +71,10 @@ public final class Database: Sendable {
     }
 
     @Sendable func reader() throws -> Connection {
-      let connection = try Connection(path: path, key: key, configuration: configuration)
+      let connection = try Connection(path: path, key: key, configuration: configuration, isToExist: true)
       try connection.pragma("PRAGMA query_only = ON")
+      // Opens the write-ahead log as well, so that the file may lose its name from now on.
+      _ = try connection.pragmaText("SELECT count(*) FROM sqlite_schema")
       return connection
     }
   }

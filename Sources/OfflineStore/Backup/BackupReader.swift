@@ -60,7 +60,9 @@ final class BackupReader {
     let lengths = try Self.bytes(16, of: file)
     guard let length = BackupFormat.number(lengths.prefix(8)),
       let attachedCount = BackupFormat.number(lengths.suffix(8)),
-      (SealingStream.overhead + 1...BackupFormat.longestMessage).contains(length), attachedCount <= chunk.count
+      (SealingStream.overhead + 1...BackupFormat.longestMessage).contains(length), attachedCount <= chunk.count,
+      // The first message is bound to what stands before the stream, so that nothing else may be bound to it.
+      beginning.isEmpty || attachedCount == 0
     else { throw damaged("a part of it has no possible length") }
     let sealed = try Self.bytes(length, of: file)
     let attached = UnsafeMutableRawBufferPointer(rebasing: chunk[..<attachedCount])
@@ -82,13 +84,15 @@ final class BackupReader {
   private func item(_ message: [UInt8], _ attached: UnsafeRawBufferPointer, isFinal: Bool) throws -> Item {
     let content = message.dropFirst()
     switch (message.first.flatMap(BackupFormat.Message.init), isFinal) {
-    case (.content, false): return .content(attached)
-    case (.file, false):
+    case (.content, false):
+      guard !attached.isEmpty, content.isEmpty else { break }
+      return .content(attached)
+    case (.file, false) where attached.isEmpty:
       let name = String(decoding: content.dropFirst(8), as: UTF8.self)
       guard let size = BackupFormat.number(content.prefix(8)), BackupFormat.isAcceptable(name) else { break }
       files += 1
       return .file(name: name, size: size)
-    case (.end, true):
+    case (.end, true) where attached.isEmpty:
       guard BackupFormat.number(content) == files, try Self.isAtEnd(file) else { break }
       return .end
     default: break

@@ -25,14 +25,8 @@ extension Vault {
     let target = try BackupTarget(path)
     do {
       let bytes = try database.withUnchangingFile { file, size in
-        // Neither the slots nor the generation change while they are written down.
-        let held = try KeyringLock(folder: layout.folder)
-        defer { withExtendedLifetime(held) {} }
-        let keys = try newestKeyring()
-        guard layout.database(generation: keys.keyring.generation.number) == file else {
-          throw VaultError(.busy, "the key of this vault has been changed by another process", hint: "try again")
-        }
-        return try write(keys, file, size, to: target.draft, progress)
+        let (keys, source) = try keyring(ofFile: file)
+        return try write(keys, source, size, to: target.draft, progress)
       }
       try target.publish()
       return bytes
@@ -42,8 +36,19 @@ extension Vault {
     }
   }
 
+  /// The keyring as it is now, and the database that it names, opened: neither changes while both are taken.
+  private func keyring(ofFile path: String) throws -> (UnlockedKeyring, OpenFile) {
+    let held = try KeyringLock(folder: layout.folder)
+    defer { withExtendedLifetime(held) {} }
+    let keys = try newestKeyring()
+    guard layout.database(generation: keys.keyring.generation.number) == path else {
+      throw VaultError(.busy, "the key of this vault has been changed by another process", hint: "try again")
+    }
+    return (keys, try OpenFile(reading: path))
+  }
+
   private func write(
-    _ keys: UnlockedKeyring, _ databaseFile: String, _ databaseBytes: Int, to file: OpenFile,
+    _ keys: UnlockedKeyring, _ databaseFile: OpenFile, _ databaseBytes: Int, to file: OpenFile,
     _ progress: (Int, Int) throws -> Void
   ) throws -> Int {
     let attachments = try attachmentFiles()
@@ -54,7 +59,7 @@ extension Vault {
       try progress(done, total)
     }
     let writer = try BackupWriter(file, keyring: keys.keyring.serialized(), key: try keys.backupKey())
-    try writer.add(BackupFormat.databaseName, try OpenFile(reading: databaseFile), size: databaseBytes, advance)
+    try writer.add(BackupFormat.databaseName, databaseFile, size: databaseBytes, advance)
     for attachment in attachments {
       try writer.add(
         attachment.name, try OpenFile(reading: layout.folder + "/" + attachment.name), size: attachment.size, advance)
@@ -86,6 +91,9 @@ private final class BackupTarget {
     self.path = path
     if Files.exists(path) { try Self.refuseOther(path) }
     let name = Self.draftName(of: path)
+    // One at a time looks for a draft, removes it and makes its own.
+    let makers = try KeyringLock(folder: VaultLayout.parent(of: path))
+    defer { withExtendedLifetime(makers) {} }
     if Files.exists(name) {
       // Left by a killed backup, unless somebody is writing it.
       let old = try OpenFile(reading: name)
@@ -93,6 +101,7 @@ private final class BackupTarget {
         throw VaultError(.busy, "another process is writing \(path)", hint: "wait until it has finished")
       }
       try Files.removeTree(name)
+      withExtendedLifetime(old) {}
     }
     draft = try OpenFile(creating: name)
     guard draft.lock() else {

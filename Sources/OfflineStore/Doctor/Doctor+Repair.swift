@@ -51,7 +51,10 @@ extension Doctor {
       repair.failed.append(error.message)
       return
     }
-    for path in ownOrphans() {
+    // Nobody makes a draft beside the vault while it is looked for.
+    let makers = KeyringLock(ifFree: VaultLayout.parent(of: layout.folder))
+    defer { withExtendedLifetime(makers) {} }
+    for path in ownOrphans() where makers != nil || !path.hasSuffix(".making") {
       do throws(VaultError) {
         try Files.removeTree(path)
         repair.done.append("removed \(path), a leftover of interrupted work")

@@ -6,10 +6,15 @@ enum Leftovers {
   /// The vault's lock has to be held, shared at least: then no rotation is under way. Where the disk cannot be written
   /// the vault is as good as with it, and the next time that it is opened tries again; `doctor` names what stays.
   static func sweep(_ layout: VaultLayout, current generation: Int) {
-    let found = orphans(layout, current: generation)
-    guard !found.isEmpty, let lock = KeyringLock(ifFree: layout.folder) else { return }
-    try? remove(found, layout)
+    guard !orphans(layout, current: generation).isEmpty, let lock = KeyringLock(ifFree: layout.folder) else { return }
+    removeOrphans(layout, current: generation)
     withExtendedLifetime(lock) {}
+  }
+
+  /// The same for one who holds the lock of the keyring.
+  static func removeOrphans(_ layout: VaultLayout, current generation: Int) {
+    let found = orphans(layout, current: generation)
+    if !found.isEmpty { try? remove(found, layout) }
   }
 
   /// The paths that belong to no generation that is current.

@@ -45,7 +45,10 @@ extension Vault {
         return (layout.database(generation: made.generation), GuardedKey(bytes: made.keys.databaseKey))
       }
     }
-    if let outcome, outcome.plan != nil, outcome.problem == nil {
+    if case .failure = result, outcome != nil {
+      // The keyring names another generation than the one that is open, and what would be written to that would be lost.
+      database.close()
+    } else if let outcome, outcome.plan != nil, outcome.problem == nil {
       Leftovers.sweep(layout, current: outcome.generation)
     }
     try lock.makeShared()
@@ -68,6 +71,8 @@ extension Vault {
     let held = try KeyringLock(folder: layout.folder)
     defer { withExtendedLifetime(held) {} }
     let current = try newestKeyring()
+    // What an earlier try left would count as space that is missing.
+    Leftovers.removeOrphans(layout, current: current.keyring.generation.number)
     let (plan, next) = try plan(kind, from: current)
     guard plan.freeBytes >= plan.neededBytes else {
       throw VaultError(
@@ -132,12 +137,27 @@ extension Vault {
       try KeyringFile.write(next.keyring, at: layout.keyring)
     } catch {
       // The rename may have happened all the same, with only the folder not on the disk yet.
-      guard try KeyringFile.read(at: layout.keyring) == next.keyring else { throw error }
+      guard try keyringOnDisk() == next.keyring else {
+        // The failure is what counts; what stays goes when the vault is next opened.
+        try? Files.removeTree(layout.generation(plan.nextGeneration))
+        throw error
+      }
       keys.withLock { $0 = next }
       return RotationOutcome(keys: next, plan: plan, problem: error)
     }
     keys.withLock { $0 = next }
     return RotationOutcome(keys: next, plan: plan, problem: nil)
+  }
+
+  /// The keyring after a write that failed. Where it cannot be read nobody knows which generation holds, so that the
+  /// database is closed.
+  private func keyringOnDisk() throws -> Keyring {
+    do {
+      return try KeyringFile.read(at: layout.keyring)
+    } catch {
+      database.close()
+      throw error
+    }
   }
 
   private func plan(_ kind: RotationKind, from current: UnlockedKeyring) throws -> (

@@ -23,7 +23,7 @@ final class KeyringLock {
       let reason = errno
       guard reason == EWOULDBLOCK || reason == EINTR, attempt < 500 else {
         let names = LockHolders.names(of: descriptor)
-        close(descriptor)
+        // The descriptor is closed by `deinit`, which runs for an initialiser that throws from here on.
         guard reason == EWOULDBLOCK else { throw FileProblem.error(reason, "lock", folder) }
         throw VaultError(
           .busy, "the keyring is being changed by \(names.isEmpty ? "another process" : names.joined(separator: ", "))",
@@ -37,11 +37,8 @@ final class KeyringLock {
   init?(ifFree folder: String) {
     descriptor = cplatform_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
     guard descriptor >= 0 else { return nil }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      close(descriptor)
-      return nil
-    }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }
   }
 
-  deinit { close(descriptor) }
+  deinit { if descriptor >= 0 { close(descriptor) } }
 }

@@ -39,10 +39,11 @@ extension Vault {
     }
     // SQLite takes an empty file for a new database and would write to it.
     guard Files.size(of: file) != 0 else { throw damaged(file) }
-    Leftovers.sweep(layout, current: keyring.generation.number)
     do {
       let database = try Database(
-        path: file, key: GuardedKey(bytes: unlocked.databaseKey), configuration: configuration)
+        path: file, key: GuardedKey(bytes: unlocked.databaseKey), configuration: configuration, holding: lock)
+      // Only a database that opens makes leftovers of the others.
+      Leftovers.sweep(layout, current: keyring.generation.number)
       let known = schemas + adding.map(\.schema)
       let sources = try add(adding, known: known, to: database)
       let migrator = try migrator(for: sources, known: known, in: database)

@@ -40,7 +40,8 @@ public final class Vault: Sendable {
   /// The keyring with its keys, as this process knows it.
   var keyring: UnlockedKeyring { keys.withLock { $0 } }
 
-  /// Closes the database and lets go of the vault. Calls under way finish.
+  /// Closes the database. Calls under way finish. The vault stays held, so that its files are not exchanged, until this
+  /// value and its database are gone.
   public func close() { database.close() }
 
   /// Shows the database key for the time of a call, for handing it to the sqlcipher shell.

@@ -24,6 +24,9 @@ final class VaultDraft {
       throw VaultError(
         .alreadyExists, "\(target.folder) exists already", hint: "choose another name; nothing is overwritten")
     }
+    // One at a time looks for a draft, removes it and makes its own.
+    let makers = try KeyringLock(folder: VaultLayout.parent(of: target.folder))
+    defer { withExtendedLifetime(makers) {} }
     if Files.exists(layout.folder) {
       // Held until the old draft is gone, so that its maker, if there is one, keeps it.
       let old = try Files.exists(layout.lock) ? VaultLock(path: layout.lock, mode: .exclusive) : nil

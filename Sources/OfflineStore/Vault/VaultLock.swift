@@ -28,15 +28,13 @@ public final class VaultLock: Sendable {
     let operation = (mode == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB
     guard flock(descriptor, operation) == 0 else {
       let reason = errno
-      let error =
-        reason == EWOULDBLOCK
+      // The descriptor is closed by `deinit`, which runs for an initialiser that throws from here on.
+      throw reason == EWOULDBLOCK
         ? Self.held(descriptor, by: mode == .shared ? .exclusive : .shared) : FileProblem.error(reason, "lock", path)
-      close(descriptor)
-      throw error
     }
   }
 
-  deinit { close(descriptor) }
+  deinit { if descriptor >= 0 { close(descriptor) } }
 
   /// Turns a shared lock into an exclusive one.
   ///

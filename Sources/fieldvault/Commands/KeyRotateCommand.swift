@@ -20,8 +20,8 @@ enum KeyRotateCommand {
       throw error
     }
     progress.clear()
-    try tell(done, context, isDone: true)
     try context.forgetSystemSecrets(of: done.droppedSlots, vault)
+    try tell(done, context, isDone: true)
     context.hint("Backups and copies that were made before keep the old key, and open with the slots that they carry.")
   }
 

@@ -33,7 +33,9 @@ enum ShellCommand {
     defer { startUp.withUnsafeMutableBytes { cplatform_wipe($0.baseAddress, $0.count) } }
     startUp.reserveCapacity(startUp.count + 128)
     try vault.withDatabaseKey { key in
-      startUp.insert(contentsOf: keyStatement(key), at: 0)
+      var statement = keyStatement(key)
+      defer { statement.withUnsafeMutableBytes { cplatform_wipe($0.baseAddress, $0.count) } }
+      startUp.insert(contentsOf: statement, at: 0)
     }
     // The shell has its own connection; the vault stays held, so that its key is not rotated meanwhile.
     vault.database.close()
@@ -50,6 +52,8 @@ enum ShellCommand {
   private static func keyStatement(_ key: UnsafeRawBufferPointer) -> [UInt8] {
     let digits = Array("0123456789abcdef".utf8)
     var text = Array(".output /dev/null\nPRAGMA key = \"x'".utf8)
+    // No copy of a part stays behind when it grows.
+    text.reserveCapacity(128)
     for byte in key {
       text.append(digits[Int(byte >> 4)])
       text.append(digits[Int(byte & 15)])

@@ -69,8 +69,8 @@ struct ErrorReport {
     case .noSpace: .noSpace
     case .noSuchSlot: .notFound
     case .lastSlot, .limitReached, .badLabel: .refused
-    // A keyring that is missing is reported before it is read, so that these are about a secret's own file.
-    case .notFound, .unreadable, .wrongSecret, .noSlotOfThatKind, .secretTooLong, .badRecoveryCode, .badKeyFile,
+    // A keyring that is missing is reported before it is read, so that this is about a secret's own file.
+    case .notFound, .wrongSecret, .noSlotOfThatKind, .secretTooLong, .badRecoveryCode, .badKeyFile,
       .noTerminal, .secretsDiffer, .badSystemSecret, .notInSecretStore, .secretStoreMissing, .secretStoreRefused:
       .locked
     case .cancelled: .interrupted
