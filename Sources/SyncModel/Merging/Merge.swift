@@ -2,7 +2,7 @@
 ///
 /// Device and server run this same function. A field that one side alone changed takes that change, whatever the
 /// policy. The policy decides about fields that both changed differently, and about an edit against a deletion. Sets
-/// merge as sets. An edit is what a person entered: a machine's value does not stand against a deletion.
+/// merge as sets. Under ``ConflictPolicy/merge`` only what a person entered stands against a deletion.
 ///
 /// - Parameters:
 ///   - base: what both sides started from; nil when that is not known, and then every difference is a dispute.

@@ -24,7 +24,8 @@ public enum FieldOwnership: String, CaseIterable, Sendable {
 /// How one column merges: a row of `SyncedColumn`. A column without a row is an ordinary one.
 public struct FieldRule: Equatable, Sendable {
   public var ownership: FieldOwnership?
-  /// A JSON array that merges element by element, under every policy.
+  /// A JSON array that merges element by element, under every policy. A value that is neither array nor null makes it
+  /// an ordinary column for that merge.
   public var mergesAsSet: Bool
   /// Made from other columns and computed again after a merge; never a conflict.
   public var isComputed: Bool

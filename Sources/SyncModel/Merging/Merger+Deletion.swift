@@ -14,7 +14,7 @@ extension Merger {
     }
     let changer: MergeSide = local.isDeleted != wasDeleted ? .local : .remote
     let other: MergeSide = changer == .local ? .remote : .local
-    let edits = wasDeleted ? [] : personalEdits(of: other)
+    let edits = wasDeleted ? [] : edits(of: other)
     guard !edits.isEmpty else { return take(deletionOf: changer) }
 
     kind = changer == .local ? .deletedLocally : .deletedRemotely
@@ -25,7 +25,9 @@ extension Merger {
     case changer:
       take(deletionOf: changer)
       for field in edits {
-        if let value = state(of: other).fields[field] { report(field, other, value) }
+        if rules.isPersonal(field, in: state(of: other)), let value = state(of: other).fields[field] {
+          report(field, other, value)
+        }
       }
     default:
       take(deletionOf: other)
@@ -40,12 +42,15 @@ extension Merger {
     times[RecordState.deletionField] = state(of: side).editTime(of: RecordState.deletionField)
   }
 
-  /// The fields that a side has changed since the base to a value that a person entered.
-  private func personalEdits(of side: MergeSide) -> [String] {
+  /// The fields of a side that stand against a deletion: what it changed since the base.
+  ///
+  /// Where a person would have to decide by the owners of fields, only what a person entered counts: that a machine read
+  /// a receipt once more is no reason to ask whether it is really deleted.
+  private func edits(of side: MergeSide) -> [String] {
     let state = state(of: side)
     return names.filter { name in
-      guard let value = state.fields[name], value != base?.fields[name] else { return false }
-      return rules.isPersonal(name, in: state)
+      guard !rules[name].isComputed, let value = state.fields[name], value != base?.fields[name] else { return false }
+      return rules.policy != .merge || rules.isPersonal(name, in: state)
     }
   }
 

@@ -38,7 +38,7 @@ extension Merger {
   func result() -> MergeResult {
     let merged = RecordState(
       fields: fields, isDeleted: isDeleted, syncVersion: remote.syncVersion, updatedAt: updatedAt, editTimes: times,
-      userEditedFields: userEditedFields)
+      userEditedFields: local.userEditedFields.union(remote.userEditedFields))
     let isOpen = isDeletionOpen || !openFields.isEmpty
     let conflict = kind.flatMap { kind in
       isOpen
@@ -49,13 +49,6 @@ extension Merger {
       lost: lost.sorted { UTF16Order.compare($0.field, $1.field) == .before }, fieldsToCompute: fieldsToCompute,
       patchToPush: isOpen ? RecordPatch(updatedAt: updatedAt) : RecordPatch(from: remote, to: shared(merged)),
       needsApply: !merged.hasContent(of: local))
-  }
-
-  private var userEditedFields: Set<String> {
-    let base = base?.userEditedFields ?? []
-    let (local, remote) = (local.userEditedFields, remote.userEditedFields)
-    return base.intersection(local).intersection(remote).union(local.subtracting(base)).union(
-      remote.subtracting(base))
   }
 
   /// The time of the last change that is in the merged record.

@@ -13,7 +13,8 @@ public struct RecordState: Equatable, Sendable {
   /// A side that does not keep these leaves them out: then every field counts as changed at `updatedAt`. Devices agree
   /// with the server either way; with them the outcome under `last_write_wins` does not depend on who came first.
   public var editTimes: [String: Int64]
-  /// The fields that a person has edited, for columns whose owner is ``FieldOwnership/userEdited``.
+  /// The fields that a person has edited, for columns whose owner is ``FieldOwnership/userEdited``. A field that is
+  /// marked stays marked, so a merge has the marks of both sides.
   public var userEditedFields: Set<String>
 
   /// The name under which the deletion of a record stands where fields are named.

@@ -8,6 +8,8 @@ import Foundation
 struct Randomness: RandomNumberGenerator {
   let seed: UInt64
   private var state: UInt64
+  /// Whether a column that merges as a set sometimes holds what is no array.
+  var hasOddSets = true
 
   init(_ property: String = #function) {
     let given = ProcessInfo.processInfo.environment["TEST_SEED"].flatMap { UInt64($0) }
