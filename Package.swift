@@ -35,6 +35,7 @@ let package = Package(
     .target(
       name: "RestorationModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
       plugins: ["SchemaPlugin"]),
+    .target(name: "SyncModel", dependencies: ["CSodium"]),
     .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
     .executableTarget(
       name: "fieldvault",
@@ -59,6 +60,7 @@ let package = Package(
     .testTarget(
       name: "OfflineStoreTests", dependencies: ["OfflineStore", "CipherSQL", "VaultKeys", "RestorationModel"]),
     .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "OfflineStore"]),
+    .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(name: "FieldVaultTests", dependencies: ["fieldvault", "CommandLineSupport", "CPlatform"]),
   ],

@@ -1,0 +1,40 @@
+/// What comes of one field.
+struct FieldMerge {
+  enum Origin { case neither, local, remote, both }
+
+  /// The merged value; in a dispute that nobody has settled yet, the local one.
+  var value: SyncValue
+  /// Who changed the field to that value.
+  var origin: Origin
+  /// Whether both sides changed the field, to different values that cannot both stand.
+  var isDisputed: Bool
+
+  /// The three values of a field become one. A side that does not have the field has not changed it.
+  ///
+  /// Nil when no side has it.
+  init?(base: SyncValue?, local: SyncValue?, remote: SyncValue?, mergesAsSet: Bool) {
+    guard let localValue = local ?? base ?? remote, let remoteValue = remote ?? base ?? local else { return nil }
+    let isLocalChanged = local != nil && local != base
+    let isRemoteChanged = remote != nil && remote != base
+    switch (isLocalChanged, isRemoteChanged) {
+    case (false, false): (value, origin, isDisputed) = (remoteValue, .neither, false)
+    case (true, false): (value, origin, isDisputed) = (localValue, .local, false)
+    case (false, true): (value, origin, isDisputed) = (remoteValue, .remote, false)
+    case (true, true) where localValue == remoteValue: (value, origin, isDisputed) = (remoteValue, .both, false)
+    case (true, true):
+      (value, origin, isDisputed) = (localValue, .local, true)
+      if mergesAsSet, let set = SetMerge(base: base, local: localValue, remote: remoteValue) {
+        isDisputed = false
+        switch set.isChanged {
+        case (true, false): break
+        case (false, true): (value, origin) = (remoteValue, .remote)
+        case (true, true): (value, origin) = (set.merged, .both)
+        case (false, false):
+          // Only spelled differently: one spelling for all.
+          let isRemoteGreater = UTF16Order.compare(localValue.canonicalJSON, remoteValue.canonicalJSON) == .before
+          (value, origin) = (isRemoteGreater ? remoteValue : localValue, .both)
+        }
+      }
+    }
+  }
+}

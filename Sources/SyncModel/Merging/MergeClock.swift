@@ -1,0 +1,33 @@
+/// The clock of a merge: brings times of a device and of the server together.
+///
+/// A device's clock may be hours wrong. Its edit times are corrected by the offset that was measured at the last
+/// contact, and no time is later than the server's clock, so that a clock that runs ahead wins nothing.
+public struct MergeClock: Equatable, Sendable {
+  /// The server's time, in milliseconds since 1970-01-01 UTC.
+  public var serverNow: Int64
+  /// The server's time minus the time of the local side, in milliseconds; 0 where local times are corrected already,
+  /// as they are when a merge runs at the server.
+  public var localOffset: Int64
+
+  public init(serverNow: Int64, localOffset: Int64 = 0) {
+    self.serverNow = serverNow
+    self.localOffset = localOffset
+  }
+
+  /// A state of the local side with its times by the server's clock.
+  func corrected(local state: RecordState) -> RecordState { corrected(state, by: localOffset) }
+
+  /// A state of the remote side; its times are by the server's clock already.
+  func corrected(remote state: RecordState) -> RecordState { corrected(state, by: 0) }
+
+  private func corrected(_ state: RecordState, by offset: Int64) -> RecordState {
+    func corrected(_ time: Int64) -> Int64 {
+      let (sum, overflows) = time.addingReportingOverflow(offset)
+      return min(overflows ? (offset > 0 ? .max : .min) : sum, serverNow)
+    }
+    return RecordState(
+      fields: state.fields, isDeleted: state.isDeleted, syncVersion: state.syncVersion,
+      updatedAt: corrected(state.updatedAt), editTimes: state.editTimes.mapValues(corrected),
+      userEditedFields: state.userEditedFields)
+  }
+}

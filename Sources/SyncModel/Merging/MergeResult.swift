@@ -1,0 +1,31 @@
+/// A value that gave way to another side's.
+public struct LostValue: Equatable, Sendable {
+  /// A column, or ``RecordState/deletionField`` for a deletion that an edit undid.
+  public let field: String
+  /// Whose value it was.
+  public let side: MergeSide
+  public let value: SyncValue
+}
+
+/// What comes of a merge.
+public struct MergeResult: Equatable, Sendable {
+  /// The merged record, its times by the server's clock, on the remote version. Fields in conflict have the local
+  /// value: what a person entered stays visible until it is decided.
+  public let merged: RecordState
+  /// What a person has to decide; nil when everything is settled.
+  public let conflict: Conflict?
+  /// The kind of dispute that the rules settled or that is in conflict; nil when there was none.
+  public let kind: ConflictKind?
+  /// Values that a person entered and that the rules let lose, ordered by field. Not empty: a resolved conflict is to be
+  /// written, so that what lost can still be seen.
+  public let lost: [LostValue]
+  /// Computed columns whose inputs now come from both sides, ordered.
+  public let fieldsToCompute: [String]
+  /// What the server does not have yet; empty while there is a conflict, because nothing is sent then.
+  public let patchToPush: RecordPatch
+  /// Whether the local record has to be written; its version is to be noted in any case.
+  public let needsApply: Bool
+
+  /// Whether the server has to be told.
+  public var needsPush: Bool { !patchToPush.isEmpty }
+}

@@ -1,0 +1,68 @@
+extension Merger {
+  /// Decides whether the merged record is deleted.
+  ///
+  /// Its fields merge all the same, so that a record that is brought back has everything that was entered.
+  mutating func mergeDeletion() {
+    let name = RecordState.deletionField
+    let wasDeleted = base?.isDeleted ?? false
+    guard local.isDeleted != remote.isDeleted else {
+      isDeleted = local.isDeleted
+      let isNews = isDeleted != wasDeleted
+      times[name] =
+        isNews ? max(local.editTime(of: name), remote.editTime(of: name)) : remote.editTime(of: name)
+      return
+    }
+    let changer: MergeSide = local.isDeleted != wasDeleted ? .local : .remote
+    let other: MergeSide = changer == .local ? .remote : .local
+    let edits = wasDeleted ? [] : edits(of: other)
+    guard !edits.isEmpty else { return take(deletionOf: changer) }
+
+    kind = changer == .local ? .deletedLocally : .deletedRemotely
+    switch winner(deletedBy: changer, editedAt: edits.map { state(of: other).editTime(of: $0) }.max()) {
+    case nil:
+      isDeletionOpen = true
+      take(deletionOf: .local)
+    case changer:
+      take(deletionOf: changer)
+      for field in edits {
+        if rules.isPersonal(field, in: state(of: other)), let value = state(of: other).fields[field] {
+          report(field, other, value)
+        }
+      }
+    default:
+      take(deletionOf: other)
+      report(name, changer, true)
+    }
+  }
+
+  func state(of side: MergeSide) -> RecordState { side == .local ? local : remote }
+
+  private mutating func take(deletionOf side: MergeSide) {
+    isDeleted = state(of: side).isDeleted
+    times[RecordState.deletionField] = state(of: side).editTime(of: RecordState.deletionField)
+  }
+
+  /// The fields of a side that stand against a deletion: what it changed since the base.
+  ///
+  /// Where a person would have to decide by the owners of fields, only what a person entered counts: that a machine read
+  /// a receipt once more is no reason to ask whether it is really deleted.
+  private func edits(of side: MergeSide) -> [String] {
+    let state = state(of: side)
+    return names.filter { name in
+      guard !rules[name].isComputed, let value = state.fields[name], value != base?.fields[name] else { return false }
+      return rules.policy != .merge || rules.isPersonal(name, in: state)
+    }
+  }
+
+  private func winner(deletedBy changer: MergeSide, editedAt editTime: Int64?) -> MergeSide? {
+    switch rules.policy {
+    case .manual, .merge: nil
+    case .serverWins: .remote
+    case .clientWins: .local
+    case .lastWriteWins:
+      // At the same millisecond the deletion: the canonical text of true is greater than that of false.
+      (editTime ?? .min) > state(of: changer).editTime(of: RecordState.deletionField)
+        ? (changer == .local ? .remote : .local) : changer
+    }
+  }
+}

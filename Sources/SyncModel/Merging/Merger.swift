@@ -1,0 +1,103 @@
+/// A merge at work. Times of both sides are by one clock.
+struct Merger {
+  let base: RecordState?
+  let local: RecordState
+  let remote: RecordState
+  let rules: MergeRules
+  /// The columns that leave the device, of all sides, ordered.
+  let names: [String]
+
+  var fields = SyncObject()
+  var times: [String: Int64] = [:]
+  var isDeleted = false
+  var openFields: [String] = []
+  var kind: ConflictKind?
+  var isDeletionOpen = false
+  var lost: [LostValue] = []
+  var fieldsToCompute: [String] = []
+
+  init(base: RecordState?, local: RecordState, remote: RecordState, rules: MergeRules) {
+    self.base = base
+    self.local = local
+    self.remote = remote
+    self.rules = rules
+    let all = (base?.fields ?? [:]).overlaid(with: local.fields).overlaid(with: remote.fields)
+    names = all.names.filter { !rules[$0].isLocalOnly }
+  }
+
+  func fieldMerge(_ name: String) -> FieldMerge? {
+    FieldMerge(
+      base: base?.fields[name], local: local.fields[name], remote: remote.fields[name],
+      mergesAsSet: rules[name].mergesAsSet)
+  }
+
+  mutating func take(_ field: FieldMerge, as name: String) {
+    fields[name] = field.value
+    times[name] =
+      switch field.origin {
+      case .local: local.editTime(of: name)
+      case .remote, .neither: remote.editTime(of: name)
+      case .both: max(local.editTime(of: name), remote.editTime(of: name))
+      }
+  }
+
+  // MARK: Fields
+
+  mutating func mergeFields() {
+    for name in names where !rules[name].isComputed {
+      guard var field = fieldMerge(name) else { continue }
+      if field.isDisputed {
+        kind = kind ?? .concurrentEdit
+        settle(&field, name)
+      }
+      take(field, as: name)
+    }
+  }
+
+  private mutating func settle(_ field: inout FieldMerge, _ name: String) {
+    guard let localValue = local.fields[name], let remoteValue = remote.fields[name] else { return }
+    switch winner(of: name, localValue, remoteValue) {
+    case .local:
+      if rules.isPersonal(name, in: remote) { report(name, .remote, remoteValue) }
+    case .remote:
+      field.value = remoteValue
+      field.origin = .remote
+      if rules.isPersonal(name, in: local) { report(name, .local, localValue) }
+    case nil:
+      openFields.append(name)
+    }
+  }
+
+  /// Whose value a disputed field takes; nil when a person has to decide.
+  private func winner(of name: String, _ localValue: SyncValue, _ remoteValue: SyncValue) -> MergeSide? {
+    switch rules.policy {
+    case .serverWins: return .remote
+    case .clientWins: return .local
+    case .lastWriteWins: return later(name, localValue, remoteValue)
+    case .manual, .merge:
+      // What both deleted is nothing to ask a person about.
+      if local.isDeleted && remote.isDeleted { return later(name, localValue, remoteValue) }
+      guard rules.policy == .merge else { return nil }
+      return switch rules[name].ownership {
+      case .server: .remote
+      case .user: .local
+      case .userEdited: local.userEditedFields.contains(name) ? .local : .remote
+      case nil: nil
+      }
+    }
+  }
+
+  /// The side that wrote later; at the same millisecond the one whose value has the greater canonical text, so that
+  /// every side decides the same.
+  private func later(_ name: String, _ localValue: SyncValue, _ remoteValue: SyncValue) -> MergeSide {
+    let localTime = local.editTime(of: name)
+    let remoteTime = remote.editTime(of: name)
+    if localTime != remoteTime { return localTime > remoteTime ? .local : .remote }
+    return UTF16Order.compare(localValue.canonicalJSON, remoteValue.canonicalJSON) == .after ? .local : .remote
+  }
+
+  mutating func report(_ field: String, _ side: MergeSide, _ value: SyncValue) {
+    if lost.contains(where: { $0.field == field && $0.side == side }) { return }
+    lost.append(LostValue(field: field, side: side, value: value))
+  }
+}

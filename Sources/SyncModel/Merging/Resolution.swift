@@ -1,0 +1,71 @@
+/// What a person chooses for one field of a conflict.
+public enum FieldChoice: Equatable, Sendable {
+  case local
+  case remote
+  /// A third value, put together by hand.
+  case value(SyncValue)
+}
+
+/// A conflict that is decided.
+public struct Resolution: Equatable, Sendable {
+  /// The record as it is now, on the remote version.
+  public let state: RecordState
+  /// What the server does not have: the operation on top of the remote version. Empty when everything is as it has it.
+  public let patch: RecordPatch
+}
+
+extension Conflict {
+  /// Decides the conflict field by field.
+  ///
+  /// What is not in conflict stays merged, unless a choice names it too. A chosen local or own value of a column whose
+  /// owner is ``FieldOwnership/userEdited`` counts as edited by the person from now on.
+  ///
+  /// - Parameters:
+  ///   - choices: by field name; one for each of ``fields``.
+  ///   - deletion: whose side decides whether the record is deleted; needed when ``isAboutDeletion``.
+  ///   - time: when the person decided, in milliseconds since 1970-01-01 UTC by the server's clock.
+  /// - Throws: ``SyncModelError``: `undecided` when a choice is missing, `noSuchField` when a choice names a field that
+  ///   its side does not have.
+  public func resolved(
+    choosing choices: [String: FieldChoice], deletion: MergeSide? = nil, rules: MergeRules, at time: Int64
+  ) throws(SyncModelError) -> Resolution {
+    if let open = fields.first(where: { choices[$0] == nil }) {
+      throw SyncModelError(.undecided, "nothing is chosen for the field \(open)")
+    }
+    if isAboutDeletion && deletion == nil {
+      throw SyncModelError(.undecided, "it is not chosen whether the record is deleted")
+    }
+    var patch = RecordPatch(updatedAt: time)
+    var edited = merged.userEditedFields
+    for (field, choice) in choices {
+      patch.fields[field] = try value(of: field, choice)
+      if choice != .remote && rules[field].ownership == .userEdited { edited.insert(field) }
+    }
+    patch.userEditedFields = edited
+    patch.isDeleted = deletion.map { $0 == .local ? local.isDeleted : remote.isDeleted }
+    var state = merged.applying(patch)
+    state.syncVersion = remote.syncVersion
+    var shared = state
+    shared.fields = rules.shared(state.fields)
+    return Resolution(state: state, patch: RecordPatch(from: remote, to: shared))
+  }
+
+  /// Decides everything that is open for one side. What only the other side changed stays all the same.
+  public func resolved(choosing side: MergeSide, rules: MergeRules, at time: Int64) throws(SyncModelError) -> Resolution
+  {
+    let choice: FieldChoice = side == .local ? .local : .remote
+    return try resolved(
+      choosing: Dictionary(uniqueKeysWithValues: fields.map { ($0, choice) }), deletion: side, rules: rules, at: time)
+  }
+
+  private func value(of field: String, _ choice: FieldChoice) throws(SyncModelError) -> SyncValue {
+    let value: SyncValue? =
+      switch choice {
+      case .local: local.fields[field] ?? base?.fields[field]
+      case .remote: remote.fields[field] ?? base?.fields[field]
+      case .value(let value): merged.fields[field] == nil ? nil : value
+      }
+    guard let value else { throw SyncModelError(.noSuchField, "there is no field \(field) to choose") }
+    return value
+  }
+}

@@ -1,0 +1,54 @@
+/// The fields of `new` whose value is another one in `old` or that `old` does not have, with their new values.
+///
+/// A field that `new` does not have is not part of it, and so has not changed.
+public func changedFields(from old: SyncObject, to new: SyncObject) -> SyncObject {
+  new.filter { old[$0.name] != $0.value }
+}
+
+extension RecordPatch {
+  /// What leads from one state to another: `old.applying(patch)` has the content of `new`, unless `old` has fields that
+  /// `new` does not have; these stay.
+  public init(from old: RecordState, to new: RecordState) {
+    let fields = changedFields(from: old.fields, to: new.fields)
+    let isDeleted = old.isDeleted == new.isDeleted ? nil : new.isDeleted
+    let names = Set(fields.names + [RecordState.deletionField])
+    self.init(
+      fields: fields, isDeleted: isDeleted,
+      userEditedFields: old.userEditedFields == new.userEditedFields ? nil : new.userEditedFields,
+      updatedAt: new.updatedAt, editTimes: new.editTimes.filter { names.contains($0.key) })
+  }
+
+  /// This change and a later one as a single change.
+  public func followed(by later: RecordPatch) -> RecordPatch {
+    var times: [String: Int64] = [:]
+    for name in names { times[name] = editTime(of: name) }
+    for name in later.names { times[name] = later.editTime(of: name) }
+    return RecordPatch(
+      fields: fields.overlaid(with: later.fields), isDeleted: later.isDeleted ?? isDeleted,
+      userEditedFields: later.userEditedFields ?? userEditedFields, updatedAt: max(updatedAt, later.updatedAt),
+      editTimes: times)
+  }
+
+  /// This change without what a state says already.
+  public func reduced(against state: RecordState) -> RecordPatch {
+    let fields = changedFields(from: state.fields, to: fields)
+    let names = Set(fields.names + [RecordState.deletionField])
+    return RecordPatch(
+      fields: fields, isDeleted: isDeleted == state.isDeleted ? nil : isDeleted,
+      userEditedFields: userEditedFields == state.userEditedFields ? nil : userEditedFields, updatedAt: updatedAt,
+      editTimes: editTimes.filter { names.contains($0.key) })
+  }
+}
+
+extension RecordState {
+  /// This state after a change. The version stays: it is the server's to count.
+  public func applying(_ patch: RecordPatch) -> RecordState {
+    var times: [String: Int64] = [:]
+    for name in fields.names + [Self.deletionField] { times[name] = editTime(of: name) }
+    for name in patch.names { times[name] = patch.editTime(of: name) }
+    return RecordState(
+      fields: fields.overlaid(with: patch.fields), isDeleted: patch.isDeleted ?? isDeleted, syncVersion: syncVersion,
+      updatedAt: max(updatedAt, patch.updatedAt), editTimes: times,
+      userEditedFields: patch.userEditedFields ?? userEditedFields)
+  }
+}

@@ -1,0 +1,52 @@
+/// What this room refuses. The only error that it throws.
+///
+/// It names places, fields and rules, never a value: a message may go to a log.
+public struct SyncModelError: Error, Equatable, Sendable, CustomStringConvertible {
+  public let code: Code
+  /// What is wrong, for people.
+  public let message: String
+  /// For texts that were read: the first byte that is wrong, counted from 0. Nil otherwise.
+  public let byteOffset: Int?
+
+  init(_ code: Code, _ message: String, byteOffset: Int? = nil) {
+    self.code = code
+    self.message = message
+    self.byteOffset = byteOffset
+  }
+
+  public var description: String {
+    byteOffset.map { "\(message) at byte \($0)" } ?? message
+  }
+
+  /// The kind of a ``SyncModelError``. Kinds can be added; a `switch` always needs a `default`.
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    public let description: String
+
+    // Reading JSON.
+
+    /// Not JSON (RFC 8259): also NaN, Infinity, comments, commas too many, an unescaped control character, a byte
+    /// order mark.
+    public static let syntax = Code(description: "syntax")
+    /// The text ends before the value does.
+    public static let unexpectedEnd = Code(description: "unexpectedEnd")
+    /// Something other than white space follows the value.
+    public static let trailingText = Code(description: "trailingText")
+    /// A text that is not UTF-8.
+    public static let invalidUTF8 = Code(description: "invalidUTF8")
+    /// Half of a surrogate pair, which is no character.
+    public static let loneSurrogate = Code(description: "loneSurrogate")
+    /// An object has one name twice.
+    public static let duplicateName = Code(description: "duplicateName")
+    /// Arrays and objects are nested more than 64 deep.
+    public static let tooDeep = Code(description: "tooDeep")
+    /// A number that neither 64 bits nor a double hold.
+    public static let numberOutOfRange = Code(description: "numberOutOfRange")
+
+    // Resolving conflicts.
+
+    /// A field, or the deletion, is in conflict and nothing was chosen for it.
+    public static let undecided = Code(description: "undecided")
+    /// Something was chosen for a field that no side has, or that side does not have.
+    public static let noSuchField = Code(description: "noSuchField")
+  }
+}

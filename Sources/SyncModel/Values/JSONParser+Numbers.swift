@@ -1,0 +1,32 @@
+extension JSONParser {
+  /// Reads `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?` (RFC 8259, section 6).
+  mutating func number() throws(SyncModelError) -> SyncValue {
+    let start = offset
+    var isInteger = true
+    _ = try take("-")
+    if try !take("0") {
+      try digits()
+    }
+    if offset < bytes.count, try take(".") {
+      isInteger = false
+      try digits()
+    }
+    if offset < bytes.count, bytes[offset] | 0x20 == UInt8(ascii: "e") {
+      isInteger = false
+      offset += 1
+      if try !take("+") { _ = try take("-") }
+      try digits()
+    }
+    let text = String(decoding: bytes[start..<offset], as: UTF8.self)
+    if isInteger, let integer = Int64(text) { return .integer(integer) }
+    // What is rounded to zero is a number like any other; what is beyond every double becomes infinite here.
+    if let real = Double(text).flatMap(FiniteReal.init), !isInteger || real.canonicalText == text { return .real(real) }
+    throw SyncModelError(.numberOutOfRange, "neither 64 bits nor a double hold this number", byteOffset: start)
+  }
+
+  private mutating func digits() throws(SyncModelError) {
+    let start = offset
+    while offset < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[offset]) { offset += 1 }
+    if offset == start { throw unexpected() }
+  }
+}

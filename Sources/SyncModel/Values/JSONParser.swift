@@ -1,0 +1,137 @@
+/// Reads JSON byte by byte.
+///
+/// Foundation's `JSONSerialization` does not serve: of a name that stands twice it silently takes the last, it writes
+/// 1.0 as 1, so that a REAL comes back as an INTEGER, it rounds integers beyond 64 bits, and its errors name no place.
+struct JSONParser {
+  let bytes: [UInt8]
+  var offset = 0
+  private var depth = 0
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  mutating func document() throws(SyncModelError) -> SyncValue {
+    skipWhiteSpace()
+    let value = try value()
+    skipWhiteSpace()
+    guard offset == bytes.count else {
+      throw SyncModelError(.trailingText, "there is text after the JSON value", byteOffset: offset)
+    }
+    return value
+  }
+
+  private mutating func value() throws(SyncModelError) -> SyncValue {
+    switch try peek() {
+    case UInt8(ascii: "{"): try nested { parser throws(SyncModelError) in try parser.object() }
+    case UInt8(ascii: "["): try nested { parser throws(SyncModelError) in try parser.array() }
+    case UInt8(ascii: "\""): .text(try string())
+    case UInt8(ascii: "t"): try word("true", .bool(true))
+    case UInt8(ascii: "f"): try word("false", .bool(false))
+    case UInt8(ascii: "n"): try word("null", .null)
+    case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): try number()
+    default: throw unexpected()
+    }
+  }
+
+  private mutating func nested(
+    _ read: (inout JSONParser) throws(SyncModelError) -> SyncValue
+  ) throws(SyncModelError) -> SyncValue {
+    guard depth < SyncValue.greatestDepth else {
+      throw SyncModelError(
+        .tooDeep, "JSON is nested more than \(SyncValue.greatestDepth) deep", byteOffset: offset)
+    }
+    depth += 1
+    offset += 1
+    let value = try read(&self)
+    depth -= 1
+    return value
+  }
+
+  private mutating func array() throws(SyncModelError) -> SyncValue {
+    var elements: [SyncValue] = []
+    skipWhiteSpace()
+    if try take("]") { return .array(elements) }
+    while true {
+      skipWhiteSpace()
+      elements.append(try value())
+      skipWhiteSpace()
+      if try take("]") { return .array(elements) }
+      try expect(",")
+    }
+  }
+
+  private mutating func object() throws(SyncModelError) -> SyncValue {
+    var members: [(offset: Int, member: SyncObject.Member)] = []
+    skipWhiteSpace()
+    if try take("}") { return .object(SyncObject()) }
+    while true {
+      skipWhiteSpace()
+      let start = offset
+      guard try peek() == UInt8(ascii: "\"") else { throw unexpected() }
+      let name = try string()
+      skipWhiteSpace()
+      try expect(":")
+      skipWhiteSpace()
+      members.append((start, SyncObject.Member(name: name, value: try value())))
+      skipWhiteSpace()
+      if try take("}") { return .object(try Self.ordered(members)) }
+      try expect(",")
+    }
+  }
+
+  private static func ordered(
+    _ members: [(offset: Int, member: SyncObject.Member)]
+  ) throws(SyncModelError) -> SyncObject {
+    let sorted = members.sorted { left, right in
+      switch UTF16Order.compare(left.member.name, right.member.name) {
+      case .before: true
+      case .same: left.offset < right.offset
+      case .after: false
+      }
+    }
+    let repeated = zip(sorted, sorted.dropFirst()).filter {
+      UTF16Order.compare($0.member.name, $1.member.name) == .same
+    }
+    if let first = repeated.map(\.1.offset).min() {
+      throw SyncModelError(.duplicateName, "a name stands twice in one JSON object", byteOffset: first)
+    }
+    return SyncObject(ordered: sorted.map(\.member))
+  }
+
+  // MARK: Bytes
+
+  func peek() throws(SyncModelError) -> UInt8 {
+    guard offset < bytes.count else {
+      throw SyncModelError(.unexpectedEnd, "the JSON ends too early", byteOffset: bytes.count)
+    }
+    return bytes[offset]
+  }
+
+  mutating func take(_ character: Unicode.Scalar) throws(SyncModelError) -> Bool {
+    guard try peek() == UInt8(ascii: character) else { return false }
+    offset += 1
+    return true
+  }
+
+  private mutating func expect(_ character: Unicode.Scalar) throws(SyncModelError) {
+    guard try take(character) else { throw unexpected() }
+  }
+
+  private mutating func word(_ word: String, _ value: SyncValue) throws(SyncModelError) -> SyncValue {
+    for byte in word.utf8 {
+      guard try peek() == byte else { throw unexpected() }
+      offset += 1
+    }
+    return value
+  }
+
+  private mutating func skipWhiteSpace() {
+    while offset < bytes.count, [0x20, 0x0A, 0x0D, 0x09].contains(bytes[offset]) { offset += 1 }
+  }
+
+  func unexpected() -> SyncModelError {
+    guard offset < bytes.count else {
+      return SyncModelError(.unexpectedEnd, "the JSON ends too early", byteOffset: bytes.count)
+    }
+    return SyncModelError(.syntax, "this is not JSON", byteOffset: offset)
+  }
+}

@@ -1,0 +1,81 @@
+/// Names with values; each name once. Keeps them in the order of RFC 8785, so that one content has one form.
+///
+/// Names are compared code unit by code unit: two spellings of "é" are two names, as JSON says, though Swift calls the
+/// strings equal. That is why a `Dictionary` does not serve here.
+public struct SyncObject: Equatable, Sendable {
+  /// A name and its value.
+  public struct Member: Sendable {
+    public let name: String
+    public let value: SyncValue
+  }
+
+  /// Ordered by the UTF-16 code units of the names.
+  public private(set) var members: [Member]
+
+  public init() { members = [] }
+
+  /// Of two equal names the last counts.
+  public init(_ elements: some Sequence<(String, SyncValue)>) {
+    members = []
+    for (name, value) in elements { self[name] = value }
+  }
+
+  /// Members that are ordered already and have distinct names.
+  init(ordered members: [Member]) { self.members = members }
+
+  public var names: [String] { members.map(\.name) }
+  public var isEmpty: Bool { members.isEmpty }
+  public var count: Int { members.count }
+
+  /// The value of a name; nil means absent, `SyncValue.null` means null. Assigning nil removes the name.
+  public subscript(name: String) -> SyncValue? {
+    get {
+      let place = place(of: name)
+      return place.isFound ? members[place.index].value : nil
+    }
+    set {
+      let place = place(of: name)
+      switch (place.isFound, newValue) {
+      case (true, let value?): members[place.index] = Member(name: name, value: value)
+      case (false, let value?): members.insert(Member(name: name, value: value), at: place.index)
+      case (true, nil): members.remove(at: place.index)
+      case (false, nil): break
+      }
+    }
+  }
+
+  /// The members whose names pass.
+  public func filter(_ isKept: (Member) -> Bool) -> SyncObject {
+    SyncObject(ordered: members.filter(isKept))
+  }
+
+  /// This object with the other's members over its own.
+  public func overlaid(with other: SyncObject) -> SyncObject {
+    var result = self
+    for member in other.members { result[member.name] = member.value }
+    return result
+  }
+
+  public static func == (left: SyncObject, right: SyncObject) -> Bool {
+    left.members.elementsEqual(right.members) { $0.name.utf8.elementsEqual($1.name.utf8) && $0.value == $1.value }
+  }
+
+  private func place(of name: String) -> (index: Int, isFound: Bool) {
+    var low = 0
+    var high = members.count
+    while low < high {
+      let middle = (low + high) / 2
+      switch UTF16Order.compare(members[middle].name, name) {
+      case .before: low = middle + 1
+      case .same: return (middle, true)
+      case .after: high = middle
+      }
+    }
+    return (low, false)
+  }
+}
+
+extension SyncObject: ExpressibleByDictionaryLiteral {
+  /// Of two equal names the last counts.
+  public init(dictionaryLiteral elements: (String, SyncValue)...) { self.init(elements) }
+}

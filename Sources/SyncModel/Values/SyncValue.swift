@@ -1,0 +1,55 @@
+/// A value of a synced column, as it stands in payloads, bases, conflicts and on the wire: JSON that keeps SQLite's
+/// difference between INTEGER and REAL.
+///
+/// Dates and UUIDs are text, BLOBs are base64 text. Absent and null are different things: null is a value, absent is
+/// a name that an object does not have.
+///
+/// Two values are equal when they are the same JSON, which is when their canonical forms are: 1 and 1.0 are one
+/// number, so a server that writes 1 for a REAL has changed nothing; "e" with a combining accent and "é" are two texts,
+/// though Swift calls these strings equal.
+public indirect enum SyncValue: Sendable {
+  case null
+  case bool(Bool)
+  /// An INTEGER of 64 bits, exact also beyond 2^53.
+  case integer(Int64)
+  /// A REAL; never NaN or infinite, which JSON cannot say.
+  case real(FiniteReal)
+  case text(String)
+  case array([SyncValue])
+  case object(SyncObject)
+
+  /// A REAL; nil when the number is NaN or infinite.
+  public init?(real number: Double) {
+    guard let real = FiniteReal(number) else { return nil }
+    self = .real(real)
+  }
+}
+
+extension SyncValue: Equatable {
+  public static func == (left: SyncValue, right: SyncValue) -> Bool {
+    switch (left, right) {
+    case (.null, .null): true
+    case (.bool(let left), .bool(let right)): left == right
+    case (.integer(let left), .integer(let right)): left == right
+    case (.real(let left), .real(let right)): left == right
+    case (.integer(let integer), .real(let real)), (.real(let real), .integer(let integer)):
+      real.canonicalText == String(integer)
+    case (.text(let left), .text(let right)): left.utf8.elementsEqual(right.utf8)
+    case (.array(let left), .array(let right)): left == right
+    case (.object(let left), .object(let right)): left == right
+    default: false
+    }
+  }
+}
+
+// Not by nil: in `object["name"] == nil` it would stand for null, where absent is meant.
+extension SyncValue: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+  ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+  public init(booleanLiteral value: Bool) { self = .bool(value) }
+  public init(integerLiteral value: Int64) { self = .integer(value) }
+  public init(stringLiteral value: String) { self = .text(value) }
+  public init(arrayLiteral elements: SyncValue...) { self = .array(elements) }
+  /// Of two equal keys the last counts.
+  public init(dictionaryLiteral elements: (String, SyncValue)...) { self = .object(SyncObject(elements)) }
+}

@@ -1,0 +1,150 @@
+import Testing
+
+@testable import SyncModel
+
+/// Reading and writing JSON: what is kept, and what is refused at which byte.
+@Suite struct JSONTests {
+  @Test func integersKeepSixtyFourBits() throws {
+    for integer in [Int64.min, -9_007_199_254_740_993, -1, 0, 9_007_199_254_740_993, .max] {
+      let value = try SyncValue(parsing: "\(integer)")
+      guard case .integer(integer) = value else { return #expect(Bool(false), "\(value)") }
+      #expect(value.json == "\(integer)")
+    }
+  }
+
+  @Test func aRealStaysAReal() throws {
+    for (text, written) in [
+      ("1.0", "1.0"), ("1e2", "100.0"), ("0.1", "0.1"), ("1E22", "1e+22"), ("5e-324", "5e-324"), ("-0.0", "-0.0"),
+      ("1e-400", "0.0"), ("100000000000000000000", "1e+20"),
+    ] {
+      let value = try SyncValue(parsing: text)
+      guard case .real = value else { return #expect(Bool(false), "\(text)") }
+      #expect(value.json == written)
+    }
+  }
+
+  @Test func oneAndOnePointZeroAreEqual() {
+    #expect(SyncValue.integer(1) == .number(1))
+    #expect(SyncValue.integer(0) == .number(-0.0))
+    #expect(SyncValue.integer(9_007_199_254_740_993) != .number(9_007_199_254_740_992))
+    #expect(SyncValue.integer(1) != "1")
+    #expect(SyncValue.null != false)
+  }
+
+  @Test func twoSpellingsOfALetterAreTwoTexts() throws {
+    #expect(SyncValue.text("é") != .text("e\u{301}"))
+    let object = try SyncValue(parsing: "{\"é\":1,\"e\u{301}\":2}")
+    guard case .object(let members) = object else { return #expect(Bool(false)) }
+    #expect(members.count == 2)
+    #expect(members["é"] == 1)
+    #expect(members["e\u{301}"] == 2)
+  }
+
+  @Test func nullIsAValueAndAbsentIsNot() throws {
+    var object: SyncObject = ["a": .null]
+    #expect(object["a"] == .null)
+    #expect(object["b"] == nil)
+    #expect(SyncValue.object(object).json == #"{"a":null}"#)
+    object["a"] = nil
+    #expect(object.isEmpty)
+  }
+
+  @Test(arguments: [
+    ("", SyncModelError.Code.unexpectedEnd, 0),
+    ("  ", .unexpectedEnd, 2),
+    ("[1,2", .unexpectedEnd, 4),
+    ("\"ab", .unexpectedEnd, 3),
+    ("tru", .unexpectedEnd, 3),
+    ("-", .unexpectedEnd, 1),
+    ("1e", .unexpectedEnd, 2),
+    ("nul!", .syntax, 3),
+    ("NaN", .syntax, 0),
+    ("[-Infinity]", .syntax, 2),
+    ("[1,]", .syntax, 3),
+    ("[1 2]", .syntax, 3),
+    ("{\"a\" 1}", .syntax, 5),
+    ("{a:1}", .syntax, 1),
+    ("[1.]", .syntax, 3),
+    ("[.5]", .syntax, 1),
+    ("[+1]", .syntax, 1),
+    ("[01]", .syntax, 2),
+    ("[1e+]", .syntax, 4),
+    ("\"\\x\"", .syntax, 2),
+    ("\"\\u12G4\"", .syntax, 5),
+    ("\"a\nb\"", .syntax, 2),
+    ("\u{FEFF}1", .syntax, 0),
+    ("1 2", .trailingText, 2),
+    ("{} x", .trailingText, 3),
+    ("1\u{0}", .trailingText, 1),
+    (#"{"a":1,"b":2,"a":3}"#, .duplicateName, 13),
+    (#"{"a":1,"\u0061":3}"#, .duplicateName, 7),
+    (#"["\ud800"]"#, .loneSurrogate, 2),
+    (#"["\ud800\n"]"#, .loneSurrogate, 2),
+    (#"["x\udc00"]"#, .loneSurrogate, 3),
+    (#"["\ud800\ud800"]"#, .loneSurrogate, 2),
+    ("[1e400]", .numberOutOfRange, 1),
+    ("[9223372036854775808]", .numberOutOfRange, 1),
+    ("[-9223372036854775809]", .numberOutOfRange, 1),
+  ])
+  func whatIsNotJSONIsRefusedAtItsByte(text: String, code: SyncModelError.Code, offset: Int) {
+    let error = #expect(throws: SyncModelError.self) { try SyncValue(parsing: text) }
+    #expect(error?.code == code)
+    #expect(error?.byteOffset == offset)
+  }
+
+  @Test(
+    arguments: [
+      ([0x22, 0x61, 0xFF, 0x22], 2),  // never a byte of UTF-8
+      ([0x22, 0xC3, 0xA9, 0xC0, 0xAF, 0x22], 3),  // a slash, written too long
+      ([0x22, 0xED, 0xA0, 0x80, 0x22], 1),  // a surrogate
+      ([0x22, 0x61, 0xE2, 0x82, 0x22], 2),  // cut short
+      ([0x22, 0xF4, 0x90, 0x80, 0x80, 0x22], 1),  // beyond U+10FFFF
+    ] as [([UInt8], Int)])
+  func whatIsNotUTF8IsRefusedAtItsByte(bytes: [UInt8], offset: Int) {
+    let error = #expect(throws: SyncModelError.self) { try SyncValue(parsing: bytes) }
+    #expect(error?.code == .invalidUTF8)
+    #expect(error?.byteOffset == offset)
+  }
+
+  @Test func sixtyFourDeepIsReadAndSixtyFiveIsNot() throws {
+    func nested(_ depth: Int) -> String {
+      String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+    }
+    #expect(try SyncValue(parsing: nested(64)).json == nested(64))
+    let error = #expect(throws: SyncModelError.self) { try SyncValue(parsing: nested(65)) }
+    #expect(error?.code == .tooDeep)
+    #expect(error?.byteOffset == 64)
+    #expect(throws: SyncModelError.self) { try SyncValue(parsing: nested(1_000_000)) }
+    // Depth, not number.
+    _ = try SyncValue(parsing: "[" + Array(repeating: "[[]]", count: 100).joined(separator: ",") + "]")
+  }
+
+  @Test func anErrorNamesNoValue() {
+    let error = #expect(throws: SyncModelError.self) { try SyncValue(parsing: "{\"secret\":1,\"secret\":2}") }
+    #expect(error.map { "\($0)" } == "a name stands twice in one JSON object at byte 12")
+  }
+
+  @Test func whatIsWrittenReadsBackAsTheSame() throws {
+    var random = Randomness()
+    for round in 0..<2000 {
+      let value = random.value()
+      let back = try SyncValue(parsing: value.json)
+      #expect(back == value, "seed \(random.seed), round \(round): \(value.json)")
+      #expect(back.json == value.json, "seed \(random.seed), round \(round)")
+    }
+  }
+
+  @Test func randomBytesNeverTrap() {
+    var random = Randomness()
+    let alphabet = Array("{}[]\",:\\u0123dDeE+-.ntf \u{301}".utf8) + [0, 0xFF, 0xC3]
+    for _ in 0..<5000 {
+      let bytes = (0..<Int.random(in: 0...24, using: &random)).map { _ in random.pick(alphabet) }
+      do {
+        let value = try SyncValue(parsing: bytes)
+        #expect(throws: Never.self) { try SyncValue(parsing: value.json) }
+      } catch {
+        #expect((0...bytes.count).contains(error.byteOffset ?? -1), "seed \(random.seed): \(bytes)")
+      }
+    }
+  }
+}
