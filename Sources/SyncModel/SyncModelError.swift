@@ -2,6 +2,7 @@
 ///
 /// It names places, fields and rules, never a value: a message may go to a log.
 public struct SyncModelError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// The kind of mistake, for programs.
   public let code: Code
   /// What is wrong, for people.
   public let message: String
@@ -14,12 +15,14 @@ public struct SyncModelError: Error, Equatable, Sendable, CustomStringConvertibl
     self.byteOffset = byteOffset
   }
 
+  /// The message with its place.
   public var description: String {
     byteOffset.map { "\(message) at byte \($0)" } ?? message
   }
 
   /// The kind of a ``SyncModelError``. Kinds can be added; a `switch` always needs a `default`.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
+    /// The name of the kind, for logs and tests.
     public let description: String
 
     // Reading JSON.

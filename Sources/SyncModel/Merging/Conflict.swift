@@ -1,11 +1,14 @@
 /// What could not be merged: all three versions, and what is open.
 public struct Conflict: Equatable, Sendable {
+  /// What the two sides did.
   public let kind: ConflictKind
   /// The fields to decide, ordered; may be empty when only the deletion is open.
   public let fields: [String]
   /// What both sides started from; nil when the server is not known to have had the record.
   public let base: RecordState?
+  /// The record as this device has it.
   public let local: RecordState
+  /// The record as the server has it.
   public let remote: RecordState
   /// Everything that is not open is settled here; what is open has the local value.
   public let merged: RecordState

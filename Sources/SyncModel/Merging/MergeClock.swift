@@ -9,6 +9,7 @@ public struct MergeClock: Equatable, Sendable {
   /// as they are when a merge runs at the server.
   public var localOffset: Int64
 
+  /// Both in milliseconds: the server's time now, and what a local time lacks to the server's.
   public init(serverNow: Int64, localOffset: Int64 = 0) {
     self.serverNow = serverNow
     self.localOffset = localOffset

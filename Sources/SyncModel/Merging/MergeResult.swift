@@ -4,6 +4,7 @@ public struct LostValue: Equatable, Sendable {
   public let field: String
   /// Whose value it was.
   public let side: MergeSide
+  /// The value that did not win.
   public let value: SyncValue
 }
 

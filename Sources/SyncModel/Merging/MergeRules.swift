@@ -23,6 +23,7 @@ public enum FieldOwnership: String, CaseIterable, Sendable {
 
 /// How one column merges: a row of `SyncedColumn`. A column without a row is an ordinary one.
 public struct FieldRule: Equatable, Sendable {
+  /// Whose value wins under the policy `merge`; nil where nobody owns the field.
   public var ownership: FieldOwnership?
   /// A JSON array that merges element by element, under every policy. A value that is neither array nor null makes it
   /// an ordinary column for that merge.
@@ -32,6 +33,7 @@ public struct FieldRule: Equatable, Sendable {
   /// Never leaves the device.
   public var isLocalOnly: Bool
 
+  /// The rule of one field; by default an ordinary one.
   public init(
     ownership: FieldOwnership? = nil, mergesAsSet: Bool = false, isComputed: Bool = false, isLocalOnly: Bool = false
   ) {
@@ -44,15 +46,18 @@ public struct FieldRule: Equatable, Sendable {
 
 /// How records of one entity merge: its rows of `SyncedEntity` and `SyncedColumn`.
 public struct MergeRules: Equatable, Sendable {
+  /// Decides about what both sides changed.
   public var policy: ConflictPolicy
   /// By column name.
   public var fields: [String: FieldRule]
 
+  /// The rules of an entity; a field without a rule is an ordinary one.
   public init(policy: ConflictPolicy, fields: [String: FieldRule] = [:]) {
     self.policy = policy
     self.fields = fields
   }
 
+  /// The rule of a field.
   public subscript(field: String) -> FieldRule { fields[field] ?? FieldRule() }
 
   /// Fields without those that never leave the device.

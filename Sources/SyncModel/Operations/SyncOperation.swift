@@ -5,6 +5,7 @@ public enum OperationKind: String, CaseIterable, Sendable {
 
 /// One change of one record on its way to the server.
 public struct SyncOperation: Equatable, Sendable {
+  /// Whether the record is made, changed or deleted.
   public let kind: OperationKind
   /// The fields to send. A deletion keeps those that were changed before it, so that bringing the record back sends
   /// them; the deletion itself needs none.
@@ -12,6 +13,7 @@ public struct SyncOperation: Equatable, Sendable {
   /// The operation may have been sent, so nothing may join it any more: the server could have taken it as it was.
   public var isFrozen: Bool
 
+  /// An operation; a frozen one may have been sent and is not changed any more.
   public init(kind: OperationKind, patch: RecordPatch, isFrozen: Bool = false) {
     self.kind = kind
     self.patch = patch

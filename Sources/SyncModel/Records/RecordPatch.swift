@@ -11,6 +11,7 @@ public struct RecordPatch: Equatable, Sendable {
   /// When single fields were changed, where that is not `updatedAt`; as ``RecordState/editTimes``.
   public var editTimes: [String: Int64]
 
+  /// A change of some fields; what is left out stays as it is.
   public init(
     fields: SyncObject = [:], isDeleted: Bool? = nil, userEditedFields: Set<String>? = nil, updatedAt: Int64,
     editTimes: [String: Int64] = [:]

@@ -3,6 +3,7 @@ public struct RecordState: Equatable, Sendable {
   /// The columns by name. Absent means that this side says nothing about the column (a server that is newer or older
   /// than the device); null means that it is null. The common fields below do not stand here.
   public var fields: SyncObject
+  /// True for a record that is marked as deleted.
   public var isDeleted: Bool
   /// The server's version of the record that this state is based on; 0 before the first.
   public var syncVersion: Int64
@@ -20,6 +21,7 @@ public struct RecordState: Equatable, Sendable {
   /// The name under which the deletion of a record stands where fields are named.
   public static let deletionField = "isDeleted"
 
+  /// A state; `updatedAt` is in milliseconds since 1970-01-01 UTC.
   public init(
     fields: SyncObject, isDeleted: Bool = false, syncVersion: Int64 = 0, updatedAt: Int64,
     editTimes: [String: Int64] = [:], userEditedFields: Set<String> = []

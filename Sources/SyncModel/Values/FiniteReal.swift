@@ -1,5 +1,6 @@
 /// A double that is a number: neither NaN nor infinite. Its two texts are those of JSON.
 public struct FiniteReal: Equatable, Sendable {
+  /// Never infinite and always a number.
   public let number: Double
 
   /// Nil when `number` is NaN or infinite.

@@ -5,13 +5,16 @@
 public struct SyncObject: Equatable, Sendable {
   /// A name and its value.
   public struct Member: Sendable {
+    /// The key.
     public let name: String
+    /// What stands under it.
     public let value: SyncValue
   }
 
   /// Ordered by the UTF-16 code units of the names.
   public private(set) var members: [Member]
 
+  /// An object without keys.
   public init() { members = [] }
 
   /// Of two equal names the last counts.
@@ -23,8 +26,11 @@ public struct SyncObject: Equatable, Sendable {
   /// Members that are ordered already and have distinct names.
   init(ordered members: [Member]) { self.members = members }
 
+  /// The keys, ordered.
   public var names: [String] { members.map(\.name) }
+  /// True without a key.
   public var isEmpty: Bool { members.isEmpty }
+  /// How many keys there are.
   public var count: Int { members.count }
 
   /// The value of a name; nil means absent, `SyncValue.null` means null. Assigning nil removes the name.
@@ -56,6 +62,7 @@ public struct SyncObject: Equatable, Sendable {
     return result
   }
 
+  /// Equal with the same keys, byte by byte, and equal values.
   public static func == (left: SyncObject, right: SyncObject) -> Bool {
     left.members.elementsEqual(right.members) { $0.name.utf8.elementsEqual($1.name.utf8) && $0.value == $1.value }
   }

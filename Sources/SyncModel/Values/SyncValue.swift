@@ -26,6 +26,7 @@ public indirect enum SyncValue: Sendable {
 }
 
 extension SyncValue: Equatable {
+  /// Equal with the same content: a REAL that is whole equals its integer, text is compared byte by byte.
   public static func == (left: SyncValue, right: SyncValue) -> Bool {
     switch (left, right) {
     case (.null, .null): true
@@ -46,9 +47,13 @@ extension SyncValue: Equatable {
 extension SyncValue: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
+  /// `true` or `false`.
   public init(booleanLiteral value: Bool) { self = .bool(value) }
+  /// A whole number.
   public init(integerLiteral value: Int64) { self = .integer(value) }
+  /// A text.
   public init(stringLiteral value: String) { self = .text(value) }
+  /// An array.
   public init(arrayLiteral elements: SyncValue...) { self = .array(elements) }
   /// Of two equal keys the last counts.
   public init(dictionaryLiteral elements: (String, SyncValue)...) { self = .object(SyncObject(elements)) }

@@ -80,6 +80,7 @@ extension Randomness {
 }
 
 extension RecordState: CustomStringConvertible {
+  /// What a failing test shows.
   public var description: String {
     "\(SyncValue.object(fields).json) deleted=\(isDeleted) v\(syncVersion) @\(updatedAt) \(editTimes.sorted { $0 < $1 })"
       + " edited=\(userEditedFields.sorted())"
