@@ -251,6 +251,14 @@ import Testing
     #expect(merged(other, one, .lastWriteWins).merged.fields["storeName"] == "b")
   }
 
+  @Test func atTheSameMillisecondADeletionWinsOverAnEdit() {
+    let edit = edited(["storeName": "a"])
+    let deletion = edited([:], isDeleted: true)
+    #expect(merged(edit, deletion, .lastWriteWins).merged.isDeleted)
+    #expect(merged(deletion, edit, .lastWriteWins).merged.isDeleted)
+    #expect(!merged(deletion, edited(["storeName": "a"], at: 2001), .lastWriteWins).merged.isDeleted)
+  }
+
   @Test func theSameEditOnBothSidesIsNoDispute() {
     for policy in ConflictPolicy.allCases {
       let result = merged(edited(["totalAmount": 13]), edited(["totalAmount": .number(13)], version: 4), policy)
