@@ -310,6 +310,16 @@ import Testing
     #expect(result.merged.isDeleted)
   }
 
+  @Test func aSetInAnotherOrderDoesNotStandAgainstADeletion() {
+    let rules = MergeRules(policy: .manual, fields: ["userTags": FieldRule(mergesAsSet: true)])
+    let reordered = edited(["userTags": ["home", "home"]])
+    let result = merge(
+      base: base, local: reordered, remote: edited([:], version: 4, isDeleted: true), rules: rules,
+      clock: MergeClock(serverNow: 9000))
+    #expect(result.merged.isDeleted)
+    #expect(result.kind == nil)
+  }
+
   @Test func whatBothDeletedAsksNobody() {
     for policy in ConflictPolicy.allCases {
       let result = merged(
