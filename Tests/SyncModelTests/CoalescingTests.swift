@@ -87,7 +87,13 @@ import Testing
         } else {
           truth = truth?.applying(patch)
         }
+        let frozen = Array(queue.prefix(while: \.isFrozen))
         queue = coalesced(queue, adding: patch, base: start)
+        let ground = frozen.reduce(start) { $1.applied(to: $0) }
+        #expect(Array(queue.prefix(frozen.count)) == frozen, "seed \(random.seed), round \(round)")
+        if let ground, let last = queue.dropFirst(frozen.count).first {
+          #expect(last.patch.reduced(against: ground) == last.patch, "seed \(random.seed), round \(round)")
+        }
         if random.chance(25) { queue = queue.map { SyncOperation(kind: $0.kind, patch: $0.patch, isFrozen: true) } }
 
         let server = queue.reduce(start) { $1.applied(to: $0) }

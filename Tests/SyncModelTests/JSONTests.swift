@@ -131,6 +131,8 @@ import Testing
       let back = try SyncValue(parsing: value.json)
       #expect(back == value, "seed \(random.seed), round \(round): \(value.json)")
       #expect(back.json == value.json, "seed \(random.seed), round \(round)")
+      // 1 and 1.0 are equal, yet a REAL must not come back as an INTEGER.
+      #expect("\(back)" == "\(value)", "seed \(random.seed), round \(round)")
     }
   }
 

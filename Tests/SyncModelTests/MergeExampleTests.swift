@@ -251,6 +251,14 @@ import Testing
     #expect(merged(other, one, .lastWriteWins).merged.fields["storeName"] == "b")
   }
 
+  @Test func atTheSameMillisecondADeletionWinsOverAnEdit() {
+    let edit = edited(["storeName": "a"])
+    let deletion = edited([:], isDeleted: true)
+    #expect(merged(edit, deletion, .lastWriteWins).merged.isDeleted)
+    #expect(merged(deletion, edit, .lastWriteWins).merged.isDeleted)
+    #expect(!merged(deletion, edited(["storeName": "a"], at: 2001), .lastWriteWins).merged.isDeleted)
+  }
+
   @Test func theSameEditOnBothSidesIsNoDispute() {
     for policy in ConflictPolicy.allCases {
       let result = merged(edited(["totalAmount": 13]), edited(["totalAmount": .number(13)], version: 4), policy)
@@ -300,6 +308,16 @@ import Testing
     let result = mergedReceipt(edited([:], isDeleted: true), edited(["extractedTotal": "13"], version: 4))
     #expect(result.conflict == nil)
     #expect(result.merged.isDeleted)
+  }
+
+  @Test func aSetInAnotherOrderDoesNotStandAgainstADeletion() {
+    let rules = MergeRules(policy: .manual, fields: ["userTags": FieldRule(mergesAsSet: true)])
+    let reordered = edited(["userTags": ["home", "home"]])
+    let result = merge(
+      base: base, local: reordered, remote: edited([:], version: 4, isDeleted: true), rules: rules,
+      clock: MergeClock(serverNow: 9000))
+    #expect(result.merged.isDeleted)
+    #expect(result.kind == nil)
   }
 
   @Test func whatBothDeletedAsksNobody() {

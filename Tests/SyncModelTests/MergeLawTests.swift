@@ -220,6 +220,17 @@ import Testing
     }
   }
 
+  @Test func whatIsComputedFromBothSidesIsComputedAgain() {
+    everySituation { situation, _ in
+      func inputs(_ state: RecordState) -> SyncObject {
+        state.fields.filter { $0.name != "computed" && $0.name != "path" }
+      }
+      let result = situation.merged()
+      let isMixed = [situation.local, situation.remote].allSatisfy { inputs($0) != inputs(result.merged) }
+      return !isMixed || result.fieldsToCompute == ["computed"]
+    }
+  }
+
   // MARK: Resolution
 
   @Test func everyConflictCanBeDecidedForEitherSide() {

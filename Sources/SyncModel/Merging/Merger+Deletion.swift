@@ -49,9 +49,18 @@ extension Merger {
   private func edits(of side: MergeSide) -> [String] {
     let state = state(of: side)
     return names.filter { name in
-      guard !rules[name].isComputed, let value = state.fields[name], value != base?.fields[name] else { return false }
+      guard !rules[name].isComputed, isEdited(name, in: state) else { return false }
       return rules.policy != .merge || rules.isPersonal(name, in: state)
     }
+  }
+
+  /// Whether a field has another value than in the base. A set in another order is no edit: a merge may drop the order,
+  /// and then the time of that edit must not have decided anything.
+  private func isEdited(_ name: String, in state: RecordState) -> Bool {
+    let old = base?.fields[name]
+    guard let value = state.fields[name], value != old else { return false }
+    guard rules[name].mergesAsSet, let set = SetMerge(base: old, local: value, remote: value) else { return true }
+    return set.isChanged.local
   }
 
   private func winner(deletedBy changer: MergeSide, editedAt editTime: Int64?) -> MergeSide? {
