@@ -3,7 +3,7 @@ import Testing
 @testable import CipherSQL
 
 /// An observer hears of what changes its result, and of nothing else.
-@Suite(.timeLimit(.minutes(2))) struct ObservationTests {
+@Suite(.timeLimit(.minutes(20))) struct ObservationTests {
   /// Takes the values of an observation in a task of its own.
   private struct Watch<Value: Sendable & Equatable> {
     let task: Task<Void, any Error>

@@ -4,7 +4,7 @@ import Testing
 @testable import CipherSQL
 
 /// Many users at once, from tasks and from threads.
-@Suite(.timeLimit(.minutes(2))) struct ConcurrencyTests {
+@Suite(.timeLimit(.minutes(20))) struct ConcurrencyTests {
   private struct Refusal: Error {}
 
   private static let total = 1000

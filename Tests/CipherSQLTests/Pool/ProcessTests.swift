@@ -66,7 +66,7 @@ private final class Shell {
 }
 
 /// Another process, the `sqlcipher` shell, works on the same file.
-@Suite(.timeLimit(.minutes(2)), .enabled(if: Shell.path != nil, "there is no sqlcipher in the PATH"))
+@Suite(.timeLimit(.minutes(20)), .enabled(if: Shell.path != nil, "there is no sqlcipher in the PATH"))
 struct ProcessTests {
   private func vault() throws -> TemporaryVault {
     try TemporaryVault(key: try #require(PlainKey((0..<32).map { UInt8($0 * 7 + 1) })))
