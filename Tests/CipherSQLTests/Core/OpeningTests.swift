@@ -5,7 +5,7 @@ import Testing
 @testable import CipherSQL
 
 /// What opens, what does not and with which error; and what the files show of their content.
-@Suite(.timeLimit(.minutes(1))) struct OpeningTests {
+@Suite(.timeLimit(.minutes(20))) struct OpeningTests {
   private func refusal(_ open: () throws -> Database) throws -> SQLError {
     try #require(#expect(throws: SQLError.self) { _ = try open() })
   }

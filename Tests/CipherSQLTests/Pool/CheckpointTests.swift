@@ -4,7 +4,7 @@ import Testing
 @testable import CipherSQL
 
 /// The write-ahead log does not grow without end.
-@Suite(.timeLimit(.minutes(3))) struct CheckpointTests {
+@Suite(.timeLimit(.minutes(20))) struct CheckpointTests {
   private func logBytes(_ vault: TemporaryVault) throws -> Int {
     let attributes = try FileManager.default.attributesOfItem(atPath: vault.path + "-wal")
     return try #require(attributes[.size] as? Int)

@@ -3,7 +3,7 @@ import Testing
 @testable import CipherSQL
 
 /// A read sees one state; a write is done wholly or not at all.
-@Suite(.timeLimit(.minutes(1))) struct SnapshotTests {
+@Suite(.timeLimit(.minutes(20))) struct SnapshotTests {
   private struct Refusal: Error {}
 
   private static let count: SQL = "SELECT count(*) FROM OfflineProject"
