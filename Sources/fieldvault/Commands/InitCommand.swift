@@ -9,16 +9,15 @@ enum InitCommand {
     let vault = try Vault.create(at: path, schemas: schemas, secret: try context.newSecret())
     let entities = vault.entities.all.map(\.type)
     if context.isJSON {
-      var json = JSONWriter(for: context.output)
-      json.beginObject()
-      json.member("vault", path)
-      json.key("entities")
-      json.beginArray()
-      for entity in entities { json.value(entity) }
-      json.endArray()
-      json.endObject()
-      json.endDocument()
-      return try json.drain(to: context.output)
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("vault", path)
+        json.key("entities")
+        json.beginArray()
+        for entity in entities { json.value(entity) }
+        json.endArray()
+        json.endObject()
+      }
     }
     try context.tell(
       "Made \(path) with \(entities.count) \(entities.count == 1 ? "kind" : "kinds") of record: \(entities.joined(separator: ", "))."

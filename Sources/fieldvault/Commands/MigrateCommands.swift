@@ -63,20 +63,19 @@ enum MigrateVerifyCommand {
   }
 
   private static func write(_ differences: [SchemaDifference], _ context: CommandContext) throws {
-    var json = JSONWriter(for: context.output)
-    json.beginArray()
-    for difference in differences {
-      json.beginObject()
-      json.member("kind", difference.kind.rawValue)
-      json.member("type", difference.type)
-      json.member("name", difference.name)
-      json.member("expected", difference.expected)
-      json.member("found", difference.found)
-      json.endObject()
+    try context.writeJSON { json in
+      json.beginArray()
+      for difference in differences {
+        json.beginObject()
+        json.member("kind", difference.kind.rawValue)
+        json.member("type", difference.type)
+        json.member("name", difference.name)
+        json.member("expected", difference.expected)
+        json.member("found", difference.found)
+        json.endObject()
+      }
+      json.endArray()
     }
-    json.endArray()
-    json.endDocument()
-    try json.drain(to: context.output)
   }
 }
 
@@ -100,19 +99,18 @@ private struct MigrationRow {
   }
 
   static func write(_ rows: [MigrationRow], _ context: CommandContext) throws {
-    var json = JSONWriter(for: context.output)
-    json.beginArray()
-    for row in rows {
-      json.beginObject()
-      json.member("schema", row.schema)
-      json.member("version", row.version)
-      json.member("name", row.name)
-      json.member("checksum", row.checksum)
-      json.member("appliedAt", row.appliedAt)
-      json.endObject()
+    try context.writeJSON { json in
+      json.beginArray()
+      for row in rows {
+        json.beginObject()
+        json.member("schema", row.schema)
+        json.member("version", row.version)
+        json.member("name", row.name)
+        json.member("checksum", row.checksum)
+        json.member("appliedAt", row.appliedAt)
+        json.endObject()
+      }
+      json.endArray()
     }
-    json.endArray()
-    json.endDocument()
-    try json.drain(to: context.output)
   }
 }
