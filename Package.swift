@@ -19,6 +19,9 @@ let package = Package(
     .systemLibrary(
       name: "CSodium", pkgConfig: "libsodium",
       providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
+    .systemLibrary(
+      name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
+      providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
     .systemLibrary(name: "CPlatform"),
 
     // The rooms, from the lowest up. Imports run downward only.
@@ -28,18 +31,22 @@ let package = Package(
     .plugin(
       name: "SchemaPlugin", capability: .buildTool(), dependencies: ["fieldvault-schema"], path: "Sources/SchemaPlugin"),
     .target(name: "VaultKeys", dependencies: ["CSodium", "CPlatform"], exclude: ["KeyringFormat.md"]),
+    .target(name: "SyncModel", dependencies: ["CSodium"], exclude: ["WireFormat.md"]),
     .target(
-      name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "CPlatform"],
+      name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "SyncModel", "CPlatform"],
       exclude: ["Schemas.txt", "Backup/BackupFormat.md"],
       plugins: ["SchemaPlugin"]),
     .target(
       name: "RestorationModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
       plugins: ["SchemaPlugin"]),
-    .target(name: "SyncModel", dependencies: ["CSodium"]),
+    .target(name: "SyncEngine", dependencies: ["OfflineStore", "SyncModel", "CipherSQL", "CPlatform"]),
+    .target(
+      name: "SyncServer",
+      dependencies: ["OfflineStore", "SyncModel", "CipherSQL", "VaultKeys", "CMicroHTTPD", "CSodium", "CPlatform"]),
     .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
     .executableTarget(
       name: "fieldvault",
-      dependencies: ["CipherSQL", "VaultKeys", "OfflineStore", "RestorationModel", "CommandLineSupport", "CPlatform"]),
+      dependencies: ["CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "RestorationModel", "CommandLineSupport", "CPlatform"]),
 
     // Benchmarks against the C floor.
     .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher"], path: "Tests/BenchmarkFloor"),
