@@ -46,7 +46,9 @@ let package = Package(
     .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
     .executableTarget(
       name: "fieldvault",
-      dependencies: ["CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "RestorationModel", "CommandLineSupport", "CPlatform"]),
+      dependencies: [
+        "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "RestorationModel", "CommandLineSupport", "CPlatform",
+      ]),
 
     // Benchmarks against the C floor.
     .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher"], path: "Tests/BenchmarkFloor"),
