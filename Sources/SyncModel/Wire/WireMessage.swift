@@ -21,7 +21,7 @@ extension WireMessage {
   }
 
   /// The message as JSON in UTF-8.
-  public var jsonBytes: [UInt8] { Array(wire.json.utf8) }
+  public var jsonBytes: [UInt8] { wire.jsonBytes }
 }
 
 extension SyncObject {
