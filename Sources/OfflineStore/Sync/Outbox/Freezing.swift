@@ -35,6 +35,15 @@ extension SyncTransaction {
     return (operation, payload.utf8.count)
   }
 
+  /// What a growing operation would send if it were sent now.
+  func wouldSend(_ queued: QueuedOperation) throws -> PushOperation? {
+    guard let table = catalog.tables[queued.entityType],
+      let record = try table.find(key: queued.entityId, in: connection)
+    else { return nil }
+    let base = try BaseTable.find(queued.entityType, queued.entityId, in: connection)
+    return try operation(queued, record, base, table, leavingOut: [])
+  }
+
   private func mark(_ queued: QueuedOperation) throws {
     try connection.execute(
       """
