@@ -18,7 +18,9 @@ public struct Explanation: Sendable, Hashable {
 
   /// An operation or a record on the way.
   public struct Link: Sendable, Hashable {
+    /// The kind of record.
     public let entityType: String
+    /// Which record.
     public let entityUuid: String
     /// Nil for a record without an operation.
     public let operationId: String?

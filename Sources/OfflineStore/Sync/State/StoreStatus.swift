@@ -18,7 +18,9 @@ public struct StoreStatus: Sendable, Hashable {
   /// Records of each entity, without deleted ones, by entity type.
   public var entities: [(entityType: String, records: Int, dirty: Int)] = []
 
+  /// Equal with the same counts and settings.
   public static func == (left: StoreStatus, right: StoreStatus) -> Bool { left.comparable == right.comparable }
+  /// Hashes what ``==(_:_:)`` compares.
   public func hash(into hasher: inout Hasher) { hasher.combine(comparable) }
 
   private var comparable: [String] {

@@ -9,22 +9,31 @@ import SyncModel
 
 /// A row of the conflict table, for people.
 public struct ConflictEntry: Sendable, Hashable {
+  /// Names the conflict.
   public let conflictId: String
+  /// The kind of record.
   public let entityType: String
+  /// Which record.
   public let entityUuid: String
   /// concurrent_edit, deleted_remotely, deleted_locally, not_unique or parent_missing.
   public let conflictType: String
-  /// What both sides started from, the version of this device and that of the server, each a JSON object; nil for none.
+  /// What both sides started from, a JSON object; nil when the server never had the record.
   public let base: String?
+  /// This device's version, a JSON object; as it is now as long as the conflict is open.
   public internal(set) var localVersion: String
+  /// The server's version, a JSON object; nil when the server has none.
   public let remoteVersion: String?
   /// The fields to decide, or those whose value gave way.
   public let fields: [String]
+  /// When it was found, as text.
   public let detectedAt: String
+  /// When it was resolved; nil as long as it is open.
   public let resolvedAt: String?
   /// local_wins, remote_wins, merge or manual.
   public let resolution: String?
+  /// The user who decided, or `policy`.
   public let resolvedBy: String?
+  /// What was said about it.
   public let notes: String?
 
   static let columns: SQL = """

@@ -3,8 +3,11 @@ import SyncModel
 
 /// An operation of the outbox, for people.
 public struct OutboxEntry: Sendable, Hashable {
+  /// Names the operation for ever.
   public let operationId: String
+  /// The kind of record.
   public let entityType: String
+  /// Which record.
   public let entityUuid: String
   /// create, update or delete.
   public let operationType: String
@@ -12,10 +15,15 @@ public struct OutboxEntry: Sendable, Hashable {
   public let priority: Int
   /// pending, processing, completed, failed or conflict.
   public let status: String
+  /// How often the server answered it with an error.
   public let retryCount: Int
+  /// What the server said last.
   public let errorMessage: String?
+  /// When it was queued.
   public let createdAt: String
+  /// Not tried before; nil for at once.
   public let scheduledAt: String?
+  /// When it was sent last.
   public let lastAttemptAt: String?
   /// Whether it waits for another that has stopped.
   public let isParked: Bool

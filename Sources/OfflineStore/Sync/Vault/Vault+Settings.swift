@@ -15,6 +15,7 @@ public struct RemoteSettings: Sendable, Hashable {
   public let hasToken: Bool
   /// The account and the user, once the server has said whose token it is.
   public let account: String?
+  /// The user whose token it is.
   public let user: String?
 }
 
