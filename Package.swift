@@ -22,6 +22,8 @@ let package = Package(
     .systemLibrary(
       name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
       providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
+    .systemLibrary(
+      name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
     .systemLibrary(name: "CPlatform"),
 
     // The rooms, from the lowest up. Imports run downward only.
@@ -39,7 +41,12 @@ let package = Package(
     .target(
       name: "RestorationModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
       plugins: ["SchemaPlugin"]),
-    .target(name: "SyncEngine", dependencies: ["OfflineStore", "SyncModel", "CipherSQL", "CPlatform"]),
+    .target(
+      name: "SyncEngine",
+      dependencies: [
+        "OfflineStore", "SyncModel", "CipherSQL", "CPlatform",
+        .target(name: "CCurl", condition: .when(platforms: [.linux])),
+      ]),
     .target(
       name: "SyncServer",
       dependencies: ["OfflineStore", "SyncModel", "CipherSQL", "VaultKeys", "CMicroHTTPD", "CSodium", "CPlatform"]),
@@ -71,6 +78,7 @@ let package = Package(
       dependencies: ["OfflineStore", "CipherSQL", "SyncModel", "VaultKeys", "RestorationModel"]),
     .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "OfflineStore"]),
     .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"]),
+    .testTarget(name: "SyncEngineTests", dependencies: ["SyncEngine", "SyncModel", "CipherSQL"]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(name: "FieldVaultTests", dependencies: ["fieldvault", "CommandLineSupport", "CPlatform"]),
   ],
