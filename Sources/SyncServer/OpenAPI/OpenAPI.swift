@@ -1,0 +1,3 @@
+import SyncModel
+
+struct OpenAPI { let limits: ServerLimits; var document: SyncValue { [:] } }
