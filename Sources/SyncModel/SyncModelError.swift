@@ -8,16 +8,28 @@ public struct SyncModelError: Error, Equatable, Sendable, CustomStringConvertibl
   public let message: String
   /// For texts that were read: the first byte that is wrong, counted from 0. Nil otherwise.
   public let byteOffset: Int?
+  /// For messages of the wire: the member that is wrong, such as `operations[3].updatedAt`; empty for the message
+  /// itself. Nil otherwise.
+  public let member: String?
 
-  init(_ code: Code, _ message: String, byteOffset: Int? = nil) {
+  init(_ code: Code, _ message: String, byteOffset: Int? = nil, member: String? = nil) {
     self.code = code
     self.message = message
     self.byteOffset = byteOffset
+    self.member = member
   }
 
   /// The message with its place.
   public var description: String {
-    byteOffset.map { "\(message) at byte \($0)" } ?? message
+    if let byteOffset { return "\(message) at byte \(byteOffset)" }
+    guard let member, !member.isEmpty else { return message }
+    return "\(message) at \(member)"
+  }
+
+  /// The same mistake as seen from a message that this one is a part of.
+  func inside(_ outer: String) -> SyncModelError {
+    guard let member else { return self }
+    return SyncModelError(code, message, member: member.isEmpty ? outer : "\(outer).\(member)")
   }
 
   /// The kind of a ``SyncModelError``. Kinds can be added; a `switch` always needs a `default`.
@@ -44,6 +56,13 @@ public struct SyncModelError: Error, Equatable, Sendable, CustomStringConvertibl
     public static let tooDeep = Code(description: "tooDeep")
     /// A number that neither 64 bits nor a double hold.
     public static let numberOutOfRange = Code(description: "numberOutOfRange")
+
+    // Reading messages of the wire.
+
+    /// A member that a message must have is absent.
+    public static let missingMember = Code(description: "missingMember")
+    /// A member has another type than its message says, or a word that is none of its words.
+    public static let wrongMember = Code(description: "wrongMember")
 
     // Resolving conflicts.
 

@@ -53,4 +53,18 @@ public struct Entities: Sendable {
       }.map { (child, $0.columns[0].from) }
     }
   }
+
+  /// The entities of which a record may go when a record of this one goes, directly or through others; with itself when
+  /// its records form a tree.
+  func followers(of entity: Entity) -> [Entity] {
+    var found: [Entity] = []
+    var open = [entity]
+    while let next = open.popLast() {
+      for (child, _) in cascades(from: next) where !found.contains(where: { $0.type == child.type }) {
+        found.append(child)
+        open.append(child)
+      }
+    }
+    return found
+  }
 }

@@ -60,41 +60,47 @@ struct JSONParser {
   }
 
   private mutating func object() throws(SyncModelError) -> SyncValue {
-    var members: [(offset: Int, member: SyncObject.Member)] = []
+    var members: [SyncObject.Member] = []
+    var offsets: [Int] = []
+    // Most texts come from a program that writes the names in order.
+    var isOrdered = true
     skipWhiteSpace()
     if try take("}") { return .object(SyncObject()) }
     while true {
       skipWhiteSpace()
-      let start = offset
+      offsets.append(offset)
       guard try peek() == UInt8(ascii: "\"") else { throw unexpected() }
       let name = try string()
       skipWhiteSpace()
       try expect(":")
       skipWhiteSpace()
-      members.append((start, SyncObject.Member(name: name, value: try value())))
+      if isOrdered, let last = members.last { isOrdered = UTF16Order.compare(last.name, name) == .before }
+      members.append(SyncObject.Member(name: name, value: try value()))
       skipWhiteSpace()
-      if try take("}") { return .object(try Self.ordered(members)) }
+      if try take("}") {
+        return .object(isOrdered ? SyncObject(ordered: members) : try Self.ordered(members, offsets))
+      }
       try expect(",")
     }
   }
 
   private static func ordered(
-    _ members: [(offset: Int, member: SyncObject.Member)]
+    _ members: [SyncObject.Member], _ offsets: [Int]
   ) throws(SyncModelError) -> SyncObject {
-    let sorted = members.sorted { left, right in
-      switch UTF16Order.compare(left.member.name, right.member.name) {
+    let sorted = members.indices.sorted { left, right in
+      switch UTF16Order.compare(members[left].name, members[right].name) {
       case .before: true
-      case .same: left.offset < right.offset
+      case .same: left < right
       case .after: false
       }
     }
     let repeated = zip(sorted, sorted.dropFirst()).filter {
-      UTF16Order.compare($0.member.name, $1.member.name) == .same
+      UTF16Order.compare(members[$0].name, members[$1].name) == .same
     }
-    if let first = repeated.map(\.1.offset).min() {
-      throw SyncModelError(.duplicateName, "a name stands twice in one JSON object", byteOffset: first)
+    if let first = repeated.map(\.1).min() {
+      throw SyncModelError(.duplicateName, "a name stands twice in one JSON object", byteOffset: offsets[first])
     }
-    return SyncObject(ordered: sorted.map(\.member))
+    return SyncObject(ordered: sorted.map { members[$0] })
   }
 
   // MARK: Bytes
@@ -125,7 +131,12 @@ struct JSONParser {
   }
 
   private mutating func skipWhiteSpace() {
-    while offset < bytes.count, [0x20, 0x0A, 0x0D, 0x09].contains(bytes[offset]) { offset += 1 }
+    while offset < bytes.count {
+      switch bytes[offset] {
+      case 0x20, 0x0A, 0x0D, 0x09: offset += 1
+      default: return
+      }
+    }
   }
 
   func unexpected() -> SyncModelError {

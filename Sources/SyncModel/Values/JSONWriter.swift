@@ -1,53 +1,68 @@
 /// Writes JSON. The ordinary and the canonical form differ in how a REAL is written.
 struct JSONWriter {
   let isCanonical: Bool
-  private(set) var text = ""
+  /// UTF-8.
+  private(set) var bytes: [UInt8] = []
 
   init(isCanonical: Bool) { self.isCanonical = isCanonical }
 
   mutating func write(_ value: SyncValue) {
     switch value {
-    case .null: text += "null"
-    case .bool(let flag): text += flag ? "true" : "false"
-    case .integer(let integer): text += String(integer)
-    case .real(let real): text += isCanonical ? real.canonicalText : real.text
+    case .null: put("null")
+    case .bool(let flag): put(flag ? "true" : "false")
+    case .integer(let integer): put(String(integer))
+    case .real(let real): put(isCanonical ? real.canonicalText : real.text)
     case .text(let string): write(string)
     case .array(let elements):
-      text += "["
+      put("[")
       for (index, element) in elements.enumerated() {
-        if index > 0 { text += "," }
+        if index > 0 { put(",") }
         write(element)
       }
-      text += "]"
+      put("]")
     case .object(let object):
-      text += "{"
+      put("{")
       for (index, member) in object.members.enumerated() {
-        if index > 0 { text += "," }
+        if index > 0 { put(",") }
         write(member.name)
-        text += ":"
+        put(":")
         write(member.value)
       }
-      text += "}"
+      put("}")
     }
   }
 
-  /// Escapes what JSON demands and nothing else, in the forms of RFC 8785, section 3.2.2.2.
+  /// Escapes what JSON demands and nothing else, in the forms of RFC 8785, section 3.2.2.2. All of that is ASCII, so
+  /// that bytes can be looked at instead of characters, and what lies between is copied at once.
   private mutating func write(_ string: String) {
-    text += "\""
-    for scalar in string.unicodeScalars {
-      switch scalar {
-      case "\"": text += "\\\""
-      case "\\": text += "\\\\"
-      case "\u{8}": text += "\\b"
-      case "\u{C}": text += "\\f"
-      case "\n": text += "\\n"
-      case "\r": text += "\\r"
-      case "\t": text += "\\t"
-      case "\u{0}"..."\u{1F}":
-        text += (scalar.value < 16 ? "\\u000" : "\\u00") + String(scalar.value, radix: 16)
-      default: text.unicodeScalars.append(scalar)
+    put("\"")
+    var string = string
+    string.withUTF8 { text in
+      var written = 0
+      for (index, byte) in text.enumerated() where byte < 0x20 || byte == 0x22 || byte == 0x5C {
+        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written..<index]))
+        put(Self.escape(byte))
+        written = index + 1
       }
+      bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written...]))
     }
-    text += "\""
+    put("\"")
+  }
+
+  private static func escape(_ byte: UInt8) -> String {
+    switch byte {
+    case UInt8(ascii: "\""): "\\\""
+    case UInt8(ascii: "\\"): "\\\\"
+    case 0x8: "\\b"
+    case 0xC: "\\f"
+    case UInt8(ascii: "\n"): "\\n"
+    case UInt8(ascii: "\r"): "\\r"
+    case UInt8(ascii: "\t"): "\\t"
+    default: (byte < 16 ? "\\u000" : "\\u00") + String(byte, radix: 16)
+    }
+  }
+
+  private mutating func put(_ text: String) {
+    bytes.append(contentsOf: text.utf8)
   }
 }

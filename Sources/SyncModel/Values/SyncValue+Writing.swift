@@ -6,10 +6,13 @@ extension SyncValue {
   /// Integers have all their digits, a REAL the shortest text that reads back as the same number and as a REAL
   /// (`1.0`). Names are in the order of RFC 8785. Values that are nested deeper than ``greatestDepth`` are written, and
   /// refused when they are read.
-  public var json: String {
+  public var json: String { String(decoding: jsonBytes, as: UTF8.self) }
+
+  /// ``json`` as UTF-8.
+  public var jsonBytes: [UInt8] {
     var writer = JSONWriter(isCanonical: false)
     writer.write(self)
-    return writer.text
+    return writer.bytes
   }
 
   /// This value as canonical JSON (RFC 8785), for digests and for breaking ties: one text for one value.
@@ -17,15 +20,17 @@ extension SyncValue {
   /// Deviates from the RFC in one point: an integer beyond ±2^53 is written with all its digits, not as the double
   /// next to it, because two identifiers that differ in the last digit must not have one digest. For columns without
   /// such integers any implementation of the RFC gives the same bytes.
-  public var canonicalJSON: String {
+  public var canonicalJSON: String { String(decoding: canonicalBytes, as: UTF8.self) }
+
+  private var canonicalBytes: [UInt8] {
     var writer = JSONWriter(isCanonical: true)
     writer.write(self)
-    return writer.text
+    return writer.bytes
   }
 
   /// SHA-256 of the UTF-8 of ``canonicalJSON``: 64 lower-case hexadecimal digits.
   public var digest: String {
-    let bytes = Array(canonicalJSON.utf8)
+    let bytes = canonicalBytes
     var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
     _ = crypto_hash_sha256(&digest, bytes, UInt64(bytes.count))
     return digest.reduce(into: "") { text, byte in

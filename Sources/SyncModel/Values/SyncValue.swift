@@ -7,7 +7,7 @@
 /// Two values are equal when they are the same JSON, which is when their canonical forms are: 1 and 1.0 are one
 /// number, so a server that writes 1 for a REAL has changed nothing; "e" with a combining accent and "é" are two texts,
 /// though Swift calls these strings equal.
-public indirect enum SyncValue: Sendable {
+public enum SyncValue: Sendable {
   case null
   case bool(Bool)
   /// An INTEGER of 64 bits, exact also beyond 2^53.

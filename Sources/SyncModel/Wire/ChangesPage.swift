@@ -1,0 +1,47 @@
+/// A page of `GET /v1/changes`.
+public struct ChangesPage: Equatable, Sendable {
+  /// How many records a page may have.
+  public static let greatestLimit = 1000
+  /// How many records a page has unless another number is asked for.
+  public static let usualLimit = 500
+
+  /// The server's clock, in milliseconds since 1970-01-01 UTC.
+  public var serverTime: Int64
+  /// The records in the order in which the server stored them.
+  public var changes: [RemoteRecord]
+  /// Where the next page begins.
+  public var cursor: String
+  /// Whether there are more changes now.
+  public var hasMore: Bool
+  /// How many changes are left after this page; nil where the server does not know.
+  public var remaining: Int64?
+
+  /// A page; `serverTime` is in milliseconds since 1970-01-01 UTC.
+  public init(serverTime: Int64, changes: [RemoteRecord], cursor: String, hasMore: Bool, remaining: Int64?) {
+    self.serverTime = serverTime
+    self.changes = changes
+    self.cursor = cursor
+    self.hasMore = hasMore
+    self.remaining = remaining
+  }
+}
+
+extension ChangesPage: WireMessage {
+  /// Reads a page; an error names the record by its place, such as `changes[3].version`.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    self.init(
+      serverTime: try reader.time("serverTime"), changes: try reader.messages("changes"),
+      cursor: try reader.text("cursor"), hasMore: try reader.bool("hasMore"),
+      remaining: try reader.optional("remaining", reader.natural))
+  }
+
+  /// The page as it is written.
+  public var wire: SyncValue {
+    .object(
+      SyncObject(present: [
+        "changes": .array(changes.map(\.wire)), "cursor": .text(cursor), "hasMore": .bool(hasMore),
+        "remaining": remaining.map(SyncValue.integer), "serverTime": .time(serverTime),
+      ]))
+  }
+}

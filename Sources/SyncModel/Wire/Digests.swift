@@ -1,0 +1,46 @@
+/// How many records there are, and what they are together: two sides with one digest have the same records.
+public struct DigestSummary: Equatable, Sendable {
+  /// The number of records, without deleted ones.
+  public var count: Int64
+  /// 64 hexadecimal digits; `WireFormat.md` says of what.
+  public var digest: String
+
+  /// A summary of `count` records.
+  public init(count: Int64, digest: String) {
+    self.count = count
+    self.digest = digest
+  }
+}
+
+extension DigestSummary: WireMessage {
+  /// Reads a summary.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    self.init(count: try reader.natural("count"), digest: try reader.text("digest"))
+  }
+
+  /// The summary as it is written.
+  public var wire: SyncValue { ["count": .integer(count), "digest": .text(digest)] }
+}
+
+extension WireReader {
+  /// Summaries by name.
+  func summaries(_ name: String) throws(SyncModelError) -> [String: DigestSummary] {
+    let object = try object(name)
+    var result: [String: DigestSummary] = [:]
+    for member in object.members {
+      do throws(SyncModelError) {
+        result[member.name] = try DigestSummary(wire: member.value)
+      } catch {
+        throw error.inside("\(name).\(member.name)")
+      }
+    }
+    return result
+  }
+}
+
+extension SyncValue {
+  static func summaries(_ summaries: [String: DigestSummary]) -> SyncValue {
+    .object(SyncObject(summaries.map { ($0.key, $0.value.wire) }))
+  }
+}

@@ -1,0 +1,34 @@
+/// The answer to `POST /v1/push`.
+public struct PushAnswer: Equatable, Sendable {
+  /// The server's clock, in milliseconds since 1970-01-01 UTC.
+  public var serverTime: Int64
+  /// From where the device may go on; nil where it has to pull what others changed.
+  public var cursor: String?
+  /// One for each operation of the request, in its order.
+  public var results: [PushResult]
+
+  /// An answer; `serverTime` is in milliseconds since 1970-01-01 UTC.
+  public init(serverTime: Int64, cursor: String?, results: [PushResult]) {
+    self.serverTime = serverTime
+    self.cursor = cursor
+    self.results = results
+  }
+}
+
+extension PushAnswer: WireMessage {
+  /// Reads an answer.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    self.init(
+      serverTime: try reader.time("serverTime"), cursor: try reader.optional("cursor", reader.text),
+      results: try reader.messages("results"))
+  }
+
+  /// The answer as it is written.
+  public var wire: SyncValue {
+    .object(
+      SyncObject(present: [
+        "cursor": cursor.map(SyncValue.text), "results": .array(results.map(\.wire)), "serverTime": .time(serverTime),
+      ]))
+  }
+}

@@ -1,0 +1,74 @@
+/// One operation of a push.
+public struct PushOperation: Equatable, Sendable {
+  /// Names the operation for ever: a server that has seen it answers as it did before.
+  public var operationId: String
+  /// Whether the record is made, changed or deleted.
+  public var kind: OperationKind
+  /// The kind of record, such as `Room`.
+  public var entityType: String
+  /// The record's uuid, in lower case.
+  public var entityUuid: String
+  /// The version of the record that the change is based on; 0 for a new record.
+  public var baseVersion: Int64
+  /// The number of the newest file of the entity's schema that the device has applied.
+  public var schemaVersion: Int64
+  /// When the record was made, in milliseconds since 1970-01-01 UTC by the server's clock; nil where it is not said.
+  public var createdAt: Int64?
+  /// What changes. Its times are corrected to the server's clock; a deletion has `isDeleted` set.
+  public var patch: RecordPatch
+  /// The values that the changed fields had at `baseVersion`.
+  public var base: SyncObject
+
+  /// An operation; `createdAt` is in milliseconds since 1970-01-01 UTC.
+  public init(
+    operationId: String, kind: OperationKind, entityType: String, entityUuid: String, baseVersion: Int64,
+    schemaVersion: Int64, createdAt: Int64? = nil, patch: RecordPatch, base: SyncObject = [:]
+  ) {
+    self.operationId = operationId
+    self.kind = kind
+    self.entityType = entityType
+    self.entityUuid = entityUuid
+    self.baseVersion = baseVersion
+    self.schemaVersion = schemaVersion
+    self.createdAt = createdAt
+    self.patch = patch
+    self.base = base
+  }
+}
+
+extension PushOperation: WireMessage {
+  /// Reads an operation. In a deletion the patch deletes, whatever `isDeleted` says; a creation has no `isDeleted`.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    let kind = try reader.word("operationType", OperationKind.self)
+    let isDeleted: Bool? =
+      switch kind {
+      case .create: nil
+      case .update: try reader.optional("isDeleted", reader.bool)
+      case .delete: true
+      }
+    let edited = try reader.optional("userEditedFields", reader.names)
+    self.init(
+      operationId: try reader.text("operationId"), kind: kind, entityType: try reader.text("entityType"),
+      entityUuid: try reader.text("entityUuid"), baseVersion: try reader.natural("baseVersion"),
+      schemaVersion: try reader.natural("schemaVersion"), createdAt: try reader.optional("createdAt", reader.time),
+      patch: RecordPatch(
+        fields: try reader.optional("fields", reader.object) ?? [:], isDeleted: isDeleted,
+        userEditedFields: edited.map(Set.init), updatedAt: try reader.time("updatedAt"),
+        editTimes: try reader.editTimes()),
+      base: try reader.optional("base", reader.object) ?? [:])
+  }
+
+  /// The operation as it is written.
+  public var wire: SyncValue {
+    .object(
+      SyncObject(present: [
+        "base": base.isEmpty ? nil : .object(base), "baseVersion": .integer(baseVersion),
+        "createdAt": createdAt.map(SyncValue.time), "editTimes": .editTimes(patch.editTimes),
+        "entityType": .text(entityType), "entityUuid": .text(entityUuid), "fields": .object(patch.fields),
+        "isDeleted": kind == .update ? patch.isDeleted.map(SyncValue.bool) : nil, "operationId": .text(operationId),
+        "operationType": .text(kind.rawValue), "schemaVersion": .integer(schemaVersion),
+        "updatedAt": .time(patch.updatedAt), "userEditedFields": patch.userEditedFields.map(SyncValue.names),
+      ]))
+  }
+}

@@ -1,0 +1,38 @@
+/// `POST /v1/push`: operations that are done in their order, each by itself.
+public struct PushRequest: Equatable, Sendable {
+  /// How many operations one request may have.
+  public static let greatestCount = 25
+
+  /// The device's own name, a uuid.
+  public var deviceId: String
+  /// How far the device has pulled; nil before the first pull.
+  public var cursor: String?
+  /// At most ``greatestCount``. Reading does not count them: the server says so in its own words.
+  public var operations: [PushOperation]
+
+  /// A request of at most ``greatestCount`` operations.
+  public init(deviceId: String, cursor: String?, operations: [PushOperation]) {
+    self.deviceId = deviceId
+    self.cursor = cursor
+    self.operations = operations
+  }
+}
+
+extension PushRequest: WireMessage {
+  /// Reads a request; an error names the operation by its place, such as `operations[3].updatedAt`.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    self.init(
+      deviceId: try reader.text("deviceId"), cursor: try reader.optional("cursor", reader.text),
+      operations: try reader.messages("operations"))
+  }
+
+  /// The request as it is written.
+  public var wire: SyncValue {
+    .object(
+      SyncObject(present: [
+        "cursor": cursor.map(SyncValue.text), "deviceId": .text(deviceId),
+        "operations": .array(operations.map(\.wire)),
+      ]))
+  }
+}

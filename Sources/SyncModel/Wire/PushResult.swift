@@ -1,0 +1,93 @@
+/// What became of one operation of a push.
+public struct PushResult: Equatable, Sendable {
+  /// What the server did.
+  public enum Outcome: Equatable, Sendable {
+    /// Stored as it was sent. `version` is 0 and `serverId` nil for the deletion of a record that the server never had.
+    case accepted(version: Int64, serverId: Int64?)
+    /// Stored together with changes that the device had not seen; `lost` are the values that gave way.
+    case merged(RemoteRecord, lost: [LostValue])
+    /// Not stored; a person has to decide. The record is nil when the server has none.
+    case conflict(ConflictKind, fields: [String], record: RemoteRecord?)
+    /// Not stored; the problem's status says why.
+    case rejected(ServerProblem)
+    /// Not tried, because the operation with this id was not stored.
+    case waiting(for: String)
+  }
+
+  /// The operation's id.
+  public var operationId: String
+  /// What the server did.
+  public var outcome: Outcome
+
+  /// The result of an operation.
+  public init(operationId: String, outcome: Outcome) {
+    self.operationId = operationId
+    self.outcome = outcome
+  }
+}
+
+extension PushResult: WireMessage {
+  private enum Word: String, CaseIterable {
+    case accepted, merged, conflict, rejected, waiting
+  }
+
+  /// Reads a result.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    let outcome: Outcome =
+      switch try reader.word("result", Word.self) {
+      case .accepted:
+        .accepted(
+          version: try reader.natural("version"), serverId: try reader.optional("serverId", reader.integer))
+      case .merged:
+        .merged(
+          try reader.message("record"),
+          lost: try reader.optional("lost") { name throws(SyncModelError) in try reader.messages(name) } ?? [])
+      case .conflict: try Self.conflict(reader)
+      case .rejected: .rejected(try reader.message("problem"))
+      case .waiting: .waiting(for: try reader.text("waitsFor"))
+      }
+    self.init(operationId: try reader.text("operationId"), outcome: outcome)
+  }
+
+  private static func conflict(_ reader: WireReader) throws(SyncModelError) -> Outcome {
+    let record: RemoteRecord? = try reader.optional("record") { name throws(SyncModelError) in
+      try reader.message(name)
+    }
+    let details = try reader.object("conflict")
+    do throws(SyncModelError) {
+      let inner = try WireReader(.object(details))
+      return .conflict(try inner.word("kind"), fields: try inner.names("fields"), record: record)
+    } catch {
+      throw error.inside("conflict")
+    }
+  }
+
+  /// The result as it is written.
+  public var wire: SyncValue {
+    var object: SyncObject = ["operationId": .text(operationId)]
+    switch outcome {
+    case .accepted(let version, let serverId):
+      object["result"] = .text(Word.accepted.rawValue)
+      object["version"] = .integer(version)
+      object["serverId"] = serverId.map(SyncValue.integer)
+    case .merged(let record, let lost):
+      object["result"] = .text(Word.merged.rawValue)
+      object["version"] = .integer(record.state.syncVersion)
+      object["serverId"] = record.serverId.map(SyncValue.integer)
+      object["record"] = record.wire
+      object["lost"] = .array(lost.map(\.wire))
+    case .conflict(let kind, let fields, let record):
+      object["result"] = .text(Word.conflict.rawValue)
+      object["conflict"] = ["fields": .array(fields.map(SyncValue.text)), "kind": .text(kind.rawValue)]
+      object["record"] = record?.wire ?? .null
+    case .rejected(let problem):
+      object["result"] = .text(Word.rejected.rawValue)
+      object["problem"] = problem.wire
+    case .waiting(let operationId):
+      object["result"] = .text(Word.waiting.rawValue)
+      object["waitsFor"] = .text(operationId)
+    }
+    return .object(object)
+  }
+}

@@ -1,0 +1,56 @@
+/// A record as the server has it.
+public struct RemoteRecord: Equatable, Sendable {
+  /// The kind of record, such as `Room`.
+  public var entityType: String
+  /// The record's uuid, in lower case.
+  public var entityUuid: String
+  /// The server's number for the record, unique per entity type; nil where the server gives none.
+  public var serverId: Int64?
+  /// When the record was made, in milliseconds since 1970-01-01 UTC.
+  public var createdAt: Int64
+  /// Its content, its version and its times by the server's clock.
+  public var state: RecordState
+  /// Whether the entity keeps which fields a person has edited; then they are written also when there are none.
+  public var keepsUserEditedFields: Bool
+
+  /// A record; `createdAt` is in milliseconds since 1970-01-01 UTC.
+  public init(
+    entityType: String, entityUuid: String, serverId: Int64?, createdAt: Int64, state: RecordState,
+    keepsUserEditedFields: Bool = false
+  ) {
+    self.entityType = entityType
+    self.entityUuid = entityUuid
+    self.serverId = serverId
+    self.createdAt = createdAt
+    self.state = state
+    self.keepsUserEditedFields = keepsUserEditedFields || !state.userEditedFields.isEmpty
+  }
+}
+
+extension RemoteRecord: WireMessage {
+  /// Reads a record.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    let edited = try reader.optional("userEditedFields", reader.names)
+    self.init(
+      entityType: try reader.text("entityType"), entityUuid: try reader.text("entityUuid"),
+      serverId: try reader.optional("serverId", reader.integer), createdAt: try reader.time("createdAt"),
+      state: RecordState(
+        fields: try reader.object("fields"), isDeleted: try reader.bool("isDeleted"),
+        syncVersion: try reader.natural("version"), updatedAt: try reader.time("updatedAt"),
+        editTimes: try reader.editTimes(), userEditedFields: Set(edited ?? [])),
+      keepsUserEditedFields: edited != nil)
+  }
+
+  /// The record as it is written.
+  public var wire: SyncValue {
+    .object(
+      SyncObject(present: [
+        "createdAt": .time(createdAt), "editTimes": .editTimes(state.editTimes), "entityType": .text(entityType),
+        "entityUuid": .text(entityUuid), "fields": .object(state.fields), "isDeleted": .bool(state.isDeleted),
+        "serverId": serverId.map(SyncValue.integer), "updatedAt": .time(state.updatedAt),
+        "userEditedFields": keepsUserEditedFields ? .names(state.userEditedFields) : nil,
+        "version": .integer(state.syncVersion),
+      ]))
+  }
+}

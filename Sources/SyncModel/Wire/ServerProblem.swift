@@ -1,0 +1,50 @@
+/// What the server refuses, and why: `application/problem+json` (RFC 9457). Names fields and rules, never values.
+public struct ServerProblem: Equatable, Sendable {
+  /// The kind, for programs; `about:blank` where the status says everything.
+  public var type: String
+  /// The kind, for people.
+  public var title: String
+  /// The HTTP status, 400 to 599, that the refusal has or would have as an answer of its own.
+  public var status: Int
+  /// What is wrong in this case, and what to do.
+  public var detail: String
+  /// The field that is to blame, where there is one.
+  public var field: String?
+
+  /// A cursor that the server does not know (any more).
+  public static let cursorUnknown = "urn:fieldvault:cursor-unknown"
+  /// The server does not have the device's schema yet.
+  public static let schemaTooOld = "urn:fieldvault:schema-too-old"
+
+  /// A problem with an HTTP status of 400 to 599.
+  public init(type: String = "about:blank", title: String, status: Int, detail: String, field: String? = nil) {
+    self.type = type
+    self.title = title
+    self.status = status
+    self.detail = detail
+    self.field = field
+  }
+}
+
+extension ServerProblem: WireMessage {
+  /// Reads a problem. RFC 9457 lets everything be absent; the status is needed, because it decides what is done.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    guard let status = Int(exactly: try reader.integer("status")), (400...599).contains(status) else {
+      throw reader.wrong("status", "a status of 400 to 599 is needed")
+    }
+    self.init(
+      type: try reader.optional("type", reader.text) ?? "about:blank",
+      title: try reader.optional("title", reader.text) ?? "", status: status,
+      detail: try reader.optional("detail", reader.text) ?? "", field: try reader.optional("field", reader.text))
+  }
+
+  /// The problem as it is written.
+  public var wire: SyncValue {
+    .object(
+      SyncObject(present: [
+        "detail": .text(detail), "field": field.map(SyncValue.text), "status": .integer(Int64(status)),
+        "title": .text(title), "type": .text(type),
+      ]))
+  }
+}

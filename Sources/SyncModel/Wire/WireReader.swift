@@ -1,0 +1,135 @@
+/// Takes the members of a JSON object with their types, or says which one is wrong.
+struct WireReader {
+  let object: SyncObject
+
+  init(_ value: SyncValue) throws(SyncModelError) {
+    guard case .object(let object) = value else {
+      throw SyncModelError(.wrongMember, "a JSON object is needed here", member: "")
+    }
+    self.object = object
+  }
+
+  func value(_ name: String) throws(SyncModelError) -> SyncValue {
+    guard let value = object[name] else {
+      throw SyncModelError(.missingMember, "a member is missing", member: name)
+    }
+    return value
+  }
+
+  func text(_ name: String) throws(SyncModelError) -> String {
+    guard case .text(let text) = try value(name) else { throw wrong(name, "a string is needed") }
+    return text
+  }
+
+  func integer(_ name: String) throws(SyncModelError) -> Int64 {
+    guard case .integer(let integer) = try value(name) else { throw wrong(name, "a whole number is needed") }
+    return integer
+  }
+
+  /// A count or a version.
+  func natural(_ name: String) throws(SyncModelError) -> Int64 {
+    let integer = try integer(name)
+    guard integer >= 0 else { throw wrong(name, "a number that is not negative is needed") }
+    return integer
+  }
+
+  func bool(_ name: String) throws(SyncModelError) -> Bool {
+    guard case .bool(let flag) = try value(name) else { throw wrong(name, "true or false is needed") }
+    return flag
+  }
+
+  func time(_ name: String) throws(SyncModelError) -> Int64 {
+    guard let time = Self.milliseconds(try value(name)) else { throw wrong(name, Self.timeNeeded) }
+    return time
+  }
+
+  func object(_ name: String) throws(SyncModelError) -> SyncObject {
+    guard case .object(let object) = try value(name) else { throw wrong(name, "a JSON object is needed") }
+    return object
+  }
+
+  func array(_ name: String) throws(SyncModelError) -> [SyncValue] {
+    guard case .array(let elements) = try value(name) else { throw wrong(name, "an array is needed") }
+    return elements
+  }
+
+  func names(_ name: String) throws(SyncModelError) -> [String] {
+    var names: [String] = []
+    for element in try array(name) {
+      guard case .text(let text) = element else { throw wrong(name, "an array of strings is needed") }
+      names.append(text)
+    }
+    return names
+  }
+
+  /// One of the words of an enumeration.
+  func word<Word: RawRepresentable & CaseIterable>(
+    _ name: String, _ type: Word.Type = Word.self
+  ) throws(SyncModelError) -> Word where Word.RawValue == String {
+    guard let word = Word(rawValue: try text(name)) else {
+      throw wrong(name, "one of \(Word.allCases.map(\.rawValue).joined(separator: ", ")) is needed")
+    }
+    return word
+  }
+
+  /// What a member says where it may be left out, or be null.
+  func optional<Value>(
+    _ name: String, _ read: (String) throws(SyncModelError) -> Value
+  ) throws(SyncModelError) -> Value? {
+    switch object[name] {
+    case nil, .null?: nil
+    case _?: try read(name)
+    }
+  }
+
+  /// Times by name.
+  func editTimes() throws(SyncModelError) -> [String: Int64] {
+    guard let times = try optional("editTimes", object) else { return [:] }
+    var result: [String: Int64] = [:]
+    for member in times.members {
+      guard let time = Self.milliseconds(member.value) else { throw wrong("editTimes", Self.timeNeeded) }
+      result[member.name] = time
+    }
+    return result
+  }
+
+  /// The messages of an array; an error names the place in it.
+  func messages<Message: WireMessage>(
+    _ name: String, _ type: Message.Type = Message.self
+  ) throws(SyncModelError) -> [Message] {
+    let elements = try array(name)
+    var messages: [Message] = []
+    messages.reserveCapacity(elements.count)
+    for (index, element) in elements.enumerated() {
+      do throws(SyncModelError) {
+        messages.append(try Message(wire: element))
+      } catch {
+        throw error.inside("\(name)[\(index)]")
+      }
+    }
+    return messages
+  }
+
+  /// The message under a name.
+  func message<Message: WireMessage>(
+    _ name: String, _ type: Message.Type = Message.self
+  ) throws(SyncModelError) -> Message {
+    let value = try value(name)
+    do throws(SyncModelError) {
+      return try Message(wire: value)
+    } catch {
+      throw error.inside(name)
+    }
+  }
+
+  func wrong(_ name: String, _ rule: String) -> SyncModelError {
+    SyncModelError(.wrongMember, rule, member: name)
+  }
+
+  private static func milliseconds(_ value: SyncValue) -> Int64? {
+    guard case .text(let text) = value else { return nil }
+    return WireTime.milliseconds(text)
+  }
+
+  private static let timeNeeded = "a time such as 2026-03-01T08:00:00.000Z is needed"
+}
