@@ -7,9 +7,9 @@ package struct ConstraintMessage {
   package init(entity: Entity) { self.entity = entity }
 
   /// The field, where one is to blame, and what would be right.
-  package func explain(_ error: SQLError, _ connection: Connection, _ values: [(column: String, value: SQLArgument)] = [])
-    -> (field: String?, message: String)
-  {
+  package func explain(
+    _ error: SQLError, _ connection: Connection, _ values: [(column: String, value: SQLArgument)] = []
+  ) -> (field: String?, message: String) {
     switch error.constraint {
     case .check(let rule):
       let column = entity.table.columns.first { column in

@@ -1,4 +1,5 @@
 import CipherSQL
+import SyncModel
 
 extension EmbeddedReader {
   func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage {

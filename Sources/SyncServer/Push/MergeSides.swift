@@ -10,7 +10,7 @@ struct MergeSides {
   /// What the device has, as far as the operation says it.
   let local: RecordState
 
-  init(_ operation: PushOperation, _ existing: ServerRecord) {
+  init(_ operation: IncomingOperation, _ existing: ServerRecord) {
     var fields = SyncObject()
     for member in existing.state.fields.members {
       if !existing.hasChanged(member.name, after: operation.baseVersion) {
@@ -30,7 +30,7 @@ struct MergeSides {
   }
 
   /// A device deletes what was there and brings back what was deleted. Otherwise the server's own last change tells.
-  private static func wasDeleted(_ operation: PushOperation, _ existing: ServerRecord) -> Bool {
+  private static func wasDeleted(_ operation: IncomingOperation, _ existing: ServerRecord) -> Bool {
     if operation.kind == .create { return false }
     if let change = operation.patch.isDeleted { return !change }
     let hasChanged = existing.hasChanged(RecordState.deletionField, after: operation.baseVersion)

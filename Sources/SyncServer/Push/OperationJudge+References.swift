@@ -3,7 +3,7 @@ import SyncModel
 extension OperationJudge {
   /// The conflict of an operation that refers to what was never there or is deleted.
   func conflict(
-    ofReferences operation: PushOperation, _ entity: EntityDescription, _ existing: ServerRecord?
+    ofReferences operation: IncomingOperation, _ entity: EntityDescription, _ existing: ServerRecord?
   ) throws -> PushOutcome? {
     var missing: [String] = []
     var deleted: [String] = []

@@ -8,7 +8,7 @@ struct OperationJudge {
   let now: Int64
 
   /// What becomes of an operation, and how many other records it took along.
-  func judge(_ operation: PushOperation) throws -> (outcome: PushOutcome, taken: Int) {
+  func judge(_ operation: IncomingOperation) throws -> (outcome: PushOutcome, taken: Int) {
     guard let entity = entities[operation.name.entityType] else {
       return (.rejected(.invalid("there is no such kind of record", field: "entityType")), 0)
     }
@@ -32,7 +32,7 @@ struct OperationJudge {
     }
   }
 
-  private func validate(_ operation: PushOperation, _ entity: EntityDescription) -> HTTPProblem? {
+  private func validate(_ operation: IncomingOperation, _ entity: EntityDescription) -> HTTPProblem? {
     for member in operation.patch.fields.members {
       guard let message = entity.problem(member.name, member.value) else { continue }
       return .invalid("\(member.name) \(message)", field: member.name)
@@ -41,7 +41,7 @@ struct OperationJudge {
   }
 
   private func decide(
-    _ operation: PushOperation, _ entity: EntityDescription, _ existing: ServerRecord?
+    _ operation: IncomingOperation, _ entity: EntityDescription, _ existing: ServerRecord?
   ) throws -> (PushOutcome, Int) {
     guard let existing else {
       let state = RecordState(fields: [:], updatedAt: operation.patch.updatedAt).applying(operation.patch)
@@ -56,7 +56,7 @@ struct OperationJudge {
 
   /// Nothing has changed since the device's version.
   private func apply(
-    _ operation: PushOperation, _ entity: EntityDescription, to existing: ServerRecord
+    _ operation: IncomingOperation, _ entity: EntityDescription, to existing: ServerRecord
   ) throws -> (PushOutcome, Int) {
     var patch = operation.patch
     // A field that is marked as edited stays marked.
@@ -68,7 +68,7 @@ struct OperationJudge {
   }
 
   private func merge(
-    _ operation: PushOperation, _ entity: EntityDescription, with existing: ServerRecord
+    _ operation: IncomingOperation, _ entity: EntityDescription, with existing: ServerRecord
   ) throws -> (PushOutcome, Int) {
     let sides = MergeSides(operation, existing)
     let result = SyncModel.merge(
@@ -84,7 +84,7 @@ struct OperationJudge {
 
   /// Stores a state where it says something new, and deletes what goes with a record that is deleted by it.
   private func store(
-    _ operation: PushOperation, _ state: RecordState, changing existing: ServerRecord
+    _ operation: IncomingOperation, _ state: RecordState, changing existing: ServerRecord
   ) throws -> (ServerRecord, Int) {
     if state.hasContent(of: existing.state) { return (existing, 0) }
     let record = try store(operation, state, over: existing)
@@ -93,7 +93,7 @@ struct OperationJudge {
   }
 
   private func store(
-    _ operation: PushOperation, _ state: RecordState, over existing: ServerRecord?
+    _ operation: IncomingOperation, _ state: RecordState, over existing: ServerRecord?
   ) throws -> ServerRecord {
     try storage.store(
       NewVersion(

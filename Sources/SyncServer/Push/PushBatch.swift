@@ -18,7 +18,7 @@ struct PushBatch {
 
   /// Does an operation and returns its result.
   mutating func perform(_ value: SyncValue, in storage: any RecordWriting) throws -> SyncValue {
-    let id = try PushOperation.id(of: value)
+    let id = try IncomingOperation.id(of: value)
     if let stored = try storage.answer(to: id) {
       let result = try SyncValue(parsing: stored)
       noteStored(result, value, id)
@@ -30,9 +30,9 @@ struct PushBatch {
   }
 
   private mutating func attempt(_ value: SyncValue, _ id: String, in storage: any RecordWriting) -> PushOutcome {
-    let operation: PushOperation
+    let operation: IncomingOperation
     do throws(HTTPProblem) {
-      operation = try PushOperation(value, now: now)
+      operation = try IncomingOperation(value, now: now)
     } catch {
       if let name = Self.name(of: value) { unsettled[name] = id }
       return keep(.rejected(error), id, in: storage)
@@ -72,7 +72,7 @@ struct PushBatch {
   }
 
   /// The operation before this one that was not stored and that it needs.
-  private func dependency(of operation: PushOperation) -> String? {
+  private func dependency(of operation: IncomingOperation) -> String? {
     if let own = unsettled[operation.name] { return own }
     guard !unsettled.isEmpty, let entity = entities[operation.name.entityType] else { return nil }
     for member in operation.patch.fields.members {

@@ -1,11 +1,4 @@
-import CipherSQL
 import SyncModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 extension ServerRecord {
   /// The record as it stands on the wire.
@@ -27,5 +20,5 @@ extension ServerRecord {
 
 /// A time as the wire writes it.
 func wireTime(_ milliseconds: Int64) -> SyncValue {
-  .text(Date(millisecondsSince1970: milliseconds).sqlText)
+  .text(WireTime.text(milliseconds))
 }

@@ -1,4 +1,5 @@
 import CSodium
+import SyncModel
 
 /// The digest of several records: the SHA-256 of the lines `UUID DIGEST\n`, ordered by uuid.
 struct DigestSum {

@@ -48,7 +48,7 @@ extension SyncService {
     }
     var uuids: [String] = []
     for element in elements {
-      guard case .text(let uuid) = element, PushOperation.isUUID(uuid) else {
+      guard case .text(let uuid) = element, IncomingOperation.isUUID(uuid) else {
         throw HTTPProblem.invalid("uuids are UUIDs in lower case", field: "uuids")
       }
       uuids.append(uuid)

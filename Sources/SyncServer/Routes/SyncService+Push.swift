@@ -10,7 +10,7 @@ extension SyncService {
       throw HTTPProblem(
         413, "Too many operations", "a request has at most \(limits.pushOperations) operations", field: "operations")
     }
-    for operation in operations { _ = try PushOperation.id(of: operation) }
+    for operation in operations { _ = try IncomingOperation.id(of: operation) }
     try checkSchemas(of: operations)
     var cursor: String?
     if case .text(let text)? = body["cursor"] { cursor = text }

@@ -24,7 +24,7 @@ struct SyncService: Sendable {
   var routes: [Route] {
     [
       Route("GET", "/v1/health", .open { self.health() }),
-      Route("GET", "/v1/openapi.json", .open { Response.json(OpenAPI(limits: self.limits).document) }),
+      Route("GET", "/v1/openapi.json", .open { Response.json(try OpenAPI(limits: self.limits).document()) }),
       Route("GET", "/v1/account", .member { self.account($0) }),
       Route("POST", "/v1/push", .member { try await self.push($0) }),
       Route("GET", "/v1/changes", .member { try await self.changes($0) }),
@@ -70,7 +70,7 @@ extension RouteCall {
   func projects() throws(HTTPProblem) -> Set<String>? {
     guard let text = request.query["projects"] else { return nil }
     let projects = text.split(separator: ",").map(String.init)
-    guard !projects.isEmpty, projects.count <= 500, projects.allSatisfy(PushOperation.isUUID) else {
+    guard !projects.isEmpty, projects.count <= 500, projects.allSatisfy(IncomingOperation.isUUID) else {
       throw .invalid("projects are 1 to 500 uuids with commas between them", field: "projects")
     }
     return Set(projects)

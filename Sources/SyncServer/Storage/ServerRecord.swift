@@ -99,20 +99,3 @@ public struct ChangePage: Sendable {
     self.remaining = remaining
   }
 }
-
-/// A record as digests compare it.
-public struct RecordDigest: Sendable, Equatable {
-  /// The uuid of the record.
-  public let entityUuid: String
-  /// Its version.
-  public let version: Int64
-  /// The SHA-256 of its content, in hexadecimal digits.
-  public let digest: String
-
-  /// A digest from its parts.
-  public init(entityUuid: String, version: Int64, digest: String) {
-    self.entityUuid = entityUuid
-    self.version = version
-    self.digest = digest
-  }
-}

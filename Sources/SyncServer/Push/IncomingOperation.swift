@@ -1,14 +1,7 @@
-import CipherSQL
 import SyncModel
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// An operation as a device sent it.
-struct PushOperation: Sendable {
+struct IncomingOperation: Sendable {
   let kind: OperationKind
   let name: RecordName
   /// The version that the change is based on; 0 for a new record.
@@ -112,7 +105,7 @@ private struct Members {
     switch object[name] {
     case nil, .null: return nil
     case .text(let text):
-      if let date = Date(sqlText: text) { return date.milliseconds }
+      if let milliseconds = WireTime.milliseconds(text) { return milliseconds }
       fallthrough
     default: throw .invalid("\(name) is a time in UTC with milliseconds, as in 2013-01-31T06:00:00.000Z", field: name)
     }
