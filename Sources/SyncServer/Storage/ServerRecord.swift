@@ -63,7 +63,7 @@ public struct NewVersion: Sendable {
   public let previous: ServerRecord?
   /// What is to be stored; its version is not looked at.
   public let state: RecordState
-  /// When a person made the record, in milliseconds since 1970-01-01 UTC.
+  /// When a person made the record, in milliseconds since 1970-01-01 UTC; that of a record that is there stays.
   public let createdAt: Int64
 
   /// A version from its parts.
