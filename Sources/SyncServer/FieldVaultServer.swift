@@ -46,13 +46,13 @@ public final class FieldVaultServer: Sendable {
   private let storage: any RecordStorage
   private let directory: ServerDirectory
   private let housekeeping: Task<Void, Never>
-  private let hold: FolderLock
+  private let hold: Locked<FolderLock?>
 
   /// Opens the data and begins to serve.
   /// - Throws: ``ServerError`` with `busy` when another server has the folder, with `cannotListen`, `wrongKey` or
   ///   `badCertificate`; `SQLError` for a schema that cannot be applied.
   public init(_ settings: Settings) throws {
-    hold = try settings.folder.holdForServing()
+    hold = Locked(try settings.folder.holdForServing())
     let directory = try ServerDirectory(in: settings.folder)
     let storage = try EmbeddedStorage(
       in: settings.folder, schemas: settings.schemas, accounts: try directory.accounts())
@@ -80,5 +80,6 @@ public final class FieldVaultServer: Sendable {
     await housekeeping.value
     storage.close()
     directory.close()
+    hold.withLock { $0 = nil }
   }
 }

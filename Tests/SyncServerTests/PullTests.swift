@@ -62,8 +62,9 @@ import Testing
     _ = try await makeProjects(1)
     let other = try server.client("eve", account: "other")
     let cursor = try await other.pull().cursor
-    for bad in [cursor, "x", "1.2.3.4", "1..0.0", try await client.pull().cursor.replacingOccurrences(of: ".1.", with: ".9.")]
-    {
+    for bad in [
+      cursor, "x", "1.2.3.4", "1..0.0", try await client.pull().cursor.replacingOccurrences(of: ".1.", with: ".9."),
+    ] {
       let answer = try await client.get("/v1/changes?cursor=\(bad)")
       #expect(answer.status == 410 && answer.text("type") == "urn:fieldvault:cursor-unknown", "\(bad)")
     }
@@ -75,9 +76,9 @@ import Testing
     #expect(try await other.pull().changes.isEmpty)
     #expect(
       try await other.results([
-        Operation.update("Project", uuids[0], ["title": "Mine"], version: 1),
         Operation.create("Room", Operation.newUuid(), ["title": "Hall", "projectId": .text(uuids[0])]),
-      ]) == ["rejected 404", "conflict parent_missing projectId"])
+        Operation.update("Project", uuids[0], ["title": "Mine"], version: 1),
+      ]) == ["conflict parent_missing projectId", "rejected 404"])
     let answer = try await other.request(
       "POST", "/v1/records", ["entityType": "Project", "uuids": [.text(uuids[0])]])
     #expect(answer.list("changes").isEmpty && answer.list("missing") == [.text(uuids[0])])

@@ -30,7 +30,8 @@ import Testing
     let room = Operation.newUuid()
     let answer = try await client.push([
       Operation.create("Project", project, ["title": "Elm"]),
-      Operation.create("Room", room, ["title": "Hall", "projectId": .text(project), "squareFootage": .init(real: 12.5) ?? 0]),
+      Operation.create(
+        "Room", room, ["title": "Hall", "projectId": .text(project), "squareFootage": .init(real: 12.5) ?? 0]),
       Operation.update("Room", room, ["title": "Kitchen"], base: ["title": "Hall"], version: 1),
     ])
     #expect(answer.list("results").map(\.word) == ["accepted", "accepted", "accepted"])
@@ -104,7 +105,8 @@ import Testing
     #expect(
       words == [
         "rejected 422 entityType", "rejected 422 warp", "rejected 422 title", "rejected 422 squareFootage",
-        "rejected 422 squareFootage", "rejected 422 isAccessible", "rejected 422 title", "conflict parent_missing projectId",
+        "rejected 422 squareFootage", "rejected 422 isAccessible", "rejected 422 title",
+        "conflict parent_missing projectId",
         "conflict parent_missing projectId", "rejected 422 entityUuid", "rejected 404", "accepted",
         "rejected 422 operationType",
       ])
@@ -116,12 +118,14 @@ import Testing
     _ = try await client.push([Operation.create("Room", room, ["title": "Hall", "projectId": .text(project)])])
     let other = try server.client("bob")
     _ = try await other.push([
-      Operation.update("Room", room, ["title": "Bob's"], base: ["title": "Hall"], version: 1, at: "2026-03-01T12:00:00.000Z")
+      Operation.update(
+        "Room", room, ["title": "Bob's"], base: ["title": "Hall"], version: 1, at: "2026-03-01T12:00:00.000Z")
     ])
     // Another field: both changes stay. The same field: the later edit wins.
     let answer = try await client.push([
       Operation.update("Room", room, ["level": "2"], base: ["level": .null], version: 1),
-      Operation.update("Room", room, ["title": "Ada's"], base: ["title": "Hall"], version: 1, at: "2026-03-01T11:00:00.000Z"),
+      Operation.update(
+        "Room", room, ["title": "Ada's"], base: ["title": "Hall"], version: 1, at: "2026-03-01T11:00:00.000Z"),
     ])
     let results = answer.list("results")
     #expect(results.map(\.word) == ["merged", "merged"])
@@ -130,7 +134,8 @@ import Testing
     #expect(results[1]["version"] == 3, "nothing new, so no new version")
     // A later edit wins over what is there.
     let late = try await client.push([
-      Operation.update("Room", room, ["title": "Late"], base: ["title": "Hall"], version: 1, at: "2026-03-01T13:00:00.000Z")
+      Operation.update(
+        "Room", room, ["title": "Late"], base: ["title": "Hall"], version: 1, at: "2026-03-01T13:00:00.000Z")
     ])
     #expect(late.list("results").first?["record"]?["fields"]?["title"] == "Late")
     #expect(late.list("results").first?["lost"] == [["field": "title", "side": "remote", "value": "Bob's"]])
@@ -138,7 +143,9 @@ import Testing
 
   @Test func manualPolicyMakesAConflict() async throws {
     try await makeProject()
-    _ = try await client.push([Operation.update("Project", project, ["title": "Oak"], base: ["title": "Elm"], version: 1)])
+    _ = try await client.push([
+      Operation.update("Project", project, ["title": "Oak"], base: ["title": "Elm"], version: 1)
+    ])
     let answer = try await client.push([
       Operation.update("Project", project, ["title": "Ash"], base: ["title": "Elm"], version: 1)
     ])
@@ -146,8 +153,11 @@ import Testing
     #expect(answer.list("results").first?["record"]?["fields"]?["title"] == "Oak")
     #expect(answer["cursor"] == nil)
     #expect(
-      try await client.results([Operation.update("Project", project, ["status": "archived"], version: 1)]) == ["merged"])
-    #expect(try await client.results([Operation.create("Project", project, ["title": "Twin"])]).first?.hasPrefix("conflict") == true)
+      try await client.results([Operation.update("Project", project, ["status": "archived"], version: 1)]) == ["merged"]
+    )
+    #expect(
+      try await client.results([Operation.create("Project", project, ["title": "Twin"])]).first?.hasPrefix("conflict")
+        == true)
   }
 
   @Test func timesOfTheFutureCountAsNow() async throws {
@@ -196,7 +206,8 @@ import Testing
     let user = Operation.newUuid()
     let fields: SyncObject = ["projectId": .text(project), "userId": .text(user)]
     _ = try await client.push([
-      Operation.create("User", user, ["email": "ada@example.org"]), Operation.create("ProjectCrew", Operation.newUuid(), fields),
+      Operation.create("User", user, ["email": "ada@example.org"]),
+      Operation.create("ProjectCrew", Operation.newUuid(), fields),
     ])
     let twin = Operation.newUuid()
     let words = try await client.results([
@@ -212,7 +223,8 @@ import Testing
     #expect(!cursor.isEmpty)
     #expect(try await client.pull(after: cursor).changes.isEmpty)
     _ = try await server.client("bob").push([Operation.create("Project", Operation.newUuid(), ["title": "Other"])])
-    let late = try await client.push([Operation.update("Project", project, ["title": "Oak"], version: 1)], cursor: cursor)
+    let late = try await client.push(
+      [Operation.update("Project", project, ["title": "Oak"], version: 1)], cursor: cursor)
     #expect(late["cursor"] == nil && late.list("results").map(\.word) == ["accepted"])
     #expect(try await client.pull(after: cursor).changes.count == 2)
   }

@@ -74,7 +74,8 @@ struct EmbeddedWriter: RecordWriting {
   private func write(
     _ new: NewVersion, _ state: RecordState, _ serverId: Int64, _ table: RecordTable, at time: Int64
   ) throws {
-    let bookkeeping = RecordTable.Bookkeeping(serverId: serverId, createdAt: new.previous == nil ? new.createdAt : nil, lastSyncedAt: time)
+    let bookkeeping = RecordTable.Bookkeeping(
+      serverId: serverId, createdAt: new.previous == nil ? new.createdAt : nil, lastSyncedAt: time)
     do {
       if let previous = new.previous, let row = try table.find(new.name.entityUuid, in: connection) {
         try table.update(

@@ -7,7 +7,8 @@ enum Operation {
   static func newUuid() -> String { UUID.version7().uuidString.lowercased() }
 
   static func create(
-    _ type: String, _ uuid: String, _ fields: SyncObject, id: String = newUuid(), at time: String = "2026-03-01T08:00:00.000Z"
+    _ type: String, _ uuid: String, _ fields: SyncObject, id: String = newUuid(),
+    at time: String = "2026-03-01T08:00:00.000Z"
   ) -> SyncValue {
     [
       "operationId": .text(id), "operationType": "create", "entityType": .text(type), "entityUuid": .text(uuid),
@@ -16,7 +17,8 @@ enum Operation {
   }
 
   static func update(
-    _ type: String, _ uuid: String, _ fields: SyncObject, base: SyncObject = [:], version: Int64, id: String = newUuid(),
+    _ type: String, _ uuid: String, _ fields: SyncObject, base: SyncObject = [:], version: Int64,
+    id: String = newUuid(),
     at time: String = "2026-03-01T09:00:00.000Z", isDeleted: Bool? = nil
   ) -> SyncValue {
     var object: SyncObject = [
