@@ -10,6 +10,7 @@ let package = Package(
     .library(name: "RestorationModel", targets: ["RestorationModel"]),
     .plugin(name: "SchemaPlugin", targets: ["SchemaPlugin"]),
     .executable(name: "fieldvault", targets: ["fieldvault"]),
+    .executable(name: "fieldvault-server", targets: ["fieldvault-server"]),
   ],
   targets: [
     // System libraries.
@@ -57,6 +58,12 @@ let package = Package(
         "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "RestorationModel", "CommandLineSupport", "CPlatform",
       ]),
 
+    .executableTarget(
+      name: "fieldvault-server",
+      dependencies: [
+        "CipherSQL", "VaultKeys", "OfflineStore", "SyncServer", "RestorationModel", "CommandLineSupport", "CPlatform",
+      ]),
+
     // Benchmarks against the C floor.
     .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher"], path: "Tests/BenchmarkFloor"),
     .executableTarget(
@@ -79,6 +86,12 @@ let package = Package(
     .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "OfflineStore"]),
     .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"]),
     .testTarget(name: "SyncEngineTests", dependencies: ["SyncEngine", "SyncModel", "CipherSQL"]),
+    .testTarget(
+      name: "SyncServerTests",
+      dependencies: [
+        "fieldvault-server", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "RestorationModel",
+        "CommandLineSupport", "CPlatform",
+      ]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(name: "FieldVaultTests", dependencies: ["fieldvault", "CommandLineSupport", "CPlatform"]),
   ],

@@ -1,13 +1,15 @@
 import CipherSQL
 
 /// Says in a person's words which field a refused row broke a rule with.
-struct ConstraintMessage {
-  let entity: Entity
+package struct ConstraintMessage {
+  package let entity: Entity
+
+  package init(entity: Entity) { self.entity = entity }
 
   /// The field, where one is to blame, and what would be right.
-  func explain(_ error: SQLError, _ connection: Connection, _ values: [(column: String, value: SQLArgument)] = [])
-    -> (field: String?, message: String)
-  {
+  package func explain(
+    _ error: SQLError, _ connection: Connection, _ values: [(column: String, value: SQLArgument)] = []
+  ) -> (field: String?, message: String) {
     switch error.constraint {
     case .check(let rule):
       let column = entity.table.columns.first { column in

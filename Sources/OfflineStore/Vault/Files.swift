@@ -27,9 +27,9 @@ enum FileProblem {
 }
 
 /// Folders and files as a vault makes them: for their owner alone, and on the disk before anybody relies on them.
-enum Files {
+package enum Files {
   /// True when something stands at a path, a dangling link included.
-  static func exists(_ path: String) -> Bool {
+  package static func exists(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0
   }
@@ -40,18 +40,18 @@ enum Files {
     return lstat(path, &status) != 0 && (errno == ENOENT || errno == ENOTDIR)
   }
 
-  static func isFolder(_ path: String) -> Bool {
+  package static func isFolder(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
   /// Makes a folder of mode 0700.
-  static func makeFolder(_ path: String) throws(VaultError) {
+  package static func makeFolder(_ path: String) throws(VaultError) {
     guard mkdir(path, 0o700) == 0 else { throw FileProblem.current("make the folder", path) }
   }
 
   /// Makes an empty file of mode 0600 where nothing is. What SQLite puts beside a database takes the database's mode.
-  static func makeFile(_ path: String) throws(VaultError) {
+  package static func makeFile(_ path: String) throws(VaultError) {
     let descriptor = cplatform_open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw FileProblem.current("make", path) }
     close(descriptor)
@@ -87,7 +87,7 @@ enum Files {
   }
 
   /// Makes names that were added to or removed from a folder durable.
-  static func syncFolder(_ path: String) throws(VaultError) {
+  package static func syncFolder(_ path: String) throws(VaultError) {
     let descriptor = cplatform_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
     guard descriptor >= 0 else { throw FileProblem.current("open the folder", path) }
     defer { close(descriptor) }

@@ -17,7 +17,7 @@ package struct RecordTable: Sendable {
   /// All columns that the server knows, in the order of the table.
   package let columns: [SharedColumn]
   let places: [String: Int]
-  let keepsUserEdits: Bool
+  package let keepsUserEdits: Bool
   private let selection: String
 
   static let userEditsColumn = "userEditedFields"

@@ -69,7 +69,7 @@ package struct SharedColumn: Sendable {
 
   /// The value as the table keeps it. A reference is not looked up here: its uuid comes back as text.
   /// - Throws: ``FieldProblem`` when it is no value of the column's type.
-  func argument(_ value: SyncValue) throws(FieldProblem) -> SQLArgument {
+  package func argument(_ value: SyncValue) throws(FieldProblem) -> SQLArgument {
     if value == .null { return .null }
     if reference != nil {
       guard case .text(let uuid) = value else { throw FieldProblem(message: "is not the uuid of a record") }

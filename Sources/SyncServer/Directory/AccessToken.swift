@@ -1,0 +1,26 @@
+import CSodium
+
+/// What a client shows to be let in: 256 random bits behind a prefix by which people and scanners know it.
+enum AccessToken {
+  static let prefix = "fv_"
+
+  /// A new token.
+  static func make() -> String {
+    _ = sodium_init()
+    var bytes = [UInt8](repeating: 0, count: 32)
+    randombytes_buf(&bytes, bytes.count)
+    let variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING
+    var text = [CChar](repeating: 0, count: sodium_base64_encoded_len(bytes.count, variant))
+    _ = sodium_bin2base64(&text, text.count, bytes, bytes.count, variant)
+    sodium_memzero(&bytes, bytes.count)
+    return prefix + String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// What the server keeps of it. A plain hash does: nobody guesses 256 random bits.
+  static func hash(of token: String) -> [UInt8] {
+    let bytes = Array(token.utf8)
+    var hash = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
+    _ = crypto_hash_sha256(&hash, bytes, UInt64(bytes.count))
+    return hash
+  }
+}

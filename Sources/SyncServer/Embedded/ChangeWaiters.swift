@@ -1,0 +1,63 @@
+import CipherSQL
+import Dispatch
+
+/// Those who wait for the next change of an account. Waiting takes no thread.
+final class ChangeWaiters: Sendable {
+  private struct State {
+    var generation = 0
+    var isClosed = false
+    var lastTicket = 0
+    var waiting: [Int: CheckedContinuation<Bool, Never>] = [:]
+  }
+
+  private let state = Locked(State())
+
+  /// Grows with each change. Taken before looking for a change, so that none is missed between looking and waiting.
+  var generation: Int { state.withLock { $0.generation } }
+
+  /// There is a change.
+  func signal() {
+    let waiting = state.withLock { state -> [CheckedContinuation<Bool, Never>] in
+      state.generation += 1
+      defer { state.waiting = [:] }
+      return Array(state.waiting.values)
+    }
+    for continuation in waiting { continuation.resume(returning: true) }
+  }
+
+  /// Nobody waits any more.
+  func close() {
+    let waiting = state.withLock { state -> [CheckedContinuation<Bool, Never>] in
+      state.isClosed = true
+      defer { state.waiting = [:] }
+      return Array(state.waiting.values)
+    }
+    for continuation in waiting { continuation.resume(returning: false) }
+  }
+
+  /// Waits for a change after a generation: true when there is one, false when the time is over or the task cancelled.
+  func wait(after generation: Int, seconds: Int) async -> Bool {
+    let ticket = state.withLock { state -> Int in
+      state.lastTicket += 1
+      return state.lastTicket
+    }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let known = state.withLock { state -> Bool? in
+          if state.generation != generation { return true }
+          if state.isClosed || Task.isCancelled { return false }
+          state.waiting[ticket] = continuation
+          return nil
+        }
+        if let known { return continuation.resume(returning: known) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { [weak self] in self?.end(ticket) }
+      }
+    } onCancel: {
+      end(ticket)
+    }
+  }
+
+  private func end(_ ticket: Int) {
+    state.withLock { $0.waiting.removeValue(forKey: ticket) }?.resume(returning: false)
+  }
+}

@@ -1,0 +1,85 @@
+import CipherSQL
+
+/// A running server: the wire format of FieldVault over HTTP, the accounts of a folder behind it.
+///
+/// ```swift
+/// let server = try FieldVaultServer(settings)
+/// print(server.url)
+/// await server.stop()
+/// ```
+public final class FieldVaultServer: Sendable {
+  /// How a server is set up.
+  public struct Settings: Sendable {
+    /// Where the data are.
+    public var folder: ServerFolder
+    /// `HOST:PORT`; with port 0 the system chooses one.
+    public var listen: String
+    /// With which the server speaks TLS; plain HTTP when nil.
+    public var identity: TLSIdentity?
+    /// The schemas whose records the accounts have.
+    public var schemas: [Schema]
+    /// What one client may ask.
+    public var limits: ServerLimits
+    /// How many days answers and deletions are kept.
+    public var retentionDays: Int
+    /// Where requests are noted.
+    public var log: RequestLog
+
+    /// Settings with the usual limits and a silent log.
+    public init(
+      folder: ServerFolder, listen: String, schemas: [Schema], identity: TLSIdentity? = nil,
+      limits: ServerLimits = ServerLimits(), retentionDays: Int = 90, log: RequestLog = .silent
+    ) {
+      self.folder = folder
+      self.listen = listen
+      self.identity = identity
+      self.schemas = schemas
+      self.limits = limits
+      self.retentionDays = retentionDays
+      self.log = log
+    }
+  }
+
+  /// Where it listens, such as `http://127.0.0.1:8787`.
+  public let url: String
+  private let http: HTTPServer
+  private let storage: any RecordStorage
+  private let directory: ServerDirectory
+  private let housekeeping: Task<Void, Never>
+  private let hold: Locked<FolderLock?>
+
+  /// Opens the data and begins to serve.
+  /// - Throws: ``ServerError`` with `busy` when another server has the folder, with `cannotListen`, `wrongKey` or
+  ///   `badCertificate`; `SQLError` for a schema that cannot be applied.
+  public init(_ settings: Settings) throws {
+    hold = Locked(try settings.folder.holdForServing())
+    let directory = try ServerDirectory(in: settings.folder)
+    let storage = try EmbeddedStorage(
+      in: settings.folder, schemas: settings.schemas, accounts: try directory.accounts())
+    self.directory = directory
+    self.storage = storage
+    let service = SyncService(
+      storage: storage, limits: settings.limits, serverUuid: directory.serverUuid, log: settings.log)
+    let router = Router(
+      routes: service.routes, member: { try directory.member(token: $0) },
+      limiter: RateLimiter(burst: settings.limits.requestBurst, perSecond: settings.limits.requestsPerSecond),
+      log: settings.log)
+    http = try HTTPServer(
+      listen: settings.listen, identity: settings.identity, limits: settings.limits, log: settings.log,
+      handlers: HTTPServer.Handlers(refuse: { router.refuse($0) }, answer: { await router.answer($0) }))
+    url = (settings.identity == nil ? "http://" : "https://") + http.address
+    let retention = Retention(days: settings.retentionDays, storage: storage, directory: directory, log: settings.log)
+    housekeeping = Task { await retention.run() }
+  }
+
+  /// Takes no more connections, answers what is in flight, those that wait for a change at once, and closes the data.
+  public func stop() async {
+    housekeeping.cancel()
+    storage.stopWaiting()
+    await http.stop()
+    await housekeeping.value
+    storage.close()
+    directory.close()
+    hold.withLock { $0 = nil }
+  }
+}

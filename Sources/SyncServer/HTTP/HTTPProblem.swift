@@ -1,0 +1,86 @@
+import SyncModel
+
+/// A request that cannot be answered as it was meant, in the form of RFC 9457.
+///
+/// It names fields and rules, never a value.
+public struct HTTPProblem: Error, Equatable, Sendable {
+  /// The status of HTTP.
+  public let status: Int
+  /// The kind as a URN; `about:blank` where the status says it all.
+  public let type: String
+  /// The kind in words.
+  public let title: String
+  /// What is wrong here.
+  public let detail: String
+  /// The field that is to blame, where one is.
+  public var field: String?
+  /// Seconds until it is worth another try.
+  public var retryAfter: Int?
+  /// The methods that the path has, for status 405.
+  var allowed: [String] = []
+
+  /// A problem.
+  public init(
+    _ status: Int, _ title: String, _ detail: String, type: String = "about:blank", field: String? = nil,
+    retryAfter: Int? = nil
+  ) {
+    self.status = status
+    self.type = type
+    self.title = title
+    self.detail = detail
+    self.field = field
+    self.retryAfter = retryAfter
+  }
+
+  /// The object of RFC 9457.
+  var json: SyncValue {
+    var object: SyncObject = [
+      "type": .text(type), "title": .text(title), "status": .integer(Int64(status)), "detail": .text(detail),
+    ]
+    if let field { object["field"] = .text(field) }
+    return .object(object)
+  }
+
+  /// The answer to the whole request.
+  var response: Response {
+    var response = Response.json(json, status: status)
+    response.contentType = "application/problem+json"
+    if let retryAfter { response.headers.append(("Retry-After", String(retryAfter))) }
+    if !allowed.isEmpty { response.headers.append(("Allow", allowed.joined(separator: ", "))) }
+    if status == 401 { response.headers.append(("WWW-Authenticate", "Bearer")) }
+    return response
+  }
+}
+
+extension HTTPProblem {
+  /// The body, or a part of it, is not what the route takes.
+  static func badRequest(_ detail: String, field: String? = nil) -> HTTPProblem {
+    HTTPProblem(400, "The request is not understood", detail, field: field)
+  }
+
+  /// A well-formed request with a value that is not allowed.
+  static func invalid(_ detail: String, field: String? = nil) -> HTTPProblem {
+    HTTPProblem(422, "A value is not allowed", detail, field: field)
+  }
+
+  static let unauthorized = HTTPProblem(
+    401, "No valid token", "the request needs the header Authorization: Bearer TOKEN with a token that is valid")
+  static let noSuchRoute = HTTPProblem(404, "No such path", "GET /v1/openapi.json lists what there is")
+  static let notJSON = HTTPProblem(
+    415, "The body is not JSON", "the request needs the header Content-Type: application/json")
+  static let failure = HTTPProblem(500, "The server failed", "the log of the server says more")
+
+  static func wrongMethod(allowed: [String]) -> HTTPProblem {
+    var problem = HTTPProblem(405, "The path has no such method", "it has \(allowed.joined(separator: ", "))")
+    problem.allowed = allowed
+    return problem
+  }
+
+  static func bodyTooLarge(limit: Int) -> HTTPProblem {
+    HTTPProblem(413, "The body is too large", "a body has at most \(limit) bytes")
+  }
+
+  static func tooManyRequests(retryAfter: Int) -> HTTPProblem {
+    HTTPProblem(429, "Too many requests", "wait for \(retryAfter) s", retryAfter: retryAfter)
+  }
+}

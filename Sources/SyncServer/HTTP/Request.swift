@@ -1,0 +1,47 @@
+/// A request whose headers have arrived, and its body where it is complete.
+public struct Request: Sendable {
+  /// `GET`, `POST` and so on, as the client wrote it.
+  public let method: String
+  /// The path without the query, percent escapes resolved.
+  public let path: String
+  /// The parameters behind the question mark; of a name that stands twice the last.
+  public let query: [String: String]
+  /// The headers by name in lower case; of one that stands twice the last.
+  public let headers: [String: String]
+  /// The body; empty while it is on its way.
+  public internal(set) var body: [UInt8]
+
+  /// A request from its parts.
+  /// - Parameters:
+  ///   - query: percent escapes are resolved.
+  ///   - headers: names in lower case.
+  public init(
+    method: String, path: String, query: [String: String] = [:], headers: [String: String] = [:], body: [UInt8] = []
+  ) {
+    self.method = method
+    self.path = path
+    self.query = query
+    self.headers = headers
+    self.body = body
+  }
+
+  /// The token of `Authorization: Bearer TOKEN`; nil when there is none.
+  public var bearerToken: String? {
+    guard let value = headers["authorization"] else { return nil }
+    let words = value.split(separator: " ", omittingEmptySubsequences: true)
+    guard words.count == 2, words[0].lowercased() == "bearer" else { return nil }
+    return String(words[1])
+  }
+
+  /// Whether a body comes with the request, as far as the headers say.
+  var announcesBody: Bool {
+    headers["transfer-encoding"] != nil || (headers["content-length"].map { $0 != "0" } ?? false)
+  }
+
+  /// Whether the body says that it is JSON.
+  var isJSON: Bool {
+    guard let type = headers["content-type"] else { return false }
+    let name = type.prefix { $0 != ";" }.filter { $0 != " " }
+    return name.lowercased() == "application/json"
+  }
+}

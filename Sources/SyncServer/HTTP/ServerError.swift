@@ -1,0 +1,43 @@
+/// Why the server could not be set up or a command about it could not be carried out.
+public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// The kind of failure. Kinds can be added; a `switch` always needs a `default`.
+  public enum Code: String, Sendable {
+    /// The address cannot be listened on: it is taken, or not one of this machine.
+    case cannotListen
+    /// The certificate or its key cannot be read or used.
+    case badCertificate
+    /// No user has that name.
+    case noSuchUser
+    /// A user of that name is there already.
+    case userExists
+    /// A name is empty, too long or has characters that no name has.
+    case badName
+    /// Another process serves the same folder.
+    case busy
+    /// The folder holds no data of a server.
+    case noData
+    /// The key does not open the data.
+    case wrongKey
+    /// The schemas are not those that the data were made with.
+    case schemas
+    /// A request of the operating system failed.
+    case system
+  }
+
+  /// The kind of failure, for programs.
+  public let code: Code
+  /// What happened, for people.
+  public let message: String
+  /// What to do next, where that is known.
+  public let hint: String?
+
+  /// An error.
+  public init(_ code: Code, _ message: String, hint: String? = nil) {
+    self.code = code
+    self.message = message
+    self.hint = hint
+  }
+
+  /// The message, with the hint behind it in parentheses.
+  public var description: String { hint.map { "\(message) (\($0))" } ?? message }
+}

@@ -1,0 +1,72 @@
+extension OpenAPI {
+  /// The routes, as JSON.
+  static func paths(_ limits: ServerLimits) -> String {
+    """
+    {
+      "/v1/health": {"get": {"summary": "Whether this is a FieldVault server", "security": [],
+        "responses": {\(answer("Health"))}}},
+      "/v1/openapi.json": {"get": {"summary": "This document", "security": [],
+        "responses": {"200": {"description": "OpenAPI 3.1", "content": {"application/json": {"schema":
+          {"type": "object"}}}}}}},
+      "/v1/account": {"get": {"summary": "Whose token it is, and which schemas the server has",
+        "responses": {\(answer("Account")), \(problems())}}},
+      "/v1/push": {"post": {"summary": "Do operations, each once, each by itself",
+        "requestBody": \(body("PushRequest")),
+        "responses": {\(answer("PushAnswer")), "409": \(reference("SchemaTooOld")), \(bodyProblems()), \(problems())}}},
+      "/v1/changes": {"get": {"summary": "What changed after a cursor",
+        "parameters": [
+          {"name": "cursor", "in": "query", "schema": {"type": "string"}},
+          {"name": "limit", "in": "query",
+            "schema": {"type": "integer", "minimum": 1, "maximum": \(limits.pageSize), "default": 500}},
+          {"$ref": "#/components/parameters/projects"}],
+        "responses": {\(answer("Changes")), "410": \(reference("CursorUnknown")), "422": \(reference("Invalid")),
+          \(problems())}}},
+      "/v1/watch": {"get": {"summary": "Wait for a change after a cursor",
+        "parameters": [
+          {"name": "cursor", "in": "query", "required": true, "schema": {"type": "string"}},
+          {"name": "timeout", "in": "query",
+            "schema": {"type": "integer", "minimum": 1, "maximum": 55, "default": 50}}],
+        "responses": {\(answer("Watch")), "410": \(reference("CursorUnknown")), "422": \(reference("Invalid")),
+          \(problems())}}},
+      "/v1/digests": {"get": {"summary": "One digest for each kind of record",
+        "parameters": [{"$ref": "#/components/parameters/projects"}],
+        "responses": {\(answer("EntityDigests")), "422": \(reference("Invalid")), \(problems())}}},
+      "/v1/digests/{entity}": {"get": {"summary": "One digest for each bucket of a kind of record",
+        "parameters": [{"$ref": "#/components/parameters/entity"}, {"$ref": "#/components/parameters/projects"}],
+        "responses": {\(answer("BucketDigests")), "404": \(reference("NotFound")), "422": \(reference("Invalid")),
+          \(problems())}}},
+      "/v1/digests/{entity}/{bucket}": {"get": {"summary": "The digests of the records of a bucket",
+        "parameters": [{"$ref": "#/components/parameters/entity"}, {"$ref": "#/components/parameters/bucket"},
+          {"$ref": "#/components/parameters/projects"}],
+        "responses": {\(answer("RecordDigests")), "404": \(reference("NotFound")), "422": \(reference("Invalid")),
+          \(problems())}}},
+      "/v1/records": {"post": {"summary": "Records by uuid",
+        "requestBody": \(body("RecordsRequest")),
+        "responses": {\(answer("Records")), \(bodyProblems()), \(problems())}}}
+    }
+    """
+  }
+
+  private static func reference(_ response: String) -> String { ##"{"$ref": "#/components/responses/\##(response)"}"## }
+
+  private static func content(_ schema: String) -> String {
+    ##"{"application/json": {"schema": {"$ref": "#/components/schemas/\##(schema)"}}}"##
+  }
+
+  private static func answer(_ schema: String) -> String {
+    #""200": {"description": "Done", "content": \#(content(schema))}"#
+  }
+
+  private static func body(_ schema: String) -> String { #"{"required": true, "content": \#(content(schema))}"# }
+
+  /// What every request with a token can be answered.
+  private static func problems() -> String {
+    #""401": \#(reference("Unauthorized")), "429": \#(reference("TooManyRequests")), "500": \#(reference("Failure"))"#
+  }
+
+  private static func bodyProblems() -> String {
+    [("400", "BadRequest"), ("413", "TooLarge"), ("415", "NotJSON"), ("422", "Invalid")].map {
+      "\"\($0.0)\": \(reference($0.1))"
+    }.joined(separator: ", ")
+  }
+}

@@ -1,0 +1,98 @@
+extension OpenAPI {
+  /// The bodies and answers, as JSON.
+  static func schemas(_ limits: ServerLimits) -> String {
+    """
+    {
+      "Time": {"type": "string", "format": "date-time", "description": "UTC with milliseconds"},
+      "Uuid": {"type": "string", "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"},
+      "Fields": {"type": "object", "description": "Columns by name; null is null, absent says nothing",
+        "additionalProperties": true},
+      "EditTimes": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Time"}},
+      "Names": {"type": "array", "items": {"type": "string"}},
+      "Problem": {"type": "object", "required": ["type", "title", "status", "detail"], "properties": {
+        "type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"},
+        "detail": {"type": "string"}, "field": {"type": "string"}}},
+      "Health": {"type": "object", "required": ["service", "protocol", "serverTime"], "properties": {
+        "service": {"const": "fieldvault"}, "protocol": {"const": 1},
+        "serverTime": {"$ref": "#/components/schemas/Time"}}},
+      "Account": {"type": "object", "required": ["service", "serverUuid", "account", "user", "serverTime", "schemas"],
+        "properties": {"service": {"const": "fieldvault"}, "serverUuid": {"$ref": "#/components/schemas/Uuid"},
+          "account": {"type": "string"}, "user": {"type": "string"},
+          "serverTime": {"$ref": "#/components/schemas/Time"},
+          "schemas": {"type": "array", "items": {"type": "object", "required": ["name", "version"],
+            "properties": {"name": {"type": "string"}, "version": {"type": "integer"}}}}}},
+      "Record": {"type": "object", "required": ["entityType", "entityUuid", "serverId", "version", "isDeleted",
+          "createdAt", "updatedAt", "fields"],
+        "properties": {"entityType": {"type": "string"}, "entityUuid": {"$ref": "#/components/schemas/Uuid"},
+          "serverId": {"type": "integer"}, "version": {"type": "integer", "minimum": 1},
+          "isDeleted": {"type": "boolean"}, "createdAt": {"$ref": "#/components/schemas/Time"},
+          "updatedAt": {"$ref": "#/components/schemas/Time"}, "editTimes": {"$ref": "#/components/schemas/EditTimes"},
+          "userEditedFields": {"$ref": "#/components/schemas/Names"},
+          "fields": {"$ref": "#/components/schemas/Fields"}}},
+    \(push(limits)),
+    \(pull(limits))
+    }
+    """
+  }
+
+  private static func push(_ limits: ServerLimits) -> String {
+    """
+      "Operation": {"type": "object",
+        "required": ["operationId", "operationType", "entityType", "entityUuid"],
+        "properties": {
+          "operationId": {"type": "string", "minLength": 1, "maxLength": \(IncomingOperation.greatestIdLength)},
+          "operationType": {"enum": ["create", "update", "delete"]}, "entityType": {"type": "string"},
+          "entityUuid": {"$ref": "#/components/schemas/Uuid"}, "baseVersion": {"type": "integer", "minimum": 0},
+          "schemaVersion": {"type": "integer", "minimum": 0}, "createdAt": {"$ref": "#/components/schemas/Time"},
+          "updatedAt": {"$ref": "#/components/schemas/Time"}, "editTimes": {"$ref": "#/components/schemas/EditTimes"},
+          "fields": {"$ref": "#/components/schemas/Fields"}, "base": {"$ref": "#/components/schemas/Fields"},
+          "isDeleted": {"const": false}, "userEditedFields": {"$ref": "#/components/schemas/Names"}}},
+      "PushRequest": {"type": "object", "required": ["operations"], "properties": {
+        "deviceId": {"type": "string"}, "cursor": {"type": "string"},
+        "operations": {"type": "array", "maxItems": \(limits.pushOperations),
+          "items": {"$ref": "#/components/schemas/Operation"}}}},
+      "PushResult": {"type": "object", "required": ["operationId", "result"], "properties": {
+        "operationId": {"type": "string"},
+        "result": {"enum": ["accepted", "merged", "conflict", "rejected", "waiting"]},
+        "version": {"type": "integer"}, "serverId": {"type": "integer"},
+        "record": {"oneOf": [{"$ref": "#/components/schemas/Record"}, {"type": "null"}]},
+        "lost": {"type": "array", "items": {"type": "object", "required": ["field", "side", "value"], "properties": {
+          "field": {"type": "string"}, "side": {"enum": ["local", "remote"]}, "value": true}}},
+        "conflict": {"type": "object", "required": ["kind", "fields"], "properties": {
+          "kind": {"enum": ["concurrent_edit", "deleted_remotely", "deleted_locally", "not_unique", "parent_missing"]},
+          "fields": {"$ref": "#/components/schemas/Names"}}},
+        "problem": {"$ref": "#/components/schemas/Problem"}, "waitsFor": {"type": "string"}}},
+      "PushAnswer": {"type": "object", "required": ["serverTime", "results"], "properties": {
+        "serverTime": {"$ref": "#/components/schemas/Time"}, "cursor": {"type": "string"},
+        "results": {"type": "array", "items": {"$ref": "#/components/schemas/PushResult"}}}}
+    """
+  }
+
+  private static func pull(_ limits: ServerLimits) -> String {
+    """
+      "Changes": {"type": "object", "required": ["serverTime", "changes", "cursor", "hasMore", "remaining"],
+        "properties": {"serverTime": {"$ref": "#/components/schemas/Time"},
+          "changes": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
+          "cursor": {"type": "string"}, "hasMore": {"type": "boolean"}, "remaining": {"type": "integer"}}},
+      "Watch": {"type": "object", "required": ["changed"], "properties": {"changed": {"type": "boolean"}}},
+      "Digest": {"type": "object", "required": ["count", "digest"], "properties": {
+        "count": {"type": "integer"}, "digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}},
+      "EntityDigests": {"type": "object", "required": ["serverTime", "cursor", "entities"], "properties": {
+        "serverTime": {"$ref": "#/components/schemas/Time"}, "cursor": {"type": "string"},
+        "entities": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Digest"}}}},
+      "BucketDigests": {"type": "object", "required": ["buckets"], "properties": {
+        "buckets": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Digest"}}}},
+      "RecordDigests": {"type": "object", "required": ["records"], "properties": {
+        "records": {"type": "array", "items": {"type": "object", "required": ["entityUuid", "version", "digest"],
+          "properties": {"entityUuid": {"$ref": "#/components/schemas/Uuid"}, "version": {"type": "integer"},
+            "digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}}}}},
+      "RecordsRequest": {"type": "object", "required": ["entityType", "uuids"], "properties": {
+        "entityType": {"type": "string"}, "uuids": {"type": "array", "maxItems": \(limits.recordsPerRequest),
+          "items": {"$ref": "#/components/schemas/Uuid"}}}},
+      "Records": {"type": "object", "required": ["serverTime", "changes", "missing"], "properties": {
+        "serverTime": {"$ref": "#/components/schemas/Time"},
+        "changes": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
+        "missing": {"type": "array", "items": {"$ref": "#/components/schemas/Uuid"}}}}
+    """
+  }
+}

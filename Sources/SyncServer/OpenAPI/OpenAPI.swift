@@ -1,0 +1,62 @@
+import SyncModel
+
+/// What the server answers, for programs: OpenAPI 3.1. `WireFormat.md` says the same for people.
+struct OpenAPI {
+  let limits: ServerLimits
+
+  /// The document.
+  /// - Throws: `SyncModelError` when the texts of this folder are not JSON, which a test rules out.
+  func document() throws(SyncModelError) -> SyncValue {
+    var document: SyncObject = [
+      "openapi": "3.1.0",
+      "info": [
+        "title": "FieldVault sync", "version": "1",
+        "description": "What a device and a server say to each other. Errors are application/problem+json (RFC 9457).",
+      ],
+      "security": [["token": [:]]],
+    ]
+    document["paths"] = try SyncValue(parsing: Self.paths(limits))
+    document["components"] = [
+      "securitySchemes": ["token": ["type": "http", "scheme": "bearer"]],
+      "schemas": try SyncValue(parsing: Self.schemas(limits)),
+      "responses": try SyncValue(parsing: Self.responses(limits)),
+      "parameters": try SyncValue(parsing: Self.parameters),
+    ]
+    return .object(document)
+  }
+
+  static func responses(_ limits: ServerLimits) -> String {
+    func problem(_ description: String) -> String {
+      """
+      {"description": "\(description)",
+       "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+      """
+    }
+    return """
+      {
+        "BadRequest": \(problem("The body is not JSON, or not what the route takes")),
+        "Unauthorized": \(problem("No valid token")),
+        "NotFound": \(problem("No such path or kind of record")),
+        "SchemaTooOld": \(problem("urn:fieldvault:schema-too-old: the device's schema is newer than the server's")),
+        "CursorUnknown": \(problem("urn:fieldvault:cursor-unknown: compare digests")),
+        "TooLarge": \(problem("The body has more than \(limits.bodyBytes) bytes, or too many operations")),
+        "NotJSON": \(problem("Content-Type is not application/json")),
+        "Invalid": \(problem("A value is not allowed; field names it")),
+        "TooManyRequests": {"description": "Later", "headers": {"Retry-After": {"schema": {"type": "integer"}}},
+          "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}},
+        "Failure": \(problem("The server failed"))
+      }
+      """
+  }
+
+  static let parameters = """
+    {
+      "projects": {"name": "projects", "in": "query", "description":
+        "Only records of these projects, and those that belong to none; uuids with commas between them.",
+        "schema": {"type": "string"}},
+      "entity": {"name": "entity", "in": "path", "required": true, "schema": {"type": "string"}},
+      "bucket": {"name": "bucket", "in": "path", "required": true, "description": "The last two digits of the uuid.",
+        "schema": {"type": "string", "pattern": "^[0-9a-f]{2}$"}}
+    }
+    """
+}

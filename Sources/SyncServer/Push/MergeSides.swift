@@ -1,0 +1,39 @@
+import SyncModel
+
+/// The two sides of a merge that the server does not have as such: what the device started from, and what it has now.
+///
+/// The server keeps no old versions. What it knows is which fields changed since: the others have their old value still.
+/// Of those that changed, the device says the old value where it changed them too.
+struct MergeSides {
+  /// What both sides started from; nil when nothing of it is known.
+  let base: RecordState?
+  /// What the device has, as far as the operation says it.
+  let local: RecordState
+
+  init(_ operation: IncomingOperation, _ existing: ServerRecord) {
+    var fields = SyncObject()
+    for member in existing.state.fields.members {
+      if !existing.hasChanged(member.name, after: operation.baseVersion) {
+        fields[member.name] = member.value
+      } else if let old = operation.base[member.name] {
+        fields[member.name] = old
+      }
+    }
+    let wasDeleted = Self.wasDeleted(operation, existing)
+    let base = RecordState(
+      fields: fields, isDeleted: wasDeleted, syncVersion: operation.baseVersion, updatedAt: existing.state.updatedAt)
+    self.base = operation.kind == .create && fields.isEmpty ? nil : base
+    local = RecordState(
+      fields: fields.overlaid(with: operation.patch.fields), isDeleted: operation.patch.isDeleted ?? wasDeleted,
+      syncVersion: operation.baseVersion, updatedAt: operation.patch.updatedAt, editTimes: operation.patch.editTimes,
+      userEditedFields: operation.patch.userEditedFields ?? existing.state.userEditedFields)
+  }
+
+  /// A device deletes what was there and brings back what was deleted. Otherwise the server's own last change tells.
+  private static func wasDeleted(_ operation: IncomingOperation, _ existing: ServerRecord) -> Bool {
+    if operation.kind == .create { return false }
+    if let change = operation.patch.isDeleted { return !change }
+    let hasChanged = existing.hasChanged(RecordState.deletionField, after: operation.baseVersion)
+    return hasChanged ? !existing.state.isDeleted : existing.state.isDeleted
+  }
+}

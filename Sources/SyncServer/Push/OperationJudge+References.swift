@@ -1,0 +1,39 @@
+import SyncModel
+
+extension OperationJudge {
+  /// The conflict of an operation that refers to what was never there or is deleted.
+  func conflict(
+    ofReferences operation: IncomingOperation, _ entity: EntityDescription, _ existing: ServerRecord?
+  ) throws -> PushOutcome? {
+    var missing: [String] = []
+    var deleted: [String] = []
+    for (column, target) in targets(of: operation.patch.fields, entity) {
+      switch try storage.isDeleted(target) {
+      case nil: missing.append(column)
+      case true?: deleted.append(column)
+      case false?: break
+      }
+    }
+    if !missing.isEmpty { return .conflict(.parentMissing, fields: missing, existing) }
+    if !deleted.isEmpty { return .conflict(.deletedRemotely, fields: deleted, existing) }
+    return nil
+  }
+
+  /// The conflict of bringing a record back whose parent is still deleted.
+  func conflict(
+    ofBringingBack state: RecordState, _ entity: EntityDescription, _ existing: ServerRecord
+  ) throws -> PushOutcome? {
+    guard existing.state.isDeleted, !state.isDeleted else { return nil }
+    let deleted = try targets(of: state.fields, entity).filter { column, target in
+      try entity.references[column]?.cascades == true && storage.isDeleted(target) == true
+    }
+    return deleted.isEmpty ? nil : .conflict(.deletedRemotely, fields: deleted.map(\.column), existing)
+  }
+
+  private func targets(of fields: SyncObject, _ entity: EntityDescription) -> [(column: String, target: RecordName)] {
+    fields.members.compactMap { member in
+      guard let reference = entity.references[member.name], case .text(let uuid) = member.value else { return nil }
+      return (member.name, RecordName(reference.entityType, uuid))
+    }
+  }
+}

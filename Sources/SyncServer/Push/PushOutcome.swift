@@ -1,0 +1,64 @@
+import SyncModel
+
+/// What became of an operation.
+enum PushOutcome {
+  /// Stored as it was sent. The id is nil for a deletion of what was never there.
+  case accepted(version: Int64, serverId: Int64?)
+  /// Stored together with changes that the device had not seen.
+  case merged(ServerRecord, lost: [LostValue])
+  /// Not stored; a person has to decide.
+  case conflict(ConflictKind, fields: [String], ServerRecord?)
+  /// Not stored.
+  case rejected(HTTPProblem)
+  /// Not tried, because another operation of the request was not stored.
+  case waiting(for: String)
+
+  /// Whether the server has what the device wants.
+  var isStored: Bool {
+    switch self {
+    case .accepted, .merged: true
+    case .conflict, .rejected, .waiting: false
+    }
+  }
+
+  /// Whether this is the answer for ever. What may succeed when it is tried again has no lasting answer.
+  var isFinal: Bool {
+    switch self {
+    case .accepted, .merged, .conflict: true
+    case .rejected(let problem): problem.status < 500
+    case .waiting: false
+    }
+  }
+
+  /// The result of the wire format.
+  func json(operationId: String, entities: [String: EntityDescription]) -> SyncValue {
+    var object: SyncObject = ["operationId": .text(operationId), "result": .text(word)]
+    switch self {
+    case .accepted(let version, let serverId):
+      object["version"] = .integer(version)
+      if let serverId { object["serverId"] = .integer(serverId) }
+    case .merged(let record, let lost):
+      object["version"] = .integer(record.version)
+      object["serverId"] = .integer(record.serverId)
+      object["record"] = record.json(entities)
+      object["lost"] = .array(
+        lost.map { ["field": .text($0.field), "side": .text($0.side.rawValue), "value": $0.value] })
+    case .conflict(let kind, let fields, let record):
+      object["conflict"] = ["kind": .text(kind.rawValue), "fields": .array(fields.map { .text($0) })]
+      object["record"] = record?.json(entities) ?? .null
+    case .rejected(let problem): object["problem"] = problem.json
+    case .waiting(let other): object["waitsFor"] = .text(other)
+    }
+    return .object(object)
+  }
+
+  private var word: String {
+    switch self {
+    case .accepted: "accepted"
+    case .merged: "merged"
+    case .conflict: "conflict"
+    case .rejected: "rejected"
+    case .waiting: "waiting"
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/// How far a device has pulled, as the text that only the server understands.
+struct Cursor: Equatable {
+  /// Whose data it is about.
+  let identity: String
+  /// The number of the last change that the device has seen.
+  let sequence: Int64
+  /// The number of the last change when the device began to pull from nothing. It was sent no deletions from before, and
+  /// needs none: it does not have these records.
+  let floor: Int64
+
+  private static let version = "1"
+
+  init(identity: String, sequence: Int64, floor: Int64) {
+    self.identity = identity
+    self.sequence = sequence
+    self.floor = floor
+  }
+
+  /// Reads a text of a device and looks whether it can be gone on from.
+  /// - Throws: ``HTTPProblem`` with 410.
+  init(_ text: String, for data: any RecordReading) throws {
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 4, parts[0] == Self.version, let sequence = Int64(parts[2]), let floor = Int64(parts[3]),
+      sequence >= 0, floor >= 0, try parts[1] == data.identity
+    else { throw Self.unknown }
+    // Beyond the end: the data were put back from a backup meanwhile.
+    guard try sequence <= data.lastSequence, try max(sequence, floor) >= data.horizon else { throw Self.unknown }
+    self.init(identity: String(parts[1]), sequence: sequence, floor: floor)
+  }
+
+  var text: String { "\(Self.version).\(identity).\(sequence).\(floor)" }
+
+  private static let unknown = HTTPProblem(
+    410, "The cursor is not known", "compare the digests and go on from the cursor that comes with them",
+    type: "urn:fieldvault:cursor-unknown")
+}

@@ -1,0 +1,71 @@
+import CipherSQL
+import SyncModel
+
+extension SyncService {
+  func changes(_ call: RouteCall) async throws -> Response {
+    let limit = try call.integer("limit", default: min(500, limits.pageSize), in: 1...limits.pageSize)
+    let projects = try call.projects()
+    let text = call.request.query["cursor"]
+    let entities = storage.entities
+    let now = now
+    return try await storage.read(call.member.account) { data in
+      let cursor = try text.map { try Cursor($0, for: data) }
+      let page = try data.changes(after: cursor?.sequence, limit: limit, projects: projects)
+      let next = Cursor(
+        identity: try data.identity, sequence: page.end, floor: try cursor?.floor ?? data.lastSequence)
+      return .json([
+        "serverTime": wireTime(now), "changes": .array(page.records.map { $0.json(entities) }),
+        "cursor": .text(next.text), "hasMore": .bool(page.remaining > 0), "remaining": .integer(Int64(page.remaining)),
+      ])
+    }
+  }
+
+  func watch(_ call: RouteCall) async throws -> Response {
+    let seconds = try call.integer("timeout", default: 50, in: 1...55)
+    guard let text = call.request.query["cursor"] else {
+      throw HTTPProblem.invalid("cursor is missing", field: "cursor")
+    }
+    let cursor = try await storage.read(call.member.account) { data in try Cursor(text, for: data) }
+    let isAdmitted = waiting.withLock { waiting in
+      guard waiting < limits.waiters else { return false }
+      waiting += 1
+      return true
+    }
+    guard isAdmitted else { throw HTTPProblem.tooManyRequests(retryAfter: seconds) }
+    defer { waiting.withLock { $0 -= 1 } }
+    let hasChanged = try await storage.waitForChange(
+      call.member.account, after: cursor.sequence, seconds: seconds)
+    return .json(["changed": .bool(hasChanged)])
+  }
+
+  func records(_ call: RouteCall) async throws -> Response {
+    let body = try object(call)
+    guard case .text(let type)? = body["entityType"], storage.entities[type] != nil else {
+      throw HTTPProblem.invalid("there is no such kind of record", field: "entityType")
+    }
+    guard case .array(let elements)? = body["uuids"], elements.count <= limits.recordsPerRequest else {
+      throw HTTPProblem.invalid("uuids is a list of at most \(limits.recordsPerRequest)", field: "uuids")
+    }
+    var uuids: [String] = []
+    for element in elements {
+      guard case .text(let uuid) = element, IncomingOperation.isUUID(uuid) else {
+        throw HTTPProblem.invalid("uuids are UUIDs in lower case", field: "uuids")
+      }
+      uuids.append(uuid)
+    }
+    let entities = storage.entities
+    let now = now
+    return try await storage.read(call.member.account) { [uuids] data in
+      var found: [SyncValue] = []
+      var missing: [SyncValue] = []
+      for uuid in uuids {
+        if let record = try data.record(RecordName(type, uuid)) {
+          found.append(record.json(entities))
+        } else {
+          missing.append(.text(uuid))
+        }
+      }
+      return .json(["serverTime": wireTime(now), "changes": .array(found), "missing": .array(missing)])
+    }
+  }
+}

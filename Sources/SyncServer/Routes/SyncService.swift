@@ -1,0 +1,78 @@
+import CipherSQL
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What the routes do, over any storage.
+struct SyncService: Sendable {
+  let storage: any RecordStorage
+  let limits: ServerLimits
+  let serverUuid: String
+  let log: RequestLog
+  let waiting = Locked(0)
+
+  static let name = "fieldvault"
+  static let protocolVersion: Int64 = 1
+
+  var now: Int64 { Date.nowInMilliseconds().milliseconds }
+
+  /// All routes, in the order in which they are described.
+  var routes: [Route] {
+    [
+      Route("GET", "/v1/health", .open { self.health() }),
+      Route("GET", "/v1/openapi.json", .open { Response.json(try OpenAPI(limits: self.limits).document()) }),
+      Route("GET", "/v1/account", .member { self.account($0) }),
+      Route("POST", "/v1/push", .member { try await self.push($0) }),
+      Route("GET", "/v1/changes", .member { try await self.changes($0) }),
+      Route("GET", "/v1/watch", .member { try await self.watch($0) }),
+      Route("GET", "/v1/digests", .member { try await self.digests($0) }),
+      Route("GET", "/v1/digests/{entity}", .member { try await self.buckets($0) }),
+      Route("GET", "/v1/digests/{entity}/{bucket}", .member { try await self.bucket($0) }),
+      Route("POST", "/v1/records", .member { try await self.records($0) }),
+    ]
+  }
+
+  private func health() -> Response {
+    .json([
+      "service": .text(Self.name), "protocol": .integer(Self.protocolVersion), "serverTime": wireTime(now),
+    ])
+  }
+
+  private func account(_ call: RouteCall) -> Response {
+    let schemas = storage.schemas.map { schema -> SyncValue in
+      ["name": .text(schema.name), "version": .integer(Int64(schema.version))]
+    }
+    return .json([
+      "service": .text(Self.name), "serverUuid": .text(serverUuid), "account": .text(call.member.account.name),
+      "user": .text(call.member.name), "serverTime": wireTime(now), "schemas": .array(schemas),
+    ])
+  }
+
+  /// The body of a request as a JSON object.
+  func object(_ call: RouteCall) throws(HTTPProblem) -> SyncObject {
+    let value: SyncValue
+    do throws(SyncModelError) {
+      value = try SyncValue(parsing: call.request.body)
+    } catch {
+      throw .badRequest("the body is not JSON: \(error)")
+    }
+    guard case .object(let object) = value else { throw .badRequest("the body is no JSON object") }
+    return object
+  }
+}
+
+extension RouteCall {
+  /// The projects that the request is about; nil for all.
+  func projects() throws(HTTPProblem) -> Set<String>? {
+    guard let text = request.query["projects"] else { return nil }
+    let projects = text.split(separator: ",").map(String.init)
+    guard !projects.isEmpty, projects.count <= 500, projects.allSatisfy(IncomingOperation.isUUID) else {
+      throw .invalid("projects are 1 to 500 uuids with commas between them", field: "projects")
+    }
+    return Set(projects)
+  }
+}

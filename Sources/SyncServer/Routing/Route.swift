@@ -1,0 +1,64 @@
+/// One method of one path, and what answers it.
+struct Route: Sendable {
+  /// Who may ask.
+  enum Access: Sendable {
+    /// Everybody.
+    case open(@Sendable () async throws -> Response)
+    /// Who has a valid token.
+    case member(@Sendable (RouteCall) async throws -> Response)
+  }
+
+  let method: String
+  /// The path, with names in braces for what varies: `/v1/digests/{entity}`.
+  let pattern: String
+  let access: Access
+  private let parts: [Part]
+
+  private enum Part: Equatable {
+    case word(String)
+    case variable(String)
+  }
+
+  init(_ method: String, _ pattern: String, _ access: Access) {
+    self.method = method
+    self.pattern = pattern
+    self.access = access
+    parts = pattern.split(separator: "/").map { part in
+      part.hasPrefix("{") ? .variable(String(part.dropFirst().dropLast())) : .word(String(part))
+    }
+  }
+
+  /// The values of the variables when a path is one of this route; else nil.
+  func variables(in path: String) -> [String: String]? {
+    let words = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+    guard path.hasPrefix("/"), words.count == parts.count else { return nil }
+    var values: [String: String] = [:]
+    for (part, word) in zip(parts, words) {
+      switch part {
+      case .word(let expected): if word != expected { return nil }
+      case .variable(let name):
+        if word.isEmpty { return nil }
+        values[name] = String(word)
+      }
+    }
+    return values
+  }
+}
+
+/// A request of a member on its way to what answers it.
+struct RouteCall: Sendable {
+  let request: Request
+  let member: Member
+  /// What stands for the names in braces.
+  let variables: [String: String]
+
+  /// A whole number among the parameters.
+  /// - Throws: ``HTTPProblem`` with 422 that names the parameter.
+  func integer(_ name: String, default standard: Int, in range: ClosedRange<Int>) throws(HTTPProblem) -> Int {
+    guard let text = request.query[name] else { return standard }
+    guard let number = Int(text), range.contains(number) else {
+      throw .invalid("\(name) is a whole number from \(range.lowerBound) to \(range.upperBound)", field: name)
+    }
+    return number
+  }
+}

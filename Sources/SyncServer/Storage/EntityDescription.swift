@@ -1,0 +1,55 @@
+import SyncModel
+
+/// A kind of record, as far as the server has to know it to judge an operation.
+public struct EntityDescription: Sendable {
+  /// The type, such as `AtmosphericLog`.
+  public let type: String
+  /// The schema that declares it.
+  public let schemaName: String
+  /// How two versions of a record become one.
+  public let rules: MergeRules
+  /// The fields that refer to another record.
+  public let references: [String: Reference]
+  /// Whether records have `userEditedFields`.
+  public let hasUserEdits: Bool
+  /// What is wrong with a value of a field; nil when it is of the field's type.
+  public let problem: @Sendable (_ field: String, _ value: SyncValue) -> String?
+
+  /// A reference to another record.
+  public struct Reference: Hashable, Sendable {
+    /// The kind of record that is referred to.
+    public let entityType: String
+    /// Whether the record goes when the one that it refers to goes.
+    public let cascades: Bool
+
+    /// A reference from its parts.
+    public init(entityType: String, cascades: Bool) {
+      self.entityType = entityType
+      self.cascades = cascades
+    }
+  }
+
+  /// A description from its parts.
+  public init(
+    type: String, schemaName: String, rules: MergeRules, references: [String: Reference], hasUserEdits: Bool,
+    problem: @escaping @Sendable (_ field: String, _ value: SyncValue) -> String?
+  ) {
+    self.type = type
+    self.schemaName = schemaName
+    self.rules = rules
+    self.references = references
+    self.hasUserEdits = hasUserEdits
+    self.problem = problem
+  }
+}
+
+/// A schema whose records a server has.
+public struct ServedSchema: Hashable, Sendable {
+  /// The name of the schema.
+  public let name: String
+  /// The number of its newest file.
+  public let version: Int
+
+  /// A schema.
+  public init(name: String, version: Int) { (self.name, self.version) = (name, version) }
+}

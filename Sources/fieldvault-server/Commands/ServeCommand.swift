@@ -1,0 +1,73 @@
+import CipherSQL
+import CommandLineSupport
+import OfflineStore
+import RestorationModel
+import SyncServer
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Serves until a signal asks to stop.
+enum ServeCommand {
+  /// The schemas that this program carries.
+  private static let shipped: [Schema] = [RestorationSchema.schema]
+
+  static func run(_ context: CommandContext) async throws {
+    let server = try start(context)
+    let stopping = AsyncStream.makeStream(of: Void.self)
+    Signals.onStop { _ in stopping.continuation.finish() }
+    try context.output.line("listening on \(server.url)")
+    try context.output.flush()
+    for await _ in stopping.stream {}
+    await server.stop()
+  }
+
+  private static func start(_ context: CommandContext) throws -> FieldVaultServer {
+    let arguments = context.arguments
+    let days = try arguments.integer("retention-days", in: 1...36_500) ?? 90
+    var limits = ServerLimits()
+    limits.bodyBytes = try arguments.integer("max-body", in: 1_024...(1 << 30)) ?? limits.bodyBytes
+    limits.requestsPerSecond = try arguments.integer("rate", in: 1...1_000_000) ?? limits.requestsPerSecond
+    limits.requestBurst = limits.requestsPerSecond * 5
+    let identity = try identity(arguments)
+    let named = try arguments.values("schema").map(schema)
+    let folder = try context.folder(isCreating: true)
+    let directory = try ServerDirectory(in: folder)
+    let schemas = try directory.schemas(adding: named, shipped: shipped)
+    directory.close()
+    let log = arguments.flag("quiet") ? RequestLog.silent : RequestLog { line in context.line(line) }
+    return try FieldVaultServer(
+      FieldVaultServer.Settings(
+        folder: folder, listen: try arguments.required("listen"), schemas: schemas, identity: identity, limits: limits,
+        retentionDays: days, log: log))
+  }
+
+  private static func identity(_ arguments: ParsedArguments) throws -> TLSIdentity? {
+    switch (arguments.value("tls-cert"), arguments.value("tls-key")) {
+    case (nil, nil): return nil
+    case (let certificate?, let key?): return try TLSIdentity(certificateFile: certificate, keyFile: key)
+    default: throw arguments.mistake("--tls-cert and --tls-key are given together")
+    }
+  }
+
+  /// A schema that the program carries, or a folder.
+  private static func schema(_ word: String) throws -> (source: SchemaSource, schema: Schema) {
+    if let schema = shipped.first(where: { $0.name == word }) {
+      return (SchemaSource(name: word, folder: nil), schema)
+    }
+    let url = URL(filePath: word).standardizedFileURL
+    var isFolder = false
+    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), isFolder else {
+      let names = shipped.map(\.name).joined(separator: ", ")
+      throw ServerError(
+        .noData, "'\(word)' is neither a schema that ships (\(names)) nor a folder",
+        hint: "give the path of a folder with NNNN_name.sql files")
+    }
+    let path = url.path.count > 1 && url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+    let schema = try Schema.load(folder: path)
+    return (SchemaSource(name: schema.name, folder: path), schema)
+  }
+}

@@ -1,0 +1,79 @@
+import CommandLineSupport
+import SyncServer
+
+enum UserAddCommand {
+  static func run(_ context: CommandContext) throws {
+    let name = try context.arguments.required("NAME")
+    let directory = try ServerDirectory(in: try context.folder(isCreating: true))
+    defer { directory.close() }
+    let (account, token) = try directory.addUser(name, account: context.arguments.value("account"))
+    guard context.isJSON else {
+      try context.output.line(token)
+      context.note("this token of \(escaped(name)) is shown once; the account is \(escaped(account))")
+      return
+    }
+    try context.writeJSON { json in
+      json.beginObject()
+      json.member("name", name)
+      json.member("account", account)
+      json.member("token", token)
+      json.endObject()
+    }
+  }
+}
+
+enum UserListCommand {
+  static func run(_ context: CommandContext) throws {
+    let directory = try ServerDirectory(in: try context.folder(isCreating: false))
+    defer { directory.close() }
+    let users = try directory.users()
+    guard context.isJSON else { return try writeTable(users, context) }
+    try context.writeJSON { json in
+      json.beginArray()
+      for user in users {
+        json.beginObject()
+        json.member("name", user.name)
+        json.member("account", user.account)
+        json.member("createdAt", user.createdAt)
+        json.member("revokedAt", user.revokedAt)
+        json.endObject()
+      }
+      json.endArray()
+    }
+  }
+
+  private static func writeTable(_ users: [ListedUser], _ context: CommandContext) throws {
+    if users.isEmpty { return context.note("there is no user yet") }
+    var table = TextTable(["name", "account", "added", "revoked"])
+    for user in users { table.add([user.name, user.account, user.createdAt, user.revokedAt ?? ""]) }
+    try context.output.write(table.text(for: context.output.terminal))
+  }
+}
+
+enum UserRevokeCommand {
+  static func run(_ context: CommandContext) throws {
+    let name = try context.arguments.required("NAME")
+    let directory = try ServerDirectory(in: try context.folder(isCreating: false))
+    defer { directory.close() }
+    let count = try directory.revokeUser(name)
+    guard context.isJSON else {
+      return context.note(count == 0 ? "the token was revoked already" : "the token is not valid any more")
+    }
+    try context.writeJSON { json in
+      json.beginObject()
+      json.member("revoked", count)
+      json.endObject()
+    }
+  }
+}
+
+enum VersionCommand {
+  static func run(_ context: CommandContext) throws {
+    guard context.isJSON else { return try context.output.line("fieldvault-server \(ServerProgram.version)") }
+    try context.writeJSON { json in
+      json.beginObject()
+      json.member("version", ServerProgram.version)
+      json.endObject()
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import CommandLineSupport
+
+/// The whole command line, from which parsing, help and completions come.
+enum ServerProgram {
+  static let version = "0.1.0"
+
+  static let program = Program(
+    name: "fieldvault-server", version: version,
+    summary: "the server that field devices sync with",
+    options: [
+      .flag("json", "one JSON document on standard output"),
+      .flag("quiet", short: "q", "no line for each request, no hints"),
+      .flag("no-color", "no colours"),
+    ],
+    commands: [serve, user, .completions(group: "Other"), .version(group: "Other")],
+    examples: [
+      Example("fieldvault-server user add ada --account water --data /srv/fieldvault", "prints ada's token, once"),
+      Example("fieldvault-server serve --data /srv/fieldvault --schema restoration", "serve on 127.0.0.1:8787"),
+    ],
+    exitCodes: codes + [.busy, .refused])
+
+  private static let codes: [ExitCode] = [
+    .done, .failed, .usage, .locked, ExitCode(4, "no such folder or user"), .damaged, .interrupted,
+  ]
+
+  private static let dataOption = OptionDescription.value(
+    "data", "DIR", "the folder of the server's data", required: true, completion: .folder)
+  private static let keyOption = OptionDescription.value(
+    "key-file", "FILE", "the secret of the data; server.key in the folder when it is not given", completion: .file)
+
+  private static let serve = CommandDescription(
+    "serve", group: "Server", summary: "answer devices until stopped",
+    discussion: """
+      The folder remembers its schemas; when none is named the first time, all that ship are served. SIGTERM and SIGINT finish what is in flight and \
+      end with 0; a second signal ends at once.
+      """,
+    options: [
+      dataOption, keyOption,
+      .value("listen", "HOST:PORT", "where to listen; port 0 lets the system choose", default: "127.0.0.1:8787"),
+      .value(
+        "schema", "NAME_OR_FOLDER", "a schema that ships (restoration), or a folder of SQL files", repetition: .list,
+        completion: .folder),
+      .value("tls-cert", "FILE", "the certificate, PEM; with it the server speaks TLS", completion: .file),
+      .value("tls-key", "FILE", "the private key of the certificate, PEM", completion: .file),
+      .value("retention-days", "N", "how long answers and deletions are kept", default: "90"),
+      .value("max-body", "BYTES", "the largest body of a request", default: "8388608"),
+      .value("rate", "N", "requests each second that one user may make for long", default: "200"),
+    ],
+    examples: [
+      Example("fieldvault-server serve --data data --schema restoration", "listen on 127.0.0.1:8787"),
+      Example(
+        "fieldvault-server serve --data data --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem",
+        "listen to everybody, encrypted"),
+    ],
+    exitCodes: codes + [.busy, .refused])
+
+  private static let user = CommandDescription(
+    "user", group: "Users", summary: "who may sync",
+    subcommands: [
+      CommandDescription(
+        "add", summary: "add a user and print the token, once",
+        discussion: """
+          The token is kept nowhere: who loses it is revoked and added again. A running server lets the user in at once.
+          """,
+        arguments: [.required("NAME", "the name, unique on the server")],
+        options: [
+          dataOption, keyOption,
+          .value("account", "A", "the account whose records the user sees; made when it is new (default: default)"),
+        ],
+        examples: [Example("fieldvault-server user add ada --account water --data data > token", "")],
+        exitCodes: codes + [.refused]),
+      CommandDescription(
+        "list", aliases: ["ls"], summary: "all users", options: [dataOption, keyOption],
+        examples: [Example("fieldvault-server user list --data data --json", "as JSON")], exitCodes: codes),
+      CommandDescription(
+        "revoke", summary: "end the token of a user, at once",
+        arguments: [.required("NAME", "the name")], options: [dataOption, keyOption],
+        examples: [Example("fieldvault-server user revoke ada --data data", "")], exitCodes: codes),
+    ])
+}

@@ -1,0 +1,62 @@
+import CommandLineSupport
+import VaultKeys
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// The command line of the server: reads the arguments, runs the command, and ends with the exit code that belongs to
+/// what came of it.
+@main
+enum ServerCommand {
+  static func main() async {
+    Signals.ignoreBrokenPipe()
+    let words = Array(CommandLine.arguments.dropFirst())
+    let context: CommandContext
+    do {
+      let arguments = try ArgumentParser(ServerProgram.program).parse(words)
+      context = CommandContext(arguments)
+    } catch {
+      let terminal = Terminal(descriptor: STDERR_FILENO, noColor: words.contains("--no-color"))
+      let people = Output(descriptor: STDERR_FILENO)
+      // Where standard error is closed, the exit code still tells.
+      try? people.write(error.text(for: terminal))
+      try? people.flush()
+      exit(error.exitCode.rawValue)
+    }
+    // A core dump of this process would hold keys and records.
+    if !forbidCoreDumps() { context.note("core dumps could not be switched off for this process") }
+    do {
+      try await run(context)
+      try context.output.flush()
+      exit(ExitCode.done.rawValue)
+    } catch {
+      context.report(error)
+    }
+  }
+
+  private static func run(_ context: CommandContext) async throws {
+    let program = ServerProgram.program
+    switch context.arguments.request {
+    case .help:
+      return try context.output.write(program.help(for: context.arguments, terminal: context.output.terminal))
+    case .version: return try VersionCommand.run(context)
+    case .run: break
+    }
+    switch context.arguments.command {
+    case "serve": try await ServeCommand.run(context)
+    case "user add": try UserAddCommand.run(context)
+    case "user list": try UserListCommand.run(context)
+    case "user revoke": try UserRevokeCommand.run(context)
+    case "completions":
+      let shell = try context.arguments.value("SHELL", as: Shell.self) ?? .bash
+      try context.output.write(program.completions(for: shell))
+    case "version": try VersionCommand.run(context)
+    default: throw context.arguments.mistake("this command does nothing by itself; see its help")
+    }
+  }
+}

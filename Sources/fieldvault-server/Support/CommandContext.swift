@@ -1,0 +1,61 @@
+import CommandLineSupport
+import SyncServer
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// What every command works with: its arguments, where its output goes, and the server's folder.
+struct CommandContext: Sendable {
+  let arguments: ParsedArguments
+  let output: Output
+  let people: Output
+
+  init(_ arguments: ParsedArguments) {
+    self.arguments = arguments
+    let noColor = arguments.flag("no-color")
+    output = Output(descriptor: STDOUT_FILENO, terminal: Terminal(descriptor: STDOUT_FILENO, noColor: noColor))
+    people = Output(descriptor: STDERR_FILENO, terminal: Terminal(descriptor: STDERR_FILENO, noColor: noColor))
+  }
+
+  var isJSON: Bool { arguments.flag("json") }
+
+  /// The folder of `--data`.
+  func folder(isCreating: Bool) throws -> ServerFolder {
+    try ServerFolder(
+      try arguments.required("data"), keyFile: arguments.value("key-file"), isCreating: isCreating)
+  }
+
+  /// The one JSON document of the command.
+  func writeJSON(_ body: (inout JSONWriter) -> Void) throws {
+    var json = JSONWriter(for: output)
+    body(&json)
+    json.endDocument()
+    try json.drain(to: output)
+  }
+
+  /// Tells people something beside the result.
+  func note(_ text: String) {
+    guard !arguments.flag("quiet") else { return }
+    line(people.terminal.styled(text, .dim))
+  }
+
+  /// Writes a line to standard error at once.
+  func line(_ text: String) {
+    // Where standard error is closed there is nobody to tell.
+    try? people.line(text)
+    try? people.flush()
+  }
+
+  /// Reports an error and ends.
+  func report(_ error: any Error) -> Never {
+    let report = ErrorReport(error)
+    try? output.flush()
+    line(report.text(for: people.terminal))
+    exit(report.exitCode.rawValue)
+  }
+}

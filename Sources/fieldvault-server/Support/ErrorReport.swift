@@ -1,0 +1,59 @@
+import CipherSQL
+import CommandLineSupport
+import OfflineStore
+import SyncServer
+import VaultKeys
+
+/// What an error looks like to a person, and which exit code it has.
+struct ErrorReport {
+  let exitCode: ExitCode
+  private let message: String
+  private let hint: String?
+  /// Set for a mistake on the command line, whose text has its form already.
+  private var usage: UsageError?
+
+  init(_ error: any Error) {
+    switch error {
+    case let error as UsageError:
+      (exitCode, message, hint) = (error.exitCode, error.message, error.hint)
+      usage = error
+    case let error as ServerError: (exitCode, message, hint) = (Self.exitCode(of: error), error.message, error.hint)
+    case let error as VaultError:
+      exitCode = error.code == .noSuchEntity ? .notFound : error.code == .noSpace ? .noSpace : .failed
+      (message, hint) = (error.message, error.hint)
+    case let error as KeyError:
+      exitCode = error.code == .noSpace ? .noSpace : error.code == .cannotWrite ? .failed : .locked
+      (message, hint) = (error.message, error.hint)
+    case let error as SQLError: (exitCode, message, hint) = (Self.exitCode(of: error), error.message, error.hint)
+    case let error as OutputError: (exitCode, message, hint) = (error.exitCode, "\(error)", nil)
+    default: (exitCode, message, hint) = (.failed, "\(error)", nil)
+    }
+  }
+
+  func text(for terminal: Terminal) -> String {
+    if let usage { return String(usage.text(for: terminal).dropLast()) }
+    let first = terminal.styled("error:", .red, .bold) + " " + message
+    return hint.map { first + "\nhint:  " + $0 } ?? first
+  }
+
+  private static func exitCode(of error: ServerError) -> ExitCode {
+    switch error.code {
+    case .noSuchUser, .noData: .notFound
+    case .userExists, .schemas: .refused
+    case .badName: .usage
+    case .busy: .busy
+    case .wrongKey: .locked
+    case .cannotListen, .badCertificate, .system: .failed
+    }
+  }
+
+  private static func exitCode(of error: SQLError) -> ExitCode {
+    switch error.code {
+    case .busy: .busy
+    case .notADatabase, .damaged: .damaged
+    case .diskFull: .noSpace
+    case .migration: .refused
+    default: .failed
+    }
+  }
+}

@@ -1,0 +1,21 @@
+import CipherSQL
+import RestorationModel
+import Testing
+
+@testable import SyncServer
+
+@Suite struct EmbeddedStorageTests {
+  // A folder goes with the last reference to it, and accounts are opened when they are first used.
+  private static let folders = Locked<[TemporaryFolder]>([])
+
+  private static let checks = StorageConformance {
+    let folder = TemporaryFolder()
+    folders.withLock { $0.append(folder) }
+    return try EmbeddedStorage(
+      in: try ServerFolder(folder.path + "/data", isCreating: true), schemas: [RestorationSchema.schema], accounts: [])
+  }
+
+  @Test(arguments: checks.all.map(\.name)) func holds(_ name: String) async throws {
+    try await #require(Self.checks.all.first { $0.name == name }).check()
+  }
+}

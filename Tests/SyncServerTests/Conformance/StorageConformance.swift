@@ -1,0 +1,253 @@
+import Foundation
+import SyncModel
+import Testing
+
+@testable import SyncServer
+
+/// What `RecordStorage` promises, checked over any engine that has the tables of the restoration schema.
+///
+/// An engine's own test makes an empty storage for each check and calls ``all``.
+struct StorageConformance: Sendable {
+  let make: @Sendable () async throws -> any RecordStorage
+  let one = AccountName(name: "one", folder: "00000000000000000000000000000001")
+  let two = AccountName(name: "two", folder: "00000000000000000000000000000002")
+
+  /// The checks by name.
+  var all: [(name: String, check: @Sendable () async throws -> Void)] {
+    [
+      ("a record is read as it was stored", readsWhatWasStored),
+      ("accounts do not see each other", accountsAreApart),
+      ("a write that throws leaves nothing", throwingLeavesNothing),
+      ("an attempt that throws leaves the rest", attemptLeavesTheRest),
+      ("rules of the data are refusals that name the field", refusals),
+      ("versions of fields are known", fieldVersions),
+      ("sequences ascend without a change slipping under", sequences),
+      ("pages come in order and say what is left", pages),
+      ("a deletion takes along what refers to it", deletions),
+      ("old deletions and answers are forgotten", forgetting),
+      ("who waits is told", waiting),
+    ]
+  }
+
+  private func state(_ fields: SyncObject, _ previous: ServerRecord? = nil) -> RecordState {
+    let patch = RecordPatch(fields: fields, updatedAt: 1_000)
+    return previous?.state.applying(patch) ?? RecordState(fields: fields, updatedAt: 1_000)
+  }
+
+  private func project(_ uuid: String, _ title: String = "Elm", in data: any RecordWriting) throws -> ServerRecord {
+    try data.store(
+      NewVersion(
+        name: RecordName("Project", uuid), previous: nil, state: state(["title": .text(title)]), createdAt: 900),
+      at: 2_000)
+  }
+
+  private func readsWhatWasStored() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    let uuid = Operation.newUuid()
+    let stored = try await storage.write(one) { try project(uuid, "Elm", in: $0) }
+    let read = try await storage.read(one) { try $0.record(RecordName("Project", uuid)) }
+    #expect(read == stored)
+    #expect(stored.version == 1 && stored.serverId == 1 && stored.createdAt == 900)
+    #expect(stored.state.fields["title"] == "Elm")
+    #expect(stored.state.fields["status"] == "active", "defaults of the schema hold")
+    #expect(try await storage.read(one) { try $0.isDeleted(RecordName("Project", uuid)) } == false)
+    #expect(try await storage.read(one) { try $0.isDeleted(RecordName("Project", Operation.newUuid())) } == nil)
+  }
+
+  private func accountsAreApart() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    let uuid = Operation.newUuid()
+    _ = try await storage.write(one) { data in
+      try data.keep(answer: "{}", to: "op", at: 1)
+      return try project(uuid, in: data)
+    }
+    #expect(try await storage.read(two) { try $0.record(RecordName("Project", uuid)) } == nil)
+    #expect(try await storage.write(two) { try $0.answer(to: "op") } == nil)
+    let identities = (try await storage.read(one) { try $0.identity }, try await storage.read(two) { try $0.identity })
+    #expect(identities.0 != identities.1)
+  }
+
+  private struct Stop: Error {}
+
+  private func throwingLeavesNothing() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    let uuid = Operation.newUuid()
+    await #expect(throws: Stop.self) {
+      try await storage.write(one) { data in
+        _ = try project(uuid, in: data)
+        try data.keep(answer: "{}", to: "op", at: 1)
+        throw Stop()
+      }
+    }
+    #expect(try await storage.read(one) { try $0.record(RecordName("Project", uuid)) } == nil)
+    #expect(try await storage.read(one) { try $0.lastSequence } == 0)
+    #expect(try await storage.write(one) { try $0.answer(to: "op") } == nil)
+  }
+
+  private func attemptLeavesTheRest() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    let (kept, undone) = (Operation.newUuid(), Operation.newUuid())
+    try await storage.write(one) { data in
+      _ = try project(kept, in: data)
+      #expect(throws: Stop.self) {
+        try data.attempt {
+          _ = try project(undone, in: data)
+          throw Stop()
+        }
+      }
+      try data.keep(answer: "{}", to: "op", at: 1)
+    }
+    #expect(try await storage.read(one) { try $0.isDeleted(RecordName("Project", kept)) } == false)
+    #expect(try await storage.read(one) { try $0.isDeleted(RecordName("Project", undone)) } == nil)
+    #expect(try await storage.write(one) { try $0.answer(to: "op") } == "{}")
+  }
+
+  private func refusals() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    try await storage.write(one) { data in
+      func refusal(_ fields: SyncObject) -> StorageRefusal? {
+        do {
+          let name = RecordName("Project", Operation.newUuid())
+          _ = try data.store(NewVersion(name: name, previous: nil, state: state(fields), createdAt: 1), at: 1)
+          return nil
+        } catch {
+          return error as? StorageRefusal
+        }
+      }
+      guard case .invalid("title", let message)? = refusal(["title": " "]) else { throw Stop() }
+      #expect(!message.contains("' '"))
+      guard case .invalid("status", _)? = refusal(["title": "a", "status": "unheard"]) else { throw Stop() }
+      guard case .invalid("title", _)? = refusal([:]) else { throw Stop() }
+      #expect(try data.lastSequence == 0)
+    }
+  }
+
+  private func fieldVersions() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    let name = RecordName("Project", Operation.newUuid())
+    try await storage.write(one) { data in
+      let first = try project(name.entityUuid, in: data)
+      let second = try data.store(
+        NewVersion(name: name, previous: first, state: state(["title": "Oak"], first), createdAt: 1), at: 3)
+      #expect(second.version == 2 && second.serverId == first.serverId && second.createdAt == first.createdAt)
+      #expect(second.hasChanged("title", after: 1) && !second.hasChanged("title", after: 2))
+      #expect(!second.hasChanged("status", after: 1))
+      let read = try data.record(name)
+      #expect(read == second)
+    }
+  }
+
+  private func sequences() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    // Writers write while a reader follows: what the reader has passed never changes any more.
+    let writers = 4
+    let each = 25
+    let seen = try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<writers {
+        group.addTask {
+          for _ in 0..<each { _ = try await storage.write(one) { try project(Operation.newUuid(), in: $0) } }
+        }
+      }
+      var last: Int64 = 0
+      var seen = 0
+      while seen < writers * each {
+        let page = try await storage.read(one) { [last] in try $0.changes(after: last, limit: 10, projects: nil) }
+        #expect(page.records.map(\.sequence) == page.records.map(\.sequence).sorted())
+        #expect(page.records.allSatisfy { $0.sequence > last })
+        seen += page.records.count
+        last = page.end
+      }
+      try await group.waitForAll()
+      return seen
+    }
+    #expect(seen == writers * each)
+  }
+
+  private func pages() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    let uuids = (0..<25).map { _ in Operation.newUuid() }
+    try await storage.write(one) { data in for uuid in uuids { _ = try project(uuid, in: data) } }
+    let first = try await storage.read(one) { try $0.changes(after: nil, limit: 10, projects: nil) }
+    #expect(first.records.map(\.name.entityUuid) == Array(uuids.prefix(10)) && first.remaining == 15)
+    let last = try await storage.read(one) { try $0.changes(after: first.end, limit: 100, projects: nil) }
+    #expect(last.records.map(\.name.entityUuid) == Array(uuids.dropFirst(10)) && last.remaining == 0)
+    let chosen = try await storage.read(one) {
+      try $0.changes(after: nil, limit: 100, projects: [uuids[3]])
+    }
+    #expect(chosen.records.map(\.name.entityUuid) == [uuids[3]])
+  }
+
+  private func deletions() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    let (parent, child) = (RecordName("Project", Operation.newUuid()), RecordName("Room", Operation.newUuid()))
+    let version = try await storage.write(one) { data in
+      let project = try project(parent.entityUuid, in: data)
+      _ = try data.store(
+        NewVersion(
+          name: child, previous: nil, state: state(["title": "Hall", "projectId": .text(parent.entityUuid)]),
+          createdAt: 1), at: 2)
+      let deleted = try data.store(
+        NewVersion(
+          name: parent, previous: project,
+          state: project.state.applying(RecordPatch(isDeleted: true, updatedAt: 5_000)), createdAt: 1), at: 3)
+      #expect(try data.deleteDependents(of: deleted, at: 3) == 1)
+      return try data.record(child)
+    }
+    #expect(version?.state.isDeleted == true && version?.version == 2)
+    #expect(version?.state.editTime(of: RecordState.deletionField) == 5_000)
+    #expect(version?.hasChanged(RecordState.deletionField, after: 1) == true)
+    let live = try await storage.read(one) { try $0.changes(after: nil, limit: 10, projects: nil) }
+    #expect(live.records.isEmpty)
+    let all = try await storage.read(one) { try $0.changes(after: 0, limit: 10, projects: nil) }
+    #expect(all.records.map(\.name) == [parent, child])
+  }
+
+  private func forgetting() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    let (gone, stays) = (RecordName("Project", Operation.newUuid()), RecordName("Project", Operation.newUuid()))
+    try await storage.write(one) { data in
+      let record = try project(gone.entityUuid, in: data)
+      _ = try project(stays.entityUuid, in: data)
+      _ = try data.store(
+        NewVersion(
+          name: gone, previous: record,
+          state: record.state.applying(RecordPatch(isDeleted: true, updatedAt: 1)), createdAt: 1), at: 3)
+      try data.keep(answer: "{}", to: "old", at: 3)
+      try data.keep(answer: "{}", to: "new", at: 30)
+    }
+    try await storage.write(one) { try $0.forget(before: 3) }
+    #expect(try await storage.read(one) { try $0.horizon } == 0)
+    try await storage.write(one) { data in
+      try data.forget(before: 10)
+      #expect(try data.isDeleted(gone) == nil && data.isDeleted(stays) == false)
+      #expect(try data.answer(to: "old") == nil && data.answer(to: "new") != nil)
+      #expect(try data.horizon == 3)
+    }
+  }
+
+  private func waiting() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    #expect(try await storage.waitForChange(one, after: 0, seconds: 1) == false)
+    async let told = storage.waitForChange(one, after: 0, seconds: 20)
+    try await Task.sleep(for: .milliseconds(100))
+    _ = try await storage.write(two) { try project(Operation.newUuid(), in: $0) }
+    _ = try await storage.write(one) { try project(Operation.newUuid(), in: $0) }
+    #expect(try await told)
+    #expect(try await storage.waitForChange(one, after: 0, seconds: 20))
+    async let stopped = storage.waitForChange(one, after: 1, seconds: 20)
+    try await Task.sleep(for: .milliseconds(100))
+    storage.stopWaiting()
+    #expect(try await !stopped)
+  }
+}

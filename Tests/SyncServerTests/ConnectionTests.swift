@@ -1,0 +1,108 @@
+import Foundation
+import SyncModel
+import Testing
+
+@testable import SyncServer
+
+/// What clients do to a server that is not in the book.
+@Suite struct ConnectionTests {
+  private func head(_ path: String, _ token: String?, _ lines: String...) -> String {
+    (["POST \(path) HTTP/1.1", "Host: x", "Authorization: Bearer \(token ?? "")", "Content-Type: application/json"]
+      + lines).joined(separator: "\r\n") + "\r\n\r\n"
+  }
+
+  @Test func bodiesAreLimited() async throws {
+    let server = try TestServer { $0.bodyBytes = 10_000 }
+    let client = try server.client("ada")
+    // Told beforehand: refused before anything of it is sent.
+    let told = try RawConnection(to: client.url)
+    #expect(told.send(head("/v1/push", client.token, "Content-Length: 999999999")))
+    #expect(told.receive().hasPrefix("HTTP/1.1 413"))
+    // Without end: refused as soon as it is too much, and cut off.
+    let endless = try RawConnection(to: client.url)
+    #expect(endless.send(head("/v1/push", client.token, "Transfer-Encoding: chunked")))
+    let chunk = "1000\r\n" + String(repeating: "x", count: 4096) + "\r\n"
+    var sent = 0
+    while sent < 1000, endless.send(chunk) { sent += 1 }
+    #expect(sent < 1000)
+    // Refused while the client still could send more.
+    let patient = try RawConnection(to: client.url)
+    #expect(patient.send(head("/v1/push", client.token, "Transfer-Encoding: chunked")))
+    for _ in 0..<3 { #expect(patient.send(chunk)) }
+    #expect(patient.send("0\r\n\r\n"))
+    let answer = patient.receive()
+    #expect(answer.hasPrefix("HTTP/1.1 413") && answer.contains("application/problem+json"))
+    // Whoever has no token is not listened to at all.
+    let stranger = try RawConnection(to: client.url)
+    #expect(stranger.send(head("/v1/push", "fv_no", "Transfer-Encoding: chunked")))
+    #expect(stranger.receive().hasPrefix("HTTP/1.1 401"))
+    #expect(try await client.get("/v1/account").status == 200)
+    await server.server.stop()
+  }
+
+  @Test func slowAndBrokenClientsAreLetGo() async throws {
+    let server = try TestServer { limits in
+      limits.idleSeconds = 1
+      limits.bodySeconds = 2
+    }
+    let client = try server.client("ada")
+    let idle = try RawConnection(to: client.url)
+    #expect(idle.send("GET /v1/health HTTP/1.1\r\nHost"))
+    #expect(idle.receive().contains("HTTP/1.1 200") == false)
+    let slow = try RawConnection(to: client.url)
+    #expect(slow.send(head("/v1/push", client.token, "Content-Length: 100000")))
+    var isOpen = true
+    for _ in 0..<100 where isOpen {
+      isOpen = slow.send(" ")
+      try await Task.sleep(for: .milliseconds(100))
+    }
+    #expect(!isOpen)
+    let odd = try RawConnection(to: client.url)
+    #expect(odd.send("\u{0}\u{1}\u{2} nonsense\r\n\r\n"))
+    #expect(odd.receive().contains("200") == false)
+    #expect(try await client.get("/v1/account").status == 200)
+    await server.server.stop()
+  }
+
+  @Test func severalRequestsOnOneConnection() async throws {
+    let server = try TestServer()
+    let raw = try RawConnection(to: server.server.url)
+    #expect(
+      raw.send(
+        "GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
+    let answer = raw.receive()
+    #expect(answer.hasPrefix("HTTP/1.1 200") && answer.contains("HTTP/1.1 404"))
+    await server.server.stop()
+  }
+
+  @Test func addressesThatCannotBeListenedOn() async throws {
+    let server = try TestServer()
+    let taken = String(server.server.url.dropFirst("http://".count))
+    for (address, word) in [(taken, "taken"), ("nonsense", "no address"), ("192.0.2.1:80", "not have")] {
+      do {
+        _ = try ListeningSocket(address)
+        Issue.record("\(address) could be listened on")
+      } catch {
+        #expect(error.code == .cannotListen && error.message.contains(word))
+      }
+    }
+    #expect(throws: ServerError.self) { try TestServer(in: server.folder) }
+    await server.server.stop()
+    let again = try TestServer(in: server.folder)
+    await again.server.stop()
+  }
+
+  @Test func waitersAreBoundedAndAnsweredAtTheEnd() async throws {
+    let server = try TestServer { $0.waiters = 2 }
+    let client = try server.client("ada")
+    let cursor = try await client.pull().cursor
+    async let one = client.get("/v1/watch?cursor=\(cursor)&timeout=50")
+    async let two = client.get("/v1/watch?cursor=\(cursor)&timeout=50")
+    try await Task.sleep(for: .milliseconds(500))
+    #expect(try await client.get("/v1/watch?cursor=\(cursor)&timeout=50").status == 429)
+    let start = ContinuousClock.now
+    await server.server.stop()
+    #expect(try await [one["changed"], two["changed"]] == [false, false])
+    #expect(ContinuousClock.now - start < .seconds(10))
+  }
+}

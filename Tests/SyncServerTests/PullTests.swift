@@ -1,0 +1,162 @@
+import Foundation
+import SyncModel
+import Testing
+
+@testable import SyncServer
+
+@Suite struct PullTests {
+  private let server: TestServer
+  private let client: TestClient
+
+  init() throws {
+    server = try TestServer()
+    client = try server.client("ada")
+  }
+
+  private func makeProjects(_ count: Int, with client: TestClient? = nil) async throws -> [String] {
+    let uuids = (0..<count).map { _ in Operation.newUuid() }
+    for start in stride(from: 0, to: count, by: 25) {
+      let part = uuids[start..<min(start + 25, count)]
+      let words = try await (client ?? self.client).results(
+        part.map { Operation.create("Project", $0, ["title": .text($0)]) })
+      #expect(words.allSatisfy { $0 == "accepted" })
+    }
+    return uuids
+  }
+
+  @Test func pagesAndRemaining() async throws {
+    let uuids = try await makeProjects(30)
+    let page = try await client.get("/v1/changes?limit=12")
+    #expect(page["hasMore"] == true && page["remaining"] == 18 && page.list("changes").count == 12)
+    let (changes, cursor) = try await client.pull(limit: 7)
+    #expect(changes.map { $0["entityUuid"] } == uuids.map { .text($0) })
+    #expect(try await client.pull(after: cursor).changes.isEmpty)
+  }
+
+  @Test func firstPullLeavesOutWhatIsDeleted() async throws {
+    let uuids = try await makeProjects(2)
+    let start = try await client.pull().cursor
+    _ = try await client.push([Operation.delete("Project", uuids[0], version: 1)])
+    #expect(try await client.pull().changes.map { $0["entityUuid"] } == [.text(uuids[1])])
+    let later = try await client.pull(after: start).changes
+    #expect(later.map { $0["entityUuid"] } == [.text(uuids[0])] && later[0]["isDeleted"] == true)
+  }
+
+  @Test func projectsNarrowWhatIsPulled() async throws {
+    let uuids = try await makeProjects(2)
+    let (room, note, material) = (Operation.newUuid(), Operation.newUuid(), Operation.newUuid())
+    _ = try await client.push([
+      Operation.create("Room", room, ["title": "Hall", "projectId": .text(uuids[0])]),
+      Operation.create("Note", note, ["body": "wet", "projectId": .text(uuids[1])]),
+      Operation.create("Material", material, ["name": "Oak"]),
+    ])
+    let (changes, cursor) = try await client.pull(projects: uuids[0])
+    #expect(Set(changes.compactMap { $0["entityUuid"]?.string }) == [uuids[0], room, material])
+    // A room that moves to another project is news for those who have that one.
+    _ = try await client.push([Operation.update("Room", room, ["projectId": .text(uuids[1])], version: 1)])
+    #expect(try await client.pull(after: cursor, projects: uuids[1]).changes.map { $0["entityUuid"] } == [.text(room)])
+    #expect(try await client.get("/v1/changes?projects=x").status == 422)
+  }
+
+  @Test func cursorsOfOtherDataAreNotKnown() async throws {
+    _ = try await makeProjects(1)
+    let other = try server.client("eve", account: "other")
+    let cursor = try await other.pull().cursor
+    for bad in [
+      cursor, "x", "1.2.3.4", "1..0.0", try await client.pull().cursor.replacingOccurrences(of: ".1.", with: ".9."),
+    ] {
+      let answer = try await client.get("/v1/changes?cursor=\(bad)")
+      #expect(answer.status == 410 && answer.text("type") == "urn:fieldvault:cursor-unknown", "\(bad)")
+    }
+  }
+
+  @Test func accountsDoNotSeeEachOther() async throws {
+    let uuids = try await makeProjects(1)
+    let other = try server.client("eve", account: "other")
+    #expect(try await other.pull().changes.isEmpty)
+    #expect(
+      try await other.results([
+        Operation.create("Room", Operation.newUuid(), ["title": "Hall", "projectId": .text(uuids[0])]),
+        Operation.update("Project", uuids[0], ["title": "Mine"], version: 1),
+      ]) == ["conflict parent_missing projectId", "rejected 404"])
+    let answer = try await other.request(
+      "POST", "/v1/records", ["entityType": "Project", "uuids": [.text(uuids[0])]])
+    #expect(answer.list("changes").isEmpty && answer.list("missing") == [.text(uuids[0])])
+    // The same uuid and the same operation id in another account are others.
+    #expect(try await other.results([Operation.create("Project", uuids[0], ["title": "Own"])]) == ["accepted"])
+  }
+
+  @Test func digestsOfAllLevels() async throws {
+    let uuids = try await makeProjects(3)
+    let (changes, _) = try await client.pull()
+    let digests = changes.sorted { ($0["entityUuid"]?.string ?? "") < ($1["entityUuid"]?.string ?? "") }.map { record in
+      (
+        uuid: record["entityUuid"]?.string ?? "",
+        digest: SyncValue.object([
+          "entityType": "Project", "entityUuid": record["entityUuid"] ?? .null, "fields": record["fields"] ?? .null,
+        ]).digest
+      )
+    }
+    var sum = DigestSum()
+    for record in digests { sum.add(RecordDigest(entityUuid: record.uuid, version: 1, digest: record.digest)) }
+    let top = try await client.get("/v1/digests")
+    #expect(top["entities", "Project", "count"] == 3 && top["entities", "Room"] == nil)
+    #expect(top["entities", "Project", "digest"] == .text(sum.text()))
+    #expect(try await client.pull(after: top.text("cursor")).changes.isEmpty)
+    let bucket = String(uuids[0].suffix(2))
+    #expect(try await client.get("/v1/digests/Project")["buckets", bucket, "count"] != nil)
+    let records = try await client.get("/v1/digests/Project/\(bucket)").list("records")
+    #expect(records.contains { $0["entityUuid"] == .text(uuids[0]) && $0["version"] == 1 })
+    #expect(records.contains { $0["digest"]?.string == digests.first { $0.uuid == uuids[0] }?.digest })
+    #expect(try await client.get("/v1/digests/Spaceship").status == 404)
+    #expect(try await client.get("/v1/digests/Project/zz").status == 422)
+  }
+
+  @Test func watchAnswersAtOnce() async throws {
+    let cursor = try await client.pull().cursor
+    let bob = try server.client("bob")
+    async let watched = bob.get("/v1/watch?cursor=\(cursor)&timeout=30")
+    try await Task.sleep(for: .milliseconds(300))
+    let start = ContinuousClock.now
+    _ = try await makeProjects(1)
+    #expect(try await watched["changed"] == true)
+    #expect(ContinuousClock.now - start < .seconds(1))
+    #expect(try await bob.get("/v1/watch?cursor=\(cursor)&timeout=30")["changed"] == true, "there is a change already")
+    let now = try await client.pull().cursor
+    #expect(try await bob.get("/v1/watch?cursor=\(now)&timeout=1")["changed"] == false)
+    #expect(try await bob.get("/v1/watch?cursor=\(now)&timeout=99").status == 422)
+  }
+
+  @Test func concurrentPushesNeverSlipUnderACursor() async throws {
+    let pushers = 4
+    let each = 10
+    let expected = pushers * each
+    let pulled = try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<pushers {
+        group.addTask {
+          for _ in 0..<each {
+            _ = try await client.results([Operation.create("Project", Operation.newUuid(), ["title": "x"])])
+          }
+        }
+      }
+      var seen: Set<String> = []
+      var cursor: String?
+      let end = ContinuousClock.now + .seconds(60)
+      while seen.count < expected, ContinuousClock.now < end {
+        let page = try await client.pull(after: cursor)
+        cursor = page.cursor
+        for change in page.changes { seen.insert(change["entityUuid"]?.string ?? "") }
+      }
+      try await group.waitForAll()
+      return seen.count
+    }
+    #expect(pulled == expected)
+  }
+}
+
+extension SyncValue {
+  var string: String? {
+    if case .text(let text) = self { return text }
+    return nil
+  }
+}

@@ -1,0 +1,252 @@
+import Foundation
+import SyncModel
+import Testing
+
+@testable import SyncServer
+
+/// What becomes of operations, as a device sees it. The policies are those of the restoration schema: Project `manual`,
+/// Room `last_write_wins`, AtmosphericLog `server_wins`.
+@Suite struct PushTests {
+  private let server: TestServer
+  private let client: TestClient
+  private let project = Operation.newUuid()
+
+  init() async throws {
+    server = try TestServer()
+    client = try server.client("ada")
+  }
+
+  private func makeProject() async throws {
+    #expect(try await client.results([Operation.create("Project", project, ["title": "Elm"])]) == ["accepted"])
+  }
+
+  private func record(_ type: String, _ uuid: String) async throws -> SyncValue {
+    let answer = try await client.request(
+      "POST", "/v1/records", ["entityType": .text(type), "uuids": [.text(uuid)]])
+    return try #require(answer.list("changes").first)
+  }
+
+  @Test func batchOfParentAndChildren() async throws {
+    let room = Operation.newUuid()
+    let answer = try await client.push([
+      Operation.create("Project", project, ["title": "Elm"]),
+      Operation.create(
+        "Room", room, ["title": "Hall", "projectId": .text(project), "squareFootage": .init(real: 12.5) ?? 0]),
+      Operation.update("Room", room, ["title": "Kitchen"], base: ["title": "Hall"], version: 1),
+    ])
+    #expect(answer.list("results").map(\.word) == ["accepted", "accepted", "accepted"])
+    #expect(answer.list("results").map { $0["version"] } == [1, 1, 2])
+    let read = try await record("Room", room)
+    #expect(read["version"] == 2)
+    #expect(read["fields"]?["title"] == "Kitchen" && read["fields"]?["projectId"] == .text(project))
+    #expect(read["fields"]?["squareFootage"] == SyncValue(real: 12.5) && read["fields"]?["isAccessible"] == true)
+    #expect(read["fields"]?["level"] == .null && read["createdAt"] == "2026-03-01T08:00:00.000Z")
+    #expect(read["fields"]?["serverId"] == nil && read["fields"]?["uuid"] == nil)
+  }
+
+  @Test func sameOperationTakesEffectOnce() async throws {
+    let operation = Operation.create("Project", project, ["title": "Elm"])
+    let first = try await client.push([operation])
+    let again = try await client.push([operation])
+    #expect(first.list("results") == again.list("results"))
+    #expect(try await client.pull().changes.count == 1)
+    // What it says no longer counts.
+    guard case .text(let id)? = operation["operationId"] else { throw CancellationError() }
+    let other = try await client.push([Operation.delete("Project", project, version: 1, id: id)])
+    #expect(other.list("results") == first.list("results"))
+    #expect(try await record("Project", project)["isDeleted"] == false)
+  }
+
+  @Test func sameOperationInParallelTakesEffectOnce() async throws {
+    try await makeProject()
+    let operation = Operation.update("Project", project, ["title": "Oak"], base: ["title": "Elm"], version: 1)
+    let answers = try await withThrowingTaskGroup(of: [SyncValue].self) { group in
+      for _ in 0..<8 { group.addTask { try await client.push([operation]).list("results") } }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(answers.allSatisfy { $0 == answers[0] })
+    #expect(try await record("Project", project)["version"] == 2)
+  }
+
+  @Test func oneBadOperationDoesNotStopTheOthers() async throws {
+    try await makeProject()
+    let (bad, good) = (Operation.newUuid(), Operation.newUuid())
+    let words = try await client.results([
+      Operation.create("Room", bad, ["title": "", "projectId": .text(project)], id: "op-bad"),
+      Operation.create("Room", good, ["title": "Hall", "projectId": .text(project)]),
+      Operation.create("Damage", Operation.newUuid(), ["roomId": .text(bad), "projectId": .text(project)]),
+      Operation.update("Room", bad, ["title": "x"], version: 1),
+    ])
+    #expect(words == ["rejected 422 title", "accepted", "waiting op-bad", "waiting op-bad"])
+  }
+
+  @Test func validation() async throws {
+    try await makeProject()
+    func create(_ fields: SyncObject, _ type: String = "Room") -> SyncValue {
+      var fields = fields
+      if type == "Room" { fields["projectId"] = fields["projectId"] ?? .text(project) }
+      return Operation.create(type, Operation.newUuid(), fields)
+    }
+    let words = try await client.results([
+      create(["title": "a"], "Spaceship"),
+      create(["title": "a", "warp": 9]),
+      create(["title": 5]),
+      create(["title": "a", "squareFootage": "wide"]),
+      create(["title": "a", "squareFootage": -1]),
+      create(["title": "a", "isAccessible": "yes"]),
+      create([:]),
+      create(["title": "a", "projectId": "not a uuid"]),
+      create(["title": "a", "projectId": .text(Operation.newUuid())]),
+      Operation.create("Room", "NOT-A-UUID", ["title": "a"]),
+      Operation.update("Room", Operation.newUuid(), ["title": "a"], version: 3),
+      Operation.delete("Room", Operation.newUuid(), version: 3),
+      ["operationId": "odd", "operationType": "explode", "entityType": "Room", "entityUuid": "x"],
+    ])
+    #expect(
+      words == [
+        "rejected 422 entityType", "rejected 422 warp", "rejected 422 title", "rejected 422 squareFootage",
+        "rejected 422 squareFootage", "rejected 422 isAccessible", "rejected 422 title",
+        "conflict parent_missing projectId",
+        "conflict parent_missing projectId", "rejected 422 entityUuid", "rejected 404", "accepted",
+        "rejected 422 operationType",
+      ])
+  }
+
+  @Test func fieldsThatTwoChangedDifferentlyAreMergedByPolicy() async throws {
+    try await makeProject()
+    let room = Operation.newUuid()
+    _ = try await client.push([Operation.create("Room", room, ["title": "Hall", "projectId": .text(project)])])
+    let other = try server.client("bob")
+    _ = try await other.push([
+      Operation.update(
+        "Room", room, ["title": "Bob's"], base: ["title": "Hall"], version: 1, at: "2026-03-01T12:00:00.000Z")
+    ])
+    // Another field: both changes stay. The same field: the later edit wins.
+    let answer = try await client.push([
+      Operation.update("Room", room, ["level": "2"], base: ["level": .null], version: 1),
+      Operation.update(
+        "Room", room, ["title": "Ada's"], base: ["title": "Hall"], version: 1, at: "2026-03-01T11:00:00.000Z"),
+    ])
+    let results = answer.list("results")
+    #expect(results.map(\.word) == ["merged", "merged"])
+    #expect(results[0]["record"]?["fields"]?["title"] == "Bob's" && results[0]["record"]?["fields"]?["level"] == "2")
+    #expect(results[1]["lost"] == [["field": "title", "side": "local", "value": "Ada's"]])
+    #expect(results[1]["version"] == 3, "nothing new, so no new version")
+    // A later edit wins over what is there.
+    let late = try await client.push([
+      Operation.update(
+        "Room", room, ["title": "Late"], base: ["title": "Hall"], version: 1, at: "2026-03-01T13:00:00.000Z")
+    ])
+    #expect(late.list("results").first?["record"]?["fields"]?["title"] == "Late")
+    #expect(late.list("results").first?["lost"] == [["field": "title", "side": "remote", "value": "Bob's"]])
+  }
+
+  @Test func manualPolicyMakesAConflict() async throws {
+    try await makeProject()
+    _ = try await client.push([
+      Operation.update("Project", project, ["title": "Oak"], base: ["title": "Elm"], version: 1)
+    ])
+    let answer = try await client.push([
+      Operation.update("Project", project, ["title": "Ash"], base: ["title": "Elm"], version: 1)
+    ])
+    #expect(answer.list("results").map(\.word) == ["conflict concurrent_edit title"])
+    #expect(answer.list("results").first?["record"]?["fields"]?["title"] == "Oak")
+    #expect(answer["cursor"] == nil)
+    #expect(
+      try await client.results([Operation.update("Project", project, ["status": "archived"], version: 1)]) == ["merged"]
+    )
+    #expect(
+      try await client.results([Operation.create("Project", project, ["title": "Twin"])]).first?.hasPrefix("conflict")
+        == true)
+  }
+
+  @Test func timesOfTheFutureCountAsNow() async throws {
+    _ = try await client.push([
+      Operation.create("Project", project, ["title": "Elm"], at: "2999-01-01T00:00:00.000Z")
+    ])
+    guard case .text(let time)? = try await record("Project", project)["updatedAt"] else { throw CancellationError() }
+    #expect(time < "2999")
+  }
+
+  @Test func deletionTakesAlongAndEditsOfWhatIsGoneAreConflicts() async throws {
+    try await makeProject()
+    let (room, log) = (Operation.newUuid(), Operation.newUuid())
+    _ = try await client.push([
+      Operation.create("Room", room, ["title": "Hall", "projectId": .text(project)]),
+      Operation.create("Note", log, ["projectId": .text(project), "roomId": .text(room), "body": "wet"]),
+    ])
+    let before = try await client.pull().cursor
+    let answer = try await client.push([Operation.delete("Project", project, version: 1)], cursor: before)
+    #expect(answer.list("results").map(\.word) == ["accepted"])
+    #expect(answer["cursor"] == nil, "the device has to hear of the versions of what went along")
+    let changes = try await client.pull(after: before).changes
+    #expect(changes.count == 3 && changes.allSatisfy { $0["isDeleted"] == true && $0["version"] == 2 })
+    #expect(
+      try await client.results([
+        Operation.create("Room", Operation.newUuid(), ["title": "New", "projectId": .text(project)]),
+        // The later edit would win over the deletion, and the room then be without its project.
+        Operation.update(
+          "Room", room, ["title": "Edited"], base: ["title": "Hall"], version: 1, id: "edit", at: Self.soon),
+        Operation.update("Room", room, [:], version: 2, isDeleted: false),
+      ]) == ["conflict deleted_remotely projectId", "conflict deleted_remotely projectId", "waiting edit"])
+    #expect(try await client.results([Operation.delete("Room", room, version: 1)]) == ["merged"])
+    #expect(
+      try await client.results([
+        Operation.update("Project", project, [:], version: 2, isDeleted: false),
+        Operation.update("Room", room, ["title": "Back"], version: 2, isDeleted: false),
+      ]) == ["accepted", "accepted"])
+    #expect(try await record("Room", room)["isDeleted"] == false)
+  }
+
+  /// The server's own time, which is later than all times of these tests.
+  private static let soon = "2999-01-01T00:00:00.000Z"
+
+  @Test func uniqueValuesAreAConflict() async throws {
+    try await makeProject()
+    let user = Operation.newUuid()
+    let fields: SyncObject = ["projectId": .text(project), "userId": .text(user)]
+    _ = try await client.push([
+      Operation.create("User", user, ["email": "ada@example.org"]),
+      Operation.create("ProjectCrew", Operation.newUuid(), fields),
+    ])
+    let twin = Operation.newUuid()
+    let words = try await client.results([
+      Operation.create("ProjectCrew", twin, fields, id: "twin"), Operation.delete("ProjectCrew", twin, version: 0),
+    ])
+    #expect(words == ["conflict not_unique projectId userId", "waiting twin"])
+  }
+
+  @Test func cursorComesBackWhileNobodyElseChangesAnything() async throws {
+    let start = try await client.pull().cursor
+    let own = try await client.push([Operation.create("Project", project, ["title": "Elm"])], cursor: start)
+    let cursor = own.text("cursor")
+    #expect(!cursor.isEmpty)
+    #expect(try await client.pull(after: cursor).changes.isEmpty)
+    _ = try await server.client("bob").push([Operation.create("Project", Operation.newUuid(), ["title": "Other"])])
+    let late = try await client.push(
+      [Operation.update("Project", project, ["title": "Oak"], version: 1)], cursor: cursor)
+    #expect(late["cursor"] == nil && late.list("results").map(\.word) == ["accepted"])
+    #expect(try await client.pull(after: cursor).changes.count == 2)
+  }
+
+  @Test func newerSchemaPausesTheDevice() async throws {
+    var operation = Operation.create("Project", project, ["title": "Elm"])
+    if case .object(var object) = operation {
+      object["schemaVersion"] = 99
+      operation = .object(object)
+    }
+    let answer = try await client.push([operation])
+    #expect(answer.status == 409 && answer.text("type") == "urn:fieldvault:schema-too-old")
+  }
+
+  @Test func recordOfFiveMegabytes() async throws {
+    try await makeProject()
+    let text = String(repeating: "é", count: 5 << 19)
+    let note = Operation.newUuid()
+    let words = try await client.results([
+      Operation.create("Note", note, ["projectId": .text(project), "body": .text(text)])
+    ])
+    #expect(words == ["accepted"])
+    #expect(try await record("Note", note)["fields"]?["body"] == .text(text))
+  }
+}

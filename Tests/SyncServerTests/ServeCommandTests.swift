@@ -1,0 +1,137 @@
+import Foundation
+import SyncModel
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// The program as a person and a service manager see it.
+@Suite struct ServeCommandTests {
+  private let folder = TemporaryFolder()
+  private var data: String { folder.path + "/data" }
+
+  private func run(_ arguments: String...) async throws -> (status: Int32, output: String, errors: String) {
+    try await RunningServer.run(arguments, in: folder)
+  }
+
+  private func serve(_ more: String...) throws -> RunningServer {
+    try RunningServer(["serve", "--data", data, "--listen", "127.0.0.1:0"] + more, in: folder)
+  }
+
+  @Test func usersAndExitCodes() async throws {
+    let added = try await run("user", "add", "ada", "--account", "water", "--data", data)
+    #expect(added.status == 0 && added.output.hasPrefix("fv_") && added.output.count == 47)
+    #expect(try await run("user", "add", "ada", "--data", data).status == 10)
+    let json = try await run("user", "add", "bob", "--data", data, "--json")
+    #expect(try SyncValue(parsing: json.output)["account"] == "default")
+    let list = try await run("user", "list", "--data", data, "--json")
+    guard case .array(let users) = try SyncValue(parsing: list.output) else { throw Unexpected(list.output) }
+    #expect(users.map { $0["name"] } == ["ada", "bob"])
+    #expect(!list.output.contains("fv_"))
+    #expect(try await run("user", "revoke", "bob", "--data", data).status == 0)
+    #expect(try await run("user", "revoke", "eve", "--data", data).status == 4)
+    #expect(try await run("user", "list", "--data", folder.path + "/nothing").status == 4)
+    #expect(try await run("user", "list").status == 2)
+    #expect(try await run("serve", "--data", data, "--tls-cert", "x").status == 2)
+    #expect(try await run("serve", "--data", data, "--schema", "nothing").status == 4)
+    #expect(try await run("serve", "--data", data, "--listen", "nowhere").status == 1)
+    #expect(try await run("--help").output.contains("user"))
+    let modes = try [data, data + "/server.key", data + "/directory.db"].map {
+      try FileManager.default.attributesOfItem(atPath: $0)[.posixPermissions] as? Int
+    }
+    #expect(modes == [0o700, 0o600, 0o600])
+    // The token itself stands nowhere.
+    let token = added.output.trimmingCharacters(in: .newlines)
+    for file in ["directory.db", "directory.db-wal", "server.key"] {
+      guard let content = FileManager.default.contents(atPath: data + "/" + file) else { continue }
+      #expect(content.range(of: Data(token.utf8)) == nil)
+    }
+  }
+
+  @Test func restartKeepsEverythingAndSignalsEndInOrder() async throws {
+    let token = try await run("user", "add", "ada", "--data", data, "--quiet").output.trimmingCharacters(in: .newlines)
+    let first = try serve("--schema", "restoration")
+    let client = TestClient(url: try await first.url(), token: token)
+    let uuid = Operation.newUuid()
+    let operation = Operation.create("Project", uuid, ["title": "Elm"])
+    let result = try await client.push([operation]).list("results")
+    let (_, cursor) = try await client.pull()
+    let identity = try await client.get("/v1/account").text("serverUuid")
+    #expect(try await RunningServer.run(["serve", "--data", data, "--listen", "127.0.0.1:0"], in: folder).status == 6)
+    // A user that is added while the server runs is let in at once.
+    let other = try await run("user", "add", "bob", "--data", data).output.trimmingCharacters(in: .newlines)
+    #expect(try await TestClient(url: client.url, token: other).get("/v1/account").status == 200)
+
+    async let watch = client.get("/v1/watch?cursor=\(cursor)&timeout=50")
+    try await Task.sleep(for: .milliseconds(300))
+    first.signal(SIGTERM)
+    #expect(try await watch["changed"] == false)
+    #expect(try await first.end() == 0)
+    #expect(first.errors.contains("GET /v1/watch 200") && !first.errors.contains(uuid))
+
+    let second = try serve()
+    let later = TestClient(url: try await second.url(), token: token)
+    #expect(try await later.get("/v1/account").text("serverUuid") == identity)
+    #expect(try await later.pull(after: cursor).changes.isEmpty)
+    #expect(try await later.push([operation]).list("results") == result)
+    #expect(try await later.pull().changes.map { $0["entityUuid"] } == [.text(uuid)])
+    second.signal(SIGINT)
+    #expect(try await second.end() == 0)
+  }
+
+  @Test func whatIsInFlightIsFinished() async throws {
+    let token = try await run("user", "add", "ada", "--data", data).output.trimmingCharacters(in: .newlines)
+    let server = try serve("--quiet")
+    let url = try await server.url()
+    let body = "{\"operations\": []}"
+    let raw = try RawConnection(to: url)
+    #expect(
+      raw.send(
+        "POST /v1/push HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\nContent-Type: application/json\r\n"
+          + "Content-Length: \(body.utf8.count)\r\n\r\n{"))
+    try await Task.sleep(for: .milliseconds(500))
+    server.signal(SIGTERM)
+    try await Task.sleep(for: .milliseconds(500))
+    #expect(throws: Unexpected.self) { try RawConnection(to: url) }
+    #expect(raw.send(String(body.dropFirst())))
+    #expect(raw.receive().hasPrefix("HTTP/1.1 200"))
+    #expect(try await server.end() == 0)
+    #expect(server.errors.isEmpty)
+  }
+
+  @Test func encrypted() async throws {
+    let (certificate, key) = (folder.path + "/cert.pem", folder.path + "/key.pem")
+    let openssl = Process()
+    openssl.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+    guard FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl"),
+      FileManager.default.isExecutableFile(atPath: "/usr/bin/curl")
+    else { return }
+    openssl.arguments = [
+      "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+      "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate,
+    ]
+    openssl.standardError = FileHandle.nullDevice
+    try openssl.run()
+    openssl.waitUntilExit()
+    #expect(try await run("serve", "--data", data, "--tls-cert", certificate, "--tls-key", data + "/no").status == 1)
+    #expect(try await run("serve", "--data", data, "--tls-cert", key, "--tls-key", key).status == 1)
+    let server = try serve("--tls-cert", certificate, "--tls-key", key)
+    let url = try await server.url()
+    #expect(url.hasPrefix("https://"))
+    let curl = Process()
+    let pipe = Pipe()
+    curl.executableURL = URL(fileURLWithPath: "/usr/bin/curl")
+    curl.arguments = ["-s", "--cacert", certificate, url + "/v1/health"]
+    curl.standardOutput = pipe
+    try curl.run()
+    curl.waitUntilExit()
+    #expect(try SyncValue(parsing: Array(pipe.fileHandleForReading.readDataToEndOfFile()))["service"] == "fieldvault")
+    server.signal(SIGTERM)
+    #expect(try await server.end() == 0)
+  }
+}

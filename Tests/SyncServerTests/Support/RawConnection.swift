@@ -1,0 +1,58 @@
+import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// A connection on which a test says exactly what it wants.
+final class RawConnection {
+  private let descriptor: Int32
+
+  init(to url: String) throws {
+    guard let port = url.split(separator: ":").last.flatMap({ UInt16($0) }) else { throw Unexpected("no port: \(url)") }
+    #if canImport(Glibc)
+      descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    #else
+      descriptor = socket(AF_INET, SOCK_STREAM, 0)
+    #endif
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    let result = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard result == 0 else { throw Unexpected("cannot connect") }
+    var limit = timeval(tv_sec: 30, tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+  }
+
+  deinit { close(descriptor) }
+
+  /// Sends a text; false when the other side has closed.
+  func send(_ text: String) -> Bool {
+    let bytes = Array(text.utf8)
+    #if canImport(Glibc)
+      return Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
+    #else
+      return Foundation.send(descriptor, bytes, bytes.count, 0) == bytes.count
+    #endif
+  }
+
+  /// What comes until the other side closes or nothing comes for a while.
+  func receive() -> String {
+    var all: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = recv(descriptor, &part, part.count, 0)
+      if count <= 0 { return String(decoding: all, as: UTF8.self) }
+      all += part.prefix(count)
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import SyncModel
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// What a server answered.
+struct Answer: Sendable {
+  let status: Int
+  let contentType: String
+  let headers: [String: String]
+  let json: SyncValue
+
+  subscript(_ path: String...) -> SyncValue? {
+    path.reduce(json as SyncValue?) { value, name in
+      switch value {
+      case .object(let object): object[name]
+      case .array(let elements): Int(name).flatMap { elements.indices.contains($0) ? elements[$0] : nil }
+      default: nil
+      }
+    }
+  }
+
+  func text(_ name: String) -> String {
+    if case .text(let text)? = self[name] { return text }
+    return ""
+  }
+
+  func list(_ name: String) -> [SyncValue] {
+    if case .array(let elements)? = self[name] { return elements }
+    return []
+  }
+}
+
+extension SyncValue {
+  subscript(_ name: String) -> SyncValue? {
+    if case .object(let object) = self { return object[name] }
+    return nil
+  }
+}
+
+/// Speaks to a server as a device does.
+struct TestClient: Sendable {
+  let url: String
+  let token: String?
+
+  func request(
+    _ method: String, _ path: String, _ body: SyncValue? = nil, raw: [UInt8]? = nil, headers: [String: String] = [:]
+  ) async throws -> Answer {
+    var request = URLRequest(url: URL(string: url + path)!)
+    request.httpMethod = method
+    request.timeoutInterval = 60
+    if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+    if let bytes = raw ?? body.map({ Array($0.json.utf8) }) {
+      request.httpBody = Data(bytes)
+      request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+    }
+    for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+    let (data, response) = try await URLSession.shared.data(for: request)
+    let http = response as! HTTPURLResponse
+    var fields: [String: String] = [:]
+    for (name, value) in http.allHeaderFields { fields["\(name)".lowercased()] = "\(value)" }
+    return Answer(
+      status: http.statusCode, contentType: fields["content-type"] ?? "", headers: fields,
+      json: try SyncValue(parsing: Array(data)))
+  }
+
+  func get(_ path: String) async throws -> Answer { try await request("GET", path) }
+
+  func push(_ operations: [SyncValue], cursor: String? = nil) async throws -> Answer {
+    var body: SyncObject = ["deviceId": "test", "operations": .array(operations)]
+    if let cursor { body["cursor"] = .text(cursor) }
+    return try await request("POST", "/v1/push", .object(body))
+  }
+
+  /// The results of a push, as their words.
+  func results(_ operations: [SyncValue]) async throws -> [String] {
+    try await push(operations).list("results").map(\.word)
+  }
+
+  /// All changes after a cursor, page by page, and the cursor behind them.
+  func pull(after cursor: String? = nil, limit: Int = 500, projects: String? = nil) async throws -> (
+    changes: [SyncValue], cursor: String
+  ) {
+    var changes: [SyncValue] = []
+    var cursor = cursor
+    while true {
+      let parts =
+        ["limit=\(limit)"] + (cursor.map { ["cursor=\($0)"] } ?? []) + (projects.map { ["projects=\($0)"] } ?? [])
+      let page = try await get("/v1/changes?" + parts.joined(separator: "&"))
+      changes += page.list("changes")
+      cursor = page.text("cursor")
+      if page["hasMore"] != true { return (changes, page.text("cursor")) }
+    }
+  }
+}
+
+extension SyncValue {
+  /// The result of an operation, with what explains it: `rejected 422 title`.
+  var word: String {
+    guard case .text(let word)? = self["result"] else { return "?" }
+    switch word {
+    case "rejected":
+      var text = word
+      if case .integer(let status)? = self["problem"]?["status"] { text += " \(status)" }
+      if case .text(let field)? = self["problem"]?["field"] { text += " \(field)" }
+      return text
+    case "conflict":
+      var text = word
+      if case .text(let kind)? = self["conflict"]?["kind"] { text += " \(kind)" }
+      if case .array(let fields)? = self["conflict"]?["fields"] {
+        for case .text(let field) in fields { text += " \(field)" }
+      }
+      return text
+    case "waiting":
+      if case .text(let other)? = self["waitsFor"] { return "\(word) \(other)" }
+      return word
+    default: return word
+    }
+  }
+}

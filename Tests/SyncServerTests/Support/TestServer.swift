@@ -1,0 +1,40 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import SyncModel
+
+@testable import SyncServer
+
+/// A server of this process on a free port, with users.
+final class TestServer: Sendable {
+  let folder: TemporaryFolder
+  let server: FieldVaultServer
+  let lines = Locked<[String]>([])
+
+  init(
+    in folder: TemporaryFolder = TemporaryFolder(), identity: TLSIdentity? = nil,
+    _ change: (inout ServerLimits) -> Void = { _ in }
+  ) throws {
+    self.folder = folder
+    var limits = ServerLimits()
+    limits.requestBurst = 100_000
+    change(&limits)
+    let data = try ServerFolder(folder.path + "/data", isCreating: true)
+    let log = RequestLog { [lines] line in lines.withLock { $0.append(line) } }
+    server = try FieldVaultServer(
+      FieldVaultServer.Settings(
+        folder: data, listen: "127.0.0.1:0", schemas: [RestorationSchema.schema], identity: identity, limits: limits,
+        log: log))
+  }
+
+  /// A client with a token of its own.
+  func client(_ user: String, account: String = "water") throws -> TestClient {
+    TestClient(url: server.url, token: try withDirectory { try $0.addUser(user, account: account).token })
+  }
+
+  func withDirectory<Result>(_ body: (ServerDirectory) throws -> Result) throws -> Result {
+    let directory = try ServerDirectory(in: try ServerFolder(folder.path + "/data", isCreating: false))
+    defer { directory.close() }
+    return try body(directory)
+  }
+}
