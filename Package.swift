@@ -74,7 +74,8 @@ let package = Package(
     .testTarget(name: "SchemaCompilerTests", dependencies: ["SchemaCompiler", "CipherSQL"]),
     .testTarget(name: "VaultKeysTests", dependencies: ["VaultKeys"]),
     .testTarget(
-      name: "OfflineStoreTests", dependencies: ["OfflineStore", "CipherSQL", "VaultKeys", "RestorationModel"]),
+      name: "OfflineStoreTests",
+      dependencies: ["OfflineStore", "CipherSQL", "SyncModel", "VaultKeys", "RestorationModel"]),
     .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "OfflineStore"]),
     .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"]),
     .testTarget(name: "SyncEngineTests", dependencies: ["SyncEngine", "SyncModel", "CipherSQL"]),

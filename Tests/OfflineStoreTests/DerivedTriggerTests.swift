@@ -105,7 +105,7 @@ import Testing
   @Test func whereAFileStandsOnThisDeviceIsNoChange() throws {
     try makeTree()
     try database.write { db in
-      try db.execute("UPDATE OfflineAtmosphericLog SET isDirty = 0 WHERE logId = 1")
+      try markAsSynced("AtmosphericLog", in: db, entities)
       try db.execute("UPDATE OfflineAtmosphericLog SET photoLocalPath = 'x.jpg' WHERE logId = 1")
     }
     #expect(try count("SELECT isDirty FROM OfflineAtmosphericLog WHERE logId = 1") == 0)

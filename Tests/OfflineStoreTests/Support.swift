@@ -44,3 +44,13 @@ struct Seeded: RandomNumberGenerator {
     return value ^ (value >> 29)
   }
 }
+
+/// Makes all records of an entity look as if the server had them, at version 1.
+func markAsSynced(_ type: String, in db: WriteConnection, _ entities: Entities) throws {
+  let entity = try entities.entity(type)
+  try db.execute("UPDATE WriteContext SET mode = 'sync'")
+  try db.execute("DELETE FROM OfflineSyncQueue WHERE entityType = \(entity.type)")
+  try db.execute(
+    "UPDATE \(identifier: entity.table.name) SET isDirty = 0, syncStatus = 'synced', syncVersion = 1")
+  try db.execute("UPDATE WriteContext SET mode = 'person'")
+}

@@ -9,8 +9,9 @@ public struct Entities: Sendable {
 
   /// Reads them from the catalogue and from the registry of synced entities. A table that is not registered is an
   /// entity that is not synced, when it has a `uuid`.
-  static func read(from connection: Connection) throws -> Entities {
+  package static func read(from connection: Connection) throws -> Entities {
     let catalog = try Catalog.read(from: connection)
+    let behaviours = try SyncBehaviour.all(from: connection)
     let registered = try connection.fetchRows(
       "SELECT entityType, tableName FROM SyncedEntity", as: String.self, String.self)
     let local = try connection.fetchRows(
@@ -23,7 +24,8 @@ public struct Entities: Sendable {
       entities.append(
         Entity(
           type: type, table: table, localColumns: Set(local.filter { $0.0 == type }.map(\.1)),
-          searchTable: catalog.tables.first { $0.contentTable == table.name }?.name))
+          searchTable: catalog.tables.first { $0.contentTable == table.name }?.name,
+          sync: types[table.name] == nil ? nil : behaviours[type]))
     }
     return Entities(all: entities.sorted { $0.type < $1.type }, catalog: catalog)
   }
@@ -41,14 +43,28 @@ public struct Entities: Sendable {
   }
 
   /// The entity whose table it is.
-  func entity(ofTable table: String) -> Entity? { all.first { $0.table.name == table } }
+  package func entity(ofTable table: String) -> Entity? { all.first { $0.table.name == table } }
 
   /// The entities of which a record goes when a record of this one goes.
-  func cascades(from entity: Entity) -> [(entity: Entity, column: String)] {
+  package func cascades(from entity: Entity) -> [(entity: Entity, column: String)] {
     all.flatMap { child in
       child.table.foreignKeys.filter { key in
         key.table == entity.table.name && key.onDelete == .cascade && key.columns.count == 1
       }.map { (child, $0.columns[0].from) }
     }
+  }
+
+  /// The entities of which a record may go when a record of this one goes, directly or through others; with itself when
+  /// its records form a tree.
+  func followers(of entity: Entity) -> [Entity] {
+    var found: [Entity] = []
+    var open = [entity]
+    while let next = open.popLast() {
+      for (child, _) in cascades(from: next) where !found.contains(where: { $0.type == child.type }) {
+        found.append(child)
+        open.append(child)
+      }
+    }
+    return found
   }
 }

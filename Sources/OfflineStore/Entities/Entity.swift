@@ -11,6 +11,8 @@ public struct Entity: Sendable, Hashable {
   public let localColumns: Set<String>
   /// Its full-text table, where the schema has one.
   public let searchTable: String?
+  /// How it is synced; nil for a kind of record that stays on this device.
+  public let sync: SyncBehaviour?
 
   /// The columns that FieldVault keeps itself, and that a person therefore does not set.
   public static let keptColumns: Set<String> = [

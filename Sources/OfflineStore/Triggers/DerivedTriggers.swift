@@ -15,15 +15,21 @@ enum DerivedTriggers {
     for name in names { try connection.execute("DROP TRIGGER \(identifier: name)") }
   }
 
-  /// Makes them for the tables as they are now, and brings full-text search up to date with what a migration wrote
+  /// Makes them for the tables as they are now, and queues what a migration wrote and brings full-text search up to date with it
   /// while they were away.
   static func create(in connection: WriteConnection) throws {
-    let hasRegistry = try connection.fetchOne(
-      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('SyncedEntity', 'WriteContext')",
-      as: Int.self)
-    guard hasRegistry == 2 else { return }
+    let known = try connection.fetchOne(
+      """
+      SELECT count(*) FROM sqlite_schema
+      WHERE type = 'table' AND name IN ('SyncedEntity', 'WriteContext', 'OfflineSyncQueue')
+      """, as: Int.self)
+    // FieldVault's own tables come before all others, so no record is written without its triggers.
+    guard known == 3 else { return }
     let entities = try Entities.read(from: connection)
     for sql in statements(for: entities) { try connection.execute(SQL(raw: sql)) }
+    for entity in entities.all {
+      if let outbox = OutboxTriggers(entity, in: entities) { try connection.execute(outbox.queueMissing()) }
+    }
     for table in entities.catalog.tables where table.contentTable != nil {
       let name = SQL.quoted(table.name)
       try connection.execute(SQL(raw: "INSERT INTO \(name) (\(name)) VALUES ('rebuild')"))
@@ -36,7 +42,12 @@ enum DerivedTriggers {
     for entity in entities.all where entity.marksDeletion {
       statements.append(deletion(of: entity))
       if let cascade = cascade(from: entity, in: entities) { statements.append(cascade) }
-      if let stamp = stamp(of: entity) { statements.append(stamp) }
+      if let outbox = OutboxTriggers(entity, in: entities) {
+        statements += outbox.statements
+        if let revival = revival(of: entity, in: entities) { statements.append(revival) }
+      } else if let stamp = stamp(of: entity) {
+        statements.append(stamp)
+      }
     }
     for table in entities.catalog.tables { statements += search(table, in: entities.catalog) }
     return statements
@@ -81,9 +92,38 @@ enum DerivedTriggers {
       updates.filter { !$0.hasPrefix("  UPDATE \(table) ") } + updates.filter { $0.hasPrefix("  UPDATE \(table) ") }
     return """
       CREATE TRIGGER \(prefix)cascade_\(entity.table.name) AFTER UPDATE OF isDeleted ON \(table)
-      WHEN NEW.isDeleted = 1 AND OLD.isDeleted = 0
+      WHEN NEW.isDeleted = 1 AND OLD.isDeleted = 0 AND (SELECT mode FROM WriteContext) IN ('person', 'import')
       BEGIN
+        UPDATE WriteContext SET cascadeDepth = cascadeDepth + 1,
+          rootType = CASE cascadeDepth WHEN 0 THEN '\(entity.type.replacingQuotes)' ELSE rootType END,
+          rootId = CASE cascadeDepth WHEN 0 THEN NEW.\(key) ELSE rootId END;
       \(ordered.joined(separator: "\n"))
+        UPDATE WriteContext SET cascadeDepth = cascadeDepth - 1;
+      END
+      """
+  }
+
+  /// What a deletion took along comes back with the record that it was meant for.
+  private static func revival(of entity: Entity, in entities: Entities) -> String? {
+    let followers = entities.followers(of: entity).filter { $0.sync != nil && $0.hasCommonFields }
+    guard !followers.isEmpty else { return nil }
+    let key = SQL.quoted(entity.key)
+    let type = "'\(entity.type.replacingQuotes)'"
+    let updates = followers.map { follower in
+      """
+        UPDATE \(SQL.quoted(follower.table.name)) SET isDeleted = 0 WHERE isDeleted = 1 AND \(SQL.quoted(follower.key)) IN (
+            SELECT entityId FROM SyncCascade
+            WHERE rootId = NEW.\(key) AND rootType = \(type) AND entityType = '\(follower.type.replacingQuotes)');
+      """
+    }
+    return """
+      CREATE TRIGGER \(prefix)revive_\(entity.table.name) AFTER UPDATE OF isDeleted ON \(SQL.quoted(entity.table.name))
+      WHEN NEW.isDeleted = 0 AND OLD.isDeleted = 1
+        AND (SELECT mode IN ('person', 'import') AND cascadeDepth = 0 FROM WriteContext)
+      BEGIN
+        UPDATE WriteContext SET cascadeDepth = 1;
+      \(updates.joined(separator: "\n"))
+        UPDATE WriteContext SET cascadeDepth = 0;
       END
       """
   }

@@ -47,7 +47,7 @@ extension Vault {
   }
 
   /// Applies FieldVault's own tables first, then the others, and keeps the derived triggers in step.
-  static func migrator(for schemas: [Schema]) -> Migrator {
+  package static func migrator(for schemas: [Schema]) -> Migrator {
     Migrator(
       schemas: [CoreSchema.schema] + schemas.filter { $0.name != CoreSchema.schema.name },
       willApply: DerivedTriggers.drop, didApply: DerivedTriggers.create)

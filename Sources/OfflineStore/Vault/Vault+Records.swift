@@ -54,10 +54,12 @@ extension Vault {
     try database.write { connection in
       let importer = Importer(
         connection: connection, entities: entities, entity: entity, plan: plan, progress: progress)
-      switch format {
-      case .csv: return try importer.importCSV(source)
-      case .ndjson: return try importer.importNDJSON(source)
-      case .json: return try importer.importJSON(source)
+      return try WriteMode.queueingAtOnce(entity, in: entities, on: connection) {
+        switch format {
+        case .csv: try importer.importCSV(source)
+        case .ndjson: try importer.importNDJSON(source)
+        case .json: try importer.importJSON(source)
+        }
       }
     }
   }

@@ -22,7 +22,7 @@ public enum FieldOwnership: String, CaseIterable, Sendable {
 }
 
 /// How one column merges: a row of `SyncedColumn`. A column without a row is an ordinary one.
-public struct FieldRule: Equatable, Sendable {
+public struct FieldRule: Hashable, Sendable {
   /// Whose value wins under the policy `merge`; nil where nobody owns the field.
   public var ownership: FieldOwnership?
   /// A JSON array that merges element by element, under every policy. A value that is neither array nor null makes it
@@ -45,7 +45,7 @@ public struct FieldRule: Equatable, Sendable {
 }
 
 /// How records of one entity merge: its rows of `SyncedEntity` and `SyncedColumn`.
-public struct MergeRules: Equatable, Sendable {
+public struct MergeRules: Hashable, Sendable {
   /// Decides about what both sides changed.
   public var policy: ConflictPolicy
   /// By column name.

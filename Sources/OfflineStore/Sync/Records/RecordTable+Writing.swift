@@ -1,0 +1,132 @@
+import CipherSQL
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension RecordTable {
+  /// What of a row is not a shared value.
+  package struct Bookkeeping: Sendable {
+    package var serverId: Int64?
+    /// Milliseconds since 1970; nil leaves the row's own.
+    package var createdAt: Int64?
+    package var isDirty: Bool
+    package var syncStatus: String
+    /// Milliseconds since 1970; nil leaves the row's own.
+    package var lastSyncedAt: Int64?
+
+    package init(
+      serverId: Int64?, createdAt: Int64? = nil, isDirty: Bool = false, syncStatus: String = "synced",
+      lastSyncedAt: Int64? = nil
+    ) {
+      self.serverId = serverId
+      self.createdAt = createdAt
+      self.isDirty = isDirty
+      self.syncStatus = syncStatus
+      self.lastSyncedAt = lastSyncedAt
+    }
+  }
+
+  /// Fields of a state that this table does not have, as a newer server may send them.
+  package func unknownFields(of state: RecordState) -> SyncObject { state.fields.filter { places[$0.name] == nil } }
+
+  /// Makes a row. Fields that the state does not have get their default; fields that the table does not have are left out.
+  /// - Returns: the local id.
+  /// - Throws: ``MissingReferences``; ``VaultError`` with `badValue` that names the field; ``SQLError`` for a rule of the
+  ///   table that is broken.
+  @discardableResult
+  package func insert(
+    _ uuid: String, _ state: RecordState, _ bookkeeping: Bookkeeping, references: ReferenceCache,
+    in connection: WriteConnection
+  ) throws -> Int64 {
+    let values = try values(of: state.fields, references, connection) + common(state, bookkeeping)
+    let names = values.map { SQL.quoted($0.name) }.joined(separator: ", ")
+    let marks = String(repeating: ", ?", count: values.count)
+    let sql = "INSERT INTO \(SQL.quoted(entity.table.name)) (uuid, \(names)) VALUES (?\(marks))"
+    try connection.withStatement(sql) { statement in
+      try statement.bind(uuid, at: 1)
+      for (index, value) in values.enumerated() { try value.argument.bind(to: statement, at: Int32(index + 2)) }
+      try statement.run()
+    }
+    return connection.lastInsertedRowID
+  }
+
+  /// Changes a row to a state. Only what differs from `old` is written, so that indexes and full-text search are left
+  /// alone; fields that the state does not have stay.
+  /// - Throws: as ``insert(_:_:_:references:in:)``.
+  package func update(
+    _ key: Int64, from old: RecordState, to state: RecordState, _ bookkeeping: Bookkeeping, references: ReferenceCache,
+    in connection: WriteConnection
+  ) throws {
+    let changed = state.fields.filter { old.fields[$0.name] != $0.value }
+    let values = try values(of: changed, references, connection) + common(state, bookkeeping)
+    let assignments = values.map { "\(SQL.quoted($0.name)) = ?" }.joined(separator: ", ")
+    let sql =
+      "UPDATE \(SQL.quoted(entity.table.name)) SET \(assignments) WHERE \(SQL.quoted(entity.key)) = ?"
+    try connection.withStatement(sql) { statement in
+      for (index, value) in values.enumerated() { try value.argument.bind(to: statement, at: Int32(index + 1)) }
+      try statement.bind(key, at: Int32(values.count + 1))
+      try statement.run()
+    }
+  }
+
+  private func common(_ state: RecordState, _ bookkeeping: Bookkeeping) -> [(name: String, argument: SQLArgument)] {
+    var values: [(name: String, argument: SQLArgument)] = [
+      ("serverId", bookkeeping.serverId.sqlArgument), ("syncVersion", .integer(state.syncVersion)),
+      ("isDirty", .integer(bookkeeping.isDirty ? 1 : 0)), ("isDeleted", .integer(state.isDeleted ? 1 : 0)),
+      ("syncStatus", .text(bookkeeping.syncStatus)), ("updatedAt", Self.time(state.updatedAt)),
+    ]
+    if let createdAt = bookkeeping.createdAt { values.append(("createdAt", Self.time(createdAt))) }
+    if let time = bookkeeping.lastSyncedAt { values.append(("lastSyncedAt", Self.time(time))) }
+    if keepsUserEdits { values.append((Self.userEditsColumn, .text(Self.json(names: state.userEditedFields)))) }
+    return values
+  }
+
+  static func time(_ milliseconds: Int64) -> SQLArgument {
+    .text(Date(millisecondsSince1970: milliseconds).sqlText)
+  }
+
+  private func values(
+    of fields: SyncObject, _ references: ReferenceCache, _ connection: Connection
+  ) throws -> [(name: String, argument: SQLArgument)] {
+    var values: [(name: String, argument: SQLArgument)] = []
+    values.reserveCapacity(fields.count + 9)
+    var missing: [(column: String, entityType: String, uuid: String)] = []
+    for member in fields.members {
+      guard let place = places[member.name] else { continue }
+      let column = columns[place]
+      var argument: SQLArgument
+      do throws(FieldProblem) {
+        argument = try column.argument(member.value)
+      } catch {
+        throw VaultError(.badValue, "\(entity.type).\(member.name) \(error.message)", name: member.name)
+      }
+      if let reference = column.reference, case .text(let uuid) = argument {
+        if let key = try key(of: uuid, reference, references, connection) {
+          argument = .integer(key)
+        } else {
+          missing.append((member.name, reference.entityType, uuid))
+        }
+      }
+      values.append((member.name, argument))
+    }
+    if !missing.isEmpty { throw MissingReferences(references: missing) }
+    return values
+  }
+
+  private func key(
+    of uuid: String, _ reference: SharedColumn.Reference, _ references: ReferenceCache, _ connection: Connection
+  ) throws -> Int64? {
+    try references.key(reference.table + uuid) {
+      let key = SQL.quoted(reference.key)
+      return try connection.withStatement("SELECT \(key) FROM \(SQL.quoted(reference.table)) WHERE uuid = ?") {
+        statement in
+        try statement.bind(uuid, at: 1)
+        return try statement.step() ? try statement.row.decode(Int64.self, at: 0) : nil
+      }
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import CipherSQL
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Reads and writes the rows of a synced entity as the values that device and server share.
+///
+/// Writing does not say who writes: the caller sets the mode of `WriteContext` to `sync`, so that the derived triggers
+/// take the values as they are.
+package struct RecordTable: Sendable {
+  package let entity: Entity
+  package let rules: MergeRules
+  /// All columns that the server knows, in the order of the table.
+  package let columns: [SharedColumn]
+  let places: [String: Int]
+  let keepsUserEdits: Bool
+  private let selection: String
+
+  static let userEditsColumn = "userEditedFields"
+
+  /// Nil for an entity that is not synced.
+  package init?(_ entity: Entity, in entities: Entities) {
+    guard let behaviour = entity.sync else { return nil }
+    self.entity = entity
+    rules = behaviour.rules
+    columns = entity.sharedColumns(in: entities)
+    places = Dictionary(uniqueKeysWithValues: columns.enumerated().map { ($1.name, $0) })
+    keepsUserEdits = entity.table.column(Self.userEditsColumn) != nil
+    let common = [
+      entity.key, "uuid", "serverId", "createdAt", "updatedAt", "isDirty", "isDeleted", "syncStatus", "syncVersion",
+    ]
+    let names =
+      common.map { "record.\(SQL.quoted($0))" } + [keepsUserEdits ? "record.\(Self.userEditsColumn)" : "NULL"]
+      + columns.map { $0.selection("record") }
+    selection = "SELECT \(names.joined(separator: ", ")) FROM \(SQL.quoted(entity.table.name)) AS record "
+  }
+
+  /// The record of a uuid, also one that is marked as deleted.
+  package func find(_ uuid: String, in connection: Connection) throws -> StoredRecord? {
+    try one(selection + "WHERE record.uuid = ?", .text(uuid), connection)
+  }
+
+  /// The record of a local id, also one that is marked as deleted.
+  package func find(key: Int64, in connection: Connection) throws -> StoredRecord? {
+    try one(selection + "WHERE record.\(SQL.quoted(entity.key)) = ?", .integer(key), connection)
+  }
+
+  /// Steps through the records that an SQL condition over the alias `record` lets pass.
+  package func forEach(
+    where condition: SQL, in connection: Connection, _ body: (StoredRecord) throws -> Void
+  ) throws {
+    try connection.forEach(SQL(raw: selection) + "WHERE " + condition) { row in try body(try record(from: row)) }
+  }
+
+  private func one(_ sql: String, _ argument: SQLArgument, _ connection: Connection) throws -> StoredRecord? {
+    try connection.withStatement(sql) { statement in
+      try statement.bind(argument, at: 1)
+      return try statement.step() ? try record(from: statement.row) : nil
+    }
+  }
+
+  private func record(from row: borrowing Row) throws -> StoredRecord {
+    var members: [(String, SyncValue)] = []
+    members.reserveCapacity(columns.count)
+    for (index, column) in columns.enumerated() {
+      members.append((column.name, try column.value(in: row, at: Int32(index + 10))))
+    }
+    let edited: String? = try row.decode(at: 9)
+    return StoredRecord(
+      key: try row.decode(at: 0), uuid: try row.decode(at: 1), serverId: try row.decode(at: 2),
+      createdAt: try row.decode(Date.self, at: 3).milliseconds, isDirty: try row.decode(at: 5),
+      syncStatus: try row.decode(at: 7),
+      state: RecordState(
+        fields: SyncObject(members), isDeleted: try row.decode(at: 6), syncVersion: try row.decode(at: 8),
+        updatedAt: try row.decode(Date.self, at: 4).milliseconds,
+        userEditedFields: try edited.map(Self.names) ?? []))
+  }
+
+  static func names(_ json: String) throws -> Set<String> {
+    guard case .array(let elements) = try SyncValue(parsing: json) else { return [] }
+    return Set(
+      elements.compactMap { element in
+        guard case .text(let name) = element else { return nil }
+        return name
+      })
+  }
+
+  static func json(names: Set<String>) -> String { SyncValue.array(names.sorted().map { .text($0) }).json }
+}
+
+extension Date {
+  /// Whole milliseconds since 1970-01-01T00:00:00Z.
+  package var milliseconds: Int64 { Int64((timeIntervalSince1970 * 1000).rounded()) }
+}
+
+extension Entity {
+  /// The columns that the server knows.
+  func sharedColumns(in entities: Entities) -> [SharedColumn] {
+    table.columns.compactMap { column in
+      guard !isKept(column.name), column.name != "uuid", column.name != RecordTable.userEditsColumn,
+        !localColumns.contains(column.name), !column.isGenerated
+      else { return nil }
+      let target = reference(of: column.name)
+      let reference = target.flatMap { key -> SharedColumn.Reference? in
+        guard let entity = entities.entity(ofTable: key.table), entity.sync != nil, let pair = key.columns.first else {
+          return nil
+        }
+        return SharedColumn.Reference(
+          entityType: entity.type, table: key.table, key: pair.to, cascades: key.onDelete == .cascade)
+      }
+      return SharedColumn(column: column, reference: reference)
+    }
+  }
+}

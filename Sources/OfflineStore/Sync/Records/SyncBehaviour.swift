@@ -1,0 +1,35 @@
+import CipherSQL
+import SyncModel
+
+/// What the registry says of a synced entity: its rows of `SyncedEntity` and `SyncedColumn`.
+public struct SyncBehaviour: Sendable, Hashable {
+  /// The schema that declares the table.
+  public let schemaName: String
+  /// 0 critical, 1 high, 2 medium, 3 low.
+  public let defaultPriority: Int
+  /// How two versions of a record become one.
+  public let rules: MergeRules
+
+  /// Reads the rows of all entities.
+  static func all(from connection: Connection) throws -> [String: SyncBehaviour] {
+    let columns = try connection.fetchRows(
+      "SELECT entityType, columnName, ownership, isLocalOnly, isComputed, mergesAsSet FROM SyncedColumn",
+      as: String.self, String.self, Optional<String>.self, Bool.self, Bool.self, Bool.self)
+    var rules: [String: [String: FieldRule]] = [:]
+    for (entity, column, ownership, isLocalOnly, isComputed, mergesAsSet) in columns {
+      rules[entity, default: [:]][column] = FieldRule(
+        ownership: ownership.flatMap(FieldOwnership.init), mergesAsSet: mergesAsSet, isComputed: isComputed,
+        isLocalOnly: isLocalOnly)
+    }
+    let entities = try connection.fetchRows(
+      "SELECT entityType, schemaName, defaultPriority, conflictPolicy FROM SyncedEntity",
+      as: String.self, String.self, Int.self, String.self)
+    var behaviours: [String: SyncBehaviour] = [:]
+    for (entity, schema, priority, policy) in entities {
+      behaviours[entity] = SyncBehaviour(
+        schemaName: schema, defaultPriority: priority,
+        rules: MergeRules(policy: ConflictPolicy(rawValue: policy) ?? .lastWriteWins, fields: rules[entity] ?? [:]))
+    }
+    return behaviours
+  }
+}

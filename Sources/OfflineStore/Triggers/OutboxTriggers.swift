@@ -1,0 +1,260 @@
+import CipherSQL
+
+/// The triggers of one synced entity that stamp a change, queue it, and keep what the server had.
+///
+/// A record has at most one operation that still grows: its payload is made when it is sent, so that further edits of
+/// the record need no work here. Operations that may have been sent are frozen, and what comes later queues behind them.
+///
+/// No statement here relies on a conflict clause: SQLite replaces it by that of the statement that fired the trigger.
+struct OutboxTriggers {
+  let entity: Entity
+  let priority: Int
+  let columns: [SharedColumn]
+  let keepsUserEdits: Bool
+
+  init?(_ entity: Entity, in entities: Entities) {
+    guard let behaviour = entity.sync, entity.hasCommonFields else { return nil }
+    self.entity = entity
+    priority = behaviour.defaultPriority
+    columns = entity.sharedColumns(in: entities)
+    keepsUserEdits = entity.table.column(RecordTable.userEditsColumn) != nil
+  }
+
+  var statements: [String] { [insertion, edit, deletion, identity, flags] }
+
+  /// Queues at once all changed records that have no operation: those that an import made, and those that a migration
+  /// wrote while there were no triggers.
+  /// - Parameter lastKey: only records with a greater local id.
+  func queueMissing(after lastKey: Int64 = .min) -> SQL {
+    """
+    INSERT INTO OfflineSyncQueue (entityType, entityId, entityUuid, operationType, priority)
+    SELECT \(entity.type), \(raw: key), uuid,
+      CASE WHEN syncVersion = 0 THEN 'create' WHEN isDeleted = 1 THEN 'delete' ELSE 'update' END, \(priority)
+    FROM \(raw: table) AS record
+    WHERE isDirty = 1 AND \(raw: key) > \(lastKey) AND (syncVersion > 0 OR isDeleted = 0)
+      AND NOT EXISTS (SELECT 1 FROM OfflineSyncQueue
+        WHERE entityId = record.\(raw: key) AND entityType = \(entity.type) AND payload IS NULL AND completedAt IS NULL)
+      AND NOT EXISTS (SELECT 1 FROM OfflineSyncQueue
+        WHERE entityId = record.\(raw: key) AND entityType = \(entity.type) AND payload IS NOT NULL AND completedAt IS NULL)
+    """
+  }
+
+  // MARK: Parts of the statements
+
+  var table: String { SQL.quoted(entity.table.name) }
+  var key: String { SQL.quoted(entity.key) }
+  var type: String { "'\(entity.type.replacingQuotes)'" }
+  private var byPerson: String { "(SELECT mode FROM WriteContext) IN ('person', 'import')" }
+
+  /// The operation of this record that still grows.
+  private var growing: String {
+    "entityId = NEW.\(key) AND entityType = \(type) AND payload IS NULL AND completedAt IS NULL"
+  }
+  /// The one that may have been sent.
+  private var frozen: String {
+    "entityId = NEW.\(key) AND entityType = \(type) AND payload IS NOT NULL AND completedAt IS NULL"
+  }
+  private var hasGrowing: String { "EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE \(growing))" }
+  private var hasFrozen: String { "EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE \(frozen))" }
+  private var hasOperation: String { "(\(hasGrowing) OR \(hasFrozen))" }
+  private var ofRecord: String { "entityId = NEW.\(key) AND entityType = \(type)" }
+  private var depth: String { "(SELECT cascadeDepth FROM WriteContext)" }
+
+  private var watched: [String] { columns.map(\.name) + (keepsUserEdits ? [RecordTable.userEditsColumn] : []) }
+  private var isEdited: String {
+    "(" + watched.map { "NEW.\(SQL.quoted($0)) IS NOT OLD.\(SQL.quoted($0))" }.joined(separator: " OR ") + ")"
+  }
+
+  private static let now = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
+  private static let newIdentifier = """
+    lower(printf('%08x-%04x-7%03x-%04x-%s', CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, \
+    CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536, random() & 4095, 32768 | (random() & 16383), hex(randomblob(6))))
+    """
+
+  private func queue(_ operation: String, where condition: String) -> String {
+    """
+      INSERT INTO OfflineSyncQueue (entityType, entityId, entityUuid, operationType, priority)
+        SELECT \(type), NEW.\(key), NEW.uuid, \(operation), \(priority) WHERE \(condition);
+    """
+  }
+
+  /// What the server has of the record, before the first change that it does not have.
+  private func keepBase(where condition: String) -> String {
+    let edits = keepsUserEdits ? "OLD.\(RecordTable.userEditsColumn)" : "NULL"
+    return """
+        INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt, userEditedFields)
+          SELECT \(type), OLD.\(key), \(RowJSON.object(columns, row: "OLD")),
+            OLD.isDeleted AND NOT EXISTS (SELECT 1 FROM SyncCascade WHERE \(ofRecord)), OLD.syncVersion, OLD.updatedAt, \(edits)
+          WHERE OLD.isDirty = 0 AND OLD.syncVersion > 0 AND \(condition)
+            AND NOT EXISTS (SELECT 1 FROM SyncBase WHERE \(ofRecord));
+      """
+  }
+
+  /// A failed operation is queued again. One that the server refused gets a new name: the old one has its answer.
+  private var queueFailedAgain: String {
+    """
+      UPDATE OfflineSyncQueue SET status = 'pending', retryCount = 0, scheduledAt = NULL, errorMessage = NULL, errorStatus = NULL,
+        operationId = CASE WHEN payload IS NULL THEN \(Self.newIdentifier) ELSE operationId END
+      WHERE \(ofRecord) AND completedAt IS NULL AND status = 'failed' AND OLD.isDirty = 1;
+    """
+  }
+
+  private func stamp(where condition: String) -> String {
+    """
+      UPDATE \(table) SET
+        updatedAt = CASE WHEN NEW.updatedAt IS OLD.updatedAt THEN \(Self.now) ELSE NEW.updatedAt END,
+        isDirty = 1,
+        syncStatus = CASE OLD.syncStatus WHEN 'conflict' THEN 'conflict' ELSE 'pending' END
+      WHERE \(key) = NEW.\(key)\(condition);
+    """
+  }
+
+  /// A record that is again as the server has it leaves the queue.
+  private var leaveWhenUnchanged: String {
+    """
+      DELETE FROM OfflineSyncQueue
+        WHERE \(growing) AND operationType = 'update' AND status = 'pending' AND OLD.isDirty = 1 AND NOT \(hasFrozen)
+          AND EXISTS (SELECT 1 FROM SyncBase WHERE \(ofRecord) AND isDeleted = NEW.isDeleted
+            \(keepsUserEdits ? "AND userEditedFields IS NEW.\(RecordTable.userEditsColumn)" : "")
+            AND fields = \(RowJSON.object(columns, row: "NEW")));
+      UPDATE \(table) SET isDirty = 0, syncStatus = 'synced', updatedAt = (SELECT updatedAt FROM SyncBase WHERE \(ofRecord))
+        WHERE \(key) = NEW.\(key) AND OLD.isDirty = 1 AND OLD.syncVersion > 0 AND NOT \(hasOperation)
+          AND EXISTS (SELECT 1 FROM SyncBase WHERE \(ofRecord));
+      DELETE FROM SyncBase WHERE \(ofRecord) AND OLD.isDirty = 1 AND NOT \(hasOperation);
+      DELETE FROM SyncMoved WHERE \(ofRecord) AND OLD.isDirty = 1 AND NOT \(hasOperation);
+    """
+  }
+
+  private func trigger(_ name: String, _ event: String, when condition: String, _ body: [String]) -> String {
+    """
+    CREATE TRIGGER \(DerivedTriggers.prefix)\(name)_\(entity.table.name) AFTER \(event) ON \(table)
+    WHEN \(condition)
+    BEGIN
+    \(body.filter { !$0.isEmpty }.joined(separator: "\n"))
+    END
+    """
+  }
+
+  // MARK: The triggers
+
+  /// A new record is queued, whatever its common fields were given as.
+  private var insertion: String {
+    trigger(
+      "queue_insert", "INSERT", when: "(SELECT mode FROM WriteContext) = 'person'",
+      [
+        queue("'create'", where: "NEW.isDeleted = 0 AND NOT \(hasGrowing)"),
+        """
+          UPDATE \(table) SET isDirty = 1, syncStatus = 'pending', syncVersion = 0, serverId = NULL, lastSyncedAt = NULL
+            WHERE \(key) = NEW.\(key) AND (NEW.isDirty = 0 OR NEW.syncVersion <> 0 OR NEW.syncStatus <> 'pending'
+              OR NEW.serverId IS NOT NULL OR NEW.lastSyncedAt IS NOT NULL);
+        """,
+      ])
+  }
+
+  /// An edit of a record.
+  private var edit: String {
+    let names = watched.map(SQL.quoted).joined(separator: ", ")
+    return trigger(
+      "stamp", "UPDATE OF \(names)", when: "\(isEdited) AND NEW.isDeleted = OLD.isDeleted AND \(byPerson)",
+      [
+        keepBase(where: "1"),
+        queueFailedAgain,
+        queue(
+          "CASE WHEN NEW.isDeleted = 1 THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasFrozen) THEN 'create' ELSE 'update' END",
+          where: "NOT \(hasGrowing) AND (NEW.isDeleted = 0 OR OLD.syncVersion > 0)"),
+        moved,
+        stamp(where: " AND (NEW.isDeleted = 0 OR OLD.syncVersion > 0)"),
+        leaveWhenUnchanged,
+      ])
+  }
+
+  /// Remembers the parent that a record was moved away from.
+  private var moved: String {
+    columns.compactMap { column -> String? in
+      guard let reference = column.reference, reference.cascades else { return nil }
+      let name = SQL.quoted(column.name)
+      return """
+          INSERT INTO SyncMoved (entityType, entityId, parentType, parentId)
+            SELECT \(type), NEW.\(key), '\(reference.entityType.replacingQuotes)', OLD.\(name)
+            WHERE OLD.\(name) IS NOT NULL AND NEW.\(name) IS NOT OLD.\(name) AND OLD.syncVersion > 0
+              AND NOT EXISTS (SELECT 1 FROM SyncMoved WHERE \(ofRecord)
+                AND parentType = '\(reference.entityType.replacingQuotes)' AND parentId = OLD.\(name));
+        """
+    }.joined(separator: "\n")
+  }
+
+  /// A record is marked as deleted, or brought back; alone or with the one that it hangs on.
+  private var deletion: String {
+    let goes = "NEW.isDeleted = 1"
+    return trigger(
+      "mark", "UPDATE OF isDeleted", when: "NEW.isDeleted <> OLD.isDeleted AND \(byPerson)",
+      [
+        keepBase(where: "(\(depth) = 0 OR \(isEdited))"),
+        queueFailedAgain,
+        // What the server never had needs no deletion there, and what it is to be told of anyway is told with it.
+        "  DELETE FROM OfflineSyncQueue WHERE \(growing) AND \(goes) AND operationType = 'create' AND status = 'pending';",
+        "  UPDATE OfflineSyncQueue SET operationType = CASE WHEN \(goes) THEN 'delete' ELSE 'update' END\n"
+          + "    WHERE \(growing) AND operationType <> 'create' AND status = 'pending';",
+        queue(
+          "CASE WHEN \(goes) THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasFrozen) THEN 'create' ELSE 'update' END",
+          where: """
+            NOT \(hasGrowing) AND CASE WHEN \(goes) THEN \(hasFrozen) OR OLD.syncVersion > 0 AND \(depth) = 0
+              ELSE \(depth) = 0 OR \(hasFrozen) OR OLD.syncVersion = 0 END
+            """),
+        """
+          INSERT INTO SyncCascade (entityType, entityId, rootType, rootId)
+            SELECT \(type), NEW.\(key), rootType, rootId FROM WriteContext
+            WHERE \(goes) AND cascadeDepth > 0 AND NOT EXISTS (SELECT 1 FROM SyncCascade WHERE \(ofRecord));
+          DELETE FROM SyncCascade WHERE \(ofRecord) AND NOT (\(goes) AND \(depth) > 0);
+        """,
+        stamp(where: " AND \(hasOperation)"),
+        // Nothing left to tell: it was never sent.
+        "  UPDATE \(table) SET isDirty = 0 WHERE \(key) = NEW.\(key) AND OLD.isDirty = 1 AND OLD.syncVersion = 0 AND NOT \(hasOperation);",
+        leaveWhenUnchanged,
+      ])
+  }
+
+  /// What names a record and ties it to the server is not a person's to change. A program that writes a whole record back
+  /// has these values as they were when it read them.
+  private var identity: String {
+    trigger(
+      "identity", "UPDATE OF \(key), uuid, serverId, syncVersion, lastSyncedAt",
+      when: """
+        (NEW.uuid IS NOT OLD.uuid OR NEW.\(key) IS NOT OLD.\(key) OR NEW.serverId IS NOT OLD.serverId
+          OR NEW.syncVersion IS NOT OLD.syncVersion OR NEW.lastSyncedAt IS NOT OLD.lastSyncedAt) AND \(byPerson)
+        """,
+      [
+        """
+          SELECT RAISE(ABORT, 'uuid and local id of a record cannot be changed')
+            WHERE NEW.uuid IS NOT OLD.uuid OR NEW.\(key) IS NOT OLD.\(key);
+          UPDATE \(table) SET serverId = OLD.serverId, syncVersion = OLD.syncVersion, lastSyncedAt = OLD.lastSyncedAt
+            WHERE \(key) = NEW.\(key);
+        """
+      ])
+  }
+
+  /// A record is dirty exactly as long as it has an operation, whatever a person's program writes there.
+  private var flags: String {
+    trigger(
+      "flags", "UPDATE OF isDirty, syncStatus",
+      when: """
+        (NEW.isDirty <> OLD.isDirty OR NEW.syncStatus <> OLD.syncStatus) AND NEW.isDirty <> \(hasOperation) AND \(byPerson)
+        """,
+      [
+        """
+          UPDATE \(table) SET isDirty = \(hasOperation), syncStatus = CASE WHEN \(hasOperation) THEN coalesce(
+              (SELECT CASE status WHEN 'processing' THEN 'syncing' ELSE status END FROM OfflineSyncQueue
+                WHERE \(ofRecord) AND completedAt IS NULL ORDER BY payload IS NULL LIMIT 1), 'pending')
+            WHEN NEW.syncVersion > 0 THEN 'synced' ELSE 'pending' END
+          WHERE \(key) = NEW.\(key);
+        """
+      ])
+  }
+}
+
+extension Entity {
+  /// Whether the table has what sync keeps on each record.
+  var hasCommonFields: Bool {
+    Set(table.columns.map(\.name)).isSuperset(of: Self.keptColumns.union(["uuid"]))
+  }
+}

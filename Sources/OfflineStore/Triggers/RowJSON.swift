@@ -1,0 +1,63 @@
+import CipherSQL
+
+/// The shared values of a row as a JSON object, said in SQL with built-in functions only, so that triggers and the
+/// sqlcipher shell can say it.
+enum RowJSON {
+  /// - Parameter row: what stands before the column names, such as `OLD`.
+  static func object(_ columns: [SharedColumn], row: String) -> String {
+    // In the order that objects have everywhere, so that equal content is equal text.
+    let ordered = columns.sorted { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) }
+    let members = ordered.map { column in
+      "'\(column.name.replacingQuotes)', \(value(column, "\(row).\(SQL.quoted(column.name))"))"
+    }
+    return "json_object(\(members.joined(separator: ", ")))"
+  }
+
+  private static func value(_ column: SharedColumn, _ expression: String) -> String {
+    if let reference = column.reference {
+      return
+        "(SELECT uuid FROM \(SQL.quoted(reference.table)) AS target WHERE target.\(SQL.quoted(reference.key)) = \(expression))"
+    }
+    switch column.column.type {
+    case .bool: return "json(CASE \(expression) WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)"
+    case .json: return "json(\(expression))"
+    case .real: return real(expression)
+    case .blob: return base64(expression)
+    case .integer, .text, .any, .timestamp, .day, .uuid, .enumeration: return expression
+    }
+  }
+
+  /// The fewest of 15 to 17 digits that read back as the same number; json_object alone would keep 15.
+  private static func real(_ expression: String) -> String {
+    func text(_ digits: Int) -> String { "printf('%!.\(digits)g', \(expression))" }
+    return """
+      json(CASE WHEN \(expression) IS NULL THEN NULL WHEN CAST(\(text(15)) AS REAL) = \(expression) THEN \(text(15)) \
+      WHEN CAST(\(text(16)) AS REAL) = \(expression) THEN \(text(16)) ELSE \(text(17)) END)
+      """
+  }
+
+  /// RFC 4648 by table; SQLite's own base64 is not in every build.
+  private static func base64(_ expression: String) -> String {
+    let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    func byte(_ offset: Int) -> String {
+      let high = "instr('123456789ABCDEF', substr(hex(\(expression)), 2 * (at + \(offset)) + 1, 1))"
+      let low = "instr('123456789ABCDEF', substr(hex(\(expression)), 2 * (at + \(offset)) + 2, 1))"
+      return "(16 * \(high) + \(low))"
+    }
+    func digit(_ value: String) -> String { "substr('\(digits)', 1 + (\(value)), 1)" }
+    let length = "length(\(expression))"
+    return """
+      CASE WHEN \(expression) IS NULL THEN NULL ELSE coalesce((
+        WITH RECURSIVE part (at) AS (SELECT 0 WHERE \(length) > 0 UNION ALL SELECT at + 3 FROM part WHERE at + 3 < \(length))
+        SELECT group_concat(\(digit("\(byte(0)) >> 2")) || \(digit("(\(byte(0)) & 3) << 4 | \(byte(1)) >> 4"))
+          || CASE WHEN at + 1 < \(length) THEN \(digit("(\(byte(1)) & 15) << 2 | \(byte(2)) >> 6")) ELSE '=' END
+          || CASE WHEN at + 2 < \(length) THEN \(digit("\(byte(2)) & 63")) ELSE '=' END, '')
+        FROM (SELECT at FROM part ORDER BY at)), '') END
+      """
+  }
+}
+
+extension String {
+  /// For a text between single quotes in SQL.
+  var replacingQuotes: String { split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") }
+}
