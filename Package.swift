@@ -23,6 +23,8 @@ let package = Package(
     .systemLibrary(
       name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
       providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
+    .systemLibrary(
+      name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
     .systemLibrary(name: "CPlatform"),
 
     // The rooms, from the lowest up. Imports run downward only.
@@ -40,7 +42,12 @@ let package = Package(
     .target(
       name: "RestorationModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
       plugins: ["SchemaPlugin"]),
-    .target(name: "SyncEngine", dependencies: ["OfflineStore", "SyncModel", "CipherSQL", "CPlatform"]),
+    .target(
+      name: "SyncEngine",
+      dependencies: [
+        "OfflineStore", "SyncModel", "CipherSQL", "CPlatform",
+        .target(name: "CCurl", condition: .when(platforms: [.linux])),
+      ]),
     .target(
       name: "SyncServer",
       dependencies: ["OfflineStore", "SyncModel", "CipherSQL", "VaultKeys", "CMicroHTTPD", "CSodium", "CPlatform"]),
@@ -84,6 +91,7 @@ let package = Package(
         "fieldvault-server", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "RestorationModel",
         "CommandLineSupport", "CPlatform",
       ]),
+    .testTarget(name: "SyncEngineTests", dependencies: ["SyncEngine", "SyncModel", "CipherSQL"]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(name: "FieldVaultTests", dependencies: ["fieldvault", "CommandLineSupport", "CPlatform"]),
   ],

@@ -96,11 +96,15 @@ CREATE TABLE SyncInbox (
   entityType TEXT NOT NULL,
   entityUuid TEXT NOT NULL,
   record TEXT NOT NULL CHECK (json_valid(record)), -- as it came
-  reason TEXT NOT NULL CHECK (reason IN ('unknown_entity', 'parent_missing', 'refused')),
+  -- in_flight: an operation of the record may have been sent and is not answered.
+  reason TEXT NOT NULL CHECK (reason IN ('unknown_entity', 'parent_missing', 'in_flight', 'refused')),
+  waitsFor TEXT, -- the uuid of the record whose arrival lets this one in
   detail TEXT, -- for people
   receivedAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
   PRIMARY KEY (entityType, entityUuid)
 ) STRICT;
+
+CREATE INDEX SyncInbox_waits ON SyncInbox (waitsFor) WHERE waitsFor IS NOT NULL;
 
 -- Fields from a newer server for which this vault has no column yet.
 CREATE TABLE SyncExtraFields (
@@ -108,6 +112,11 @@ CREATE TABLE SyncExtraFields (
   entityUuid TEXT NOT NULL,
   fields TEXT NOT NULL CHECK (json_valid(fields)),
   PRIMARY KEY (entityType, entityUuid)
+) STRICT, WITHOUT ROWID;
+
+-- Projects, or what else a schema marks as a scope, that this device follows; none: all of them.
+CREATE TABLE SyncScope (
+  entityUuid TEXT NOT NULL PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
 -- Columns that a migration renamed by building a table anew: waiting operations follow. ALTER TABLE ... RENAME COLUMN is

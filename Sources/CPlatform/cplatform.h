@@ -11,7 +11,15 @@
 #include <poll.h>
 #include <spawn.h>
 #if defined(__linux__)
+#include <ifaddrs.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #endif
 
 // No core dump and no debugger of the same user: a core holds keys and records. 0 on success, or where the
@@ -84,5 +92,55 @@ static inline int cplatform_wait_readable(int first, int second) {
   return (both[0].revents ? 1 : 0) | (both[1].revents ? 2 : 0);
 #endif
 }
+
+#if defined(__linux__)
+// A socket that can be read when an interface, an address or a route of this machine changes. -1 with errno on failure.
+static inline int cplatform_open_route_events(void) {
+  int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+  if (descriptor < 0) return -1;
+  struct sockaddr_nl groups;
+  memset(&groups, 0, sizeof groups);
+  groups.nl_family = AF_NETLINK;
+  groups.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE;
+  if (bind(descriptor, (struct sockaddr *)&groups, sizeof groups) < 0) {
+    int code = errno;
+    close(descriptor);
+    errno = code;
+    return -1;
+  }
+  return descriptor;
+}
+
+// Reads away what such a socket has. What is in the messages does not matter, nor that some were lost (ENOBUFS): each
+// of them only says that the interfaces are to be looked at. 0, or -1 with errno when the socket cannot be used further.
+static inline int cplatform_drain_route_events(int descriptor) {
+  char messages[8192];
+  for (;;) {
+    if (recv(descriptor, messages, sizeof messages, 0) >= 0) continue;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
+    if (errno != EINTR && errno != ENOBUFS) return -1;
+  }
+}
+
+// Whether an entry of getifaddrs(3) is an address by which something beyond this machine can be reached: the interface
+// is up, running and not the loopback, and the address is not one that every interface gives itself (fe80::/10).
+static inline int cplatform_reaches_out(const struct ifaddrs *entry) {
+  unsigned int needed = IFF_UP | IFF_RUNNING;
+  if ((entry->ifa_flags & needed) != needed || (entry->ifa_flags & IFF_LOOPBACK) || !entry->ifa_addr) return 0;
+  if (entry->ifa_addr->sa_family == AF_INET) return 1;
+  if (entry->ifa_addr->sa_family != AF_INET6) return 0;
+  return !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)entry->ifa_addr)->sin6_addr);
+}
+
+// The address of such an entry as bytes: 4 or 16, the number is returned.
+static inline size_t cplatform_address_bytes(const struct ifaddrs *entry, unsigned char bytes[16]) {
+  if (entry->ifa_addr->sa_family == AF_INET) {
+    memcpy(bytes, &((const struct sockaddr_in *)entry->ifa_addr)->sin_addr, 4);
+    return 4;
+  }
+  memcpy(bytes, &((const struct sockaddr_in6 *)entry->ifa_addr)->sin6_addr, 16);
+  return 16;
+}
+#endif
 
 #endif

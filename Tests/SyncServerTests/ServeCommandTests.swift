@@ -12,8 +12,10 @@ import Testing
 
 /// The program as a person and a service manager see it.
 @Suite struct ServeCommandTests {
-  private let folder = TemporaryFolder()
+  private let folder: TemporaryFolder
   private var data: String { folder.path + "/data" }
+
+  init() throws { folder = try TemporaryFolder() }
 
   private func run(_ arguments: String...) async throws -> (status: Int32, output: String, errors: String) {
     try await RunningServer.run(arguments, in: folder)

@@ -6,6 +6,13 @@ public struct LostValue: Equatable, Sendable {
   public let side: MergeSide
   /// The value that did not win.
   public let value: SyncValue
+
+  /// A value that gave way; a deletion stands as true or false under ``RecordState/deletionField``.
+  public init(field: String, side: MergeSide, value: SyncValue) {
+    self.field = field
+    self.side = side
+    self.value = value
+  }
 }
 
 /// What comes of a merge.

@@ -54,6 +54,19 @@ package struct SharedColumn: Sendable {
     }
   }
 
+  /// What a value of the table says to the server; not for references.
+  func value(of argument: SQLArgument) throws -> SyncValue {
+    switch (column.type, argument) {
+    case (_, .null): .null
+    case (.bool, .integer(let number)): .bool(number != 0)
+    case (.json, .text(let text)): try SyncValue(parsing: text)
+    case (_, .integer(let number)): .integer(number)
+    case (_, .real(let number)): SyncValue(real: number) ?? .null
+    case (_, .text(let text)): .text(text)
+    case (_, .blob(let bytes)): .text(Self.base64(bytes))
+    }
+  }
+
   /// The value as the table keeps it. A reference is not looked up here: its uuid comes back as text.
   /// - Throws: ``FieldProblem`` when it is no value of the column's type.
   package func argument(_ value: SyncValue) throws(FieldProblem) -> SQLArgument {

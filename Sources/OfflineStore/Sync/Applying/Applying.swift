@@ -1,0 +1,173 @@
+import CipherSQL
+import SyncModel
+
+/// What came of records from the server.
+package struct ApplyCounts: Sendable, Equatable {
+  /// Records that were new or changed here.
+  package var applied = 0
+  package var merged = 0
+  package var conflicts = 0
+  /// Records that cannot be stored yet and are kept.
+  package var kept = 0
+
+  package init() {}
+}
+
+extension SyncTransaction {
+  /// Takes a record from the server.
+  package func apply(_ remote: RemoteRecord, counts: inout ApplyCounts) throws {
+    guard let table = catalog.tables[remote.entityType] else {
+      counts.kept += 1
+      return try keep(remote, "unknown_entity", waitsFor: nil, detail: "this vault has no table for it yet")
+    }
+    do {
+      try apply(remote, to: table, counts: &counts)
+    } catch let missing as MissingReferences {
+      counts.kept += 1
+      let first = missing.references[0]
+      try keep(
+        remote, "parent_missing", waitsFor: first.uuid,
+        detail: "\(first.column) refers to a \(first.entityType) that has not come yet")
+    }
+  }
+
+  private func apply(_ remote: RemoteRecord, to table: RecordTable, counts: inout ApplyCounts) throws {
+    let unknown = table.unknownFields(of: remote.state)
+    if !unknown.isEmpty { try keepFields(unknown, of: remote) }
+    guard let record = try table.find(remote.entityUuid, in: connection) else {
+      return try insert(remote, into: table, counts: &counts)
+    }
+    guard remote.state.syncVersion > record.state.syncVersion else { return }
+    if try !QueuedOperation.frozen(table.entity.type, record.key, in: connection).isEmpty {
+      // Whether the operation is part of this version already only its answer tells.
+      counts.kept += 1
+      return try keep(remote, "in_flight", waitsFor: nil, detail: "an operation of the record waits for its answer")
+    }
+    counts.applied += 1
+    if record.isDirty {
+      let base = try BaseTable.find(table.entity.type, record.key, in: connection)
+      if try rebase(record, base: base, on: remote, table) == .conflict {
+        counts.conflicts += 1
+      } else {
+        counts.merged += 1
+      }
+    } else {
+      try take(remote, over: record, table)
+    }
+    if remote.state.isDeleted, !record.state.isDeleted {
+      counts.conflicts += try contestOrphans(of: record.key, table.entity.type, kind: .deletedRemotely)
+    }
+  }
+
+  private func insert(_ remote: RemoteRecord, into table: RecordTable, counts: inout ApplyCounts) throws {
+    do {
+      try table.insert(
+        remote.entityUuid, remote.state,
+        .init(serverId: remote.serverId, createdAt: remote.createdAt, lastSyncedAt: serverNow), references: references,
+        in: connection)
+    } catch let error as SQLError where error.code == .constraint {
+      counts.kept += 1
+      return try refuse(remote, error, table)
+    }
+    counts.applied += 1
+    try forgetKept(remote.entityType, remote.entityUuid)
+    try admitWaiting(for: remote.entityUuid, counts: &counts)
+  }
+
+  /// A clean record takes the server's version.
+  private func take(_ remote: RemoteRecord, over record: StoredRecord, _ table: RecordTable) throws {
+    var state = remote.state
+    let isTaken = try connection.fetchOne(
+      "SELECT 1 FROM SyncCascade WHERE entityId = \(record.key) AND entityType = \(table.entity.type)", as: Int.self)
+    if isTaken != nil, !state.isDeleted {
+      // It was deleted here with the record that it hangs on, and the server will hear of that.
+      state.isDeleted = true
+      try noteLost(
+        [LostValue(field: RecordState.deletionField, side: .remote, value: false)], base: record.state,
+        local: record.state, remote: remote.state, kind: .deletedLocally, record, table, resolution: "local_wins")
+    }
+    do {
+      try table.update(
+        record.key, from: record.state, to: state, .init(serverId: remote.serverId, lastSyncedAt: serverNow),
+        references: references, in: connection)
+    } catch let error as SQLError where error.code == .constraint {
+      return try refuse(remote, error, table)
+    }
+  }
+
+  /// What happened to a record that has changes of its own.
+  package enum Rebasing: Sendable { case clean, queued, conflict }
+
+  /// Puts what was changed here since `base` on top of the server's version.
+  @discardableResult
+  func rebase(
+    _ record: StoredRecord, base: RecordState?, on remote: RemoteRecord, _ table: RecordTable
+  ) throws -> Rebasing {
+    let type = table.entity.type
+    let result = merge(
+      base: base, local: record.state, remote: remote.state, rules: table.rules,
+      clock: MergeClock(serverNow: serverNow, localOffset: clockOffset))
+    if let conflict = result.conflict {
+      try openConflict(conflict.kind, conflict.fields, base: base, remote: remote.state, record, table)
+      return .conflict
+    }
+    try noteLost(
+      result.lost, base: base, local: record.state, remote: remote.state, kind: result.kind ?? .concurrentEdit, record,
+      table, resolution: nil)
+    try closeConflict(of: record, table)
+    let growing = try QueuedOperation.growing(type, record.key, in: connection)
+    let isDone = !result.needsPush
+    if isDone {
+      for operation in growing { try remove(operation) }
+      try BaseTable.forget(type, record.key, in: connection)
+    } else {
+      try BaseTable.set(remote.state, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
+      try ensureGrowing(result.patchToPush.isDeleted == true ? .delete : .update, growing, record, table)
+      try connection.execute(
+        """
+        UPDATE OfflineSyncQueue SET status = 'pending' WHERE entityId = \(record.key) AND entityType = \(type)
+          AND completedAt IS NULL AND status = 'conflict'
+        """)
+    }
+    var merged = result.merged
+    // The times of a merge are the server's; the row has this device's.
+    merged.updatedAt = isDone ? remote.state.updatedAt : record.state.updatedAt
+    try table.update(
+      record.key, from: record.state, to: merged,
+      .init(
+        serverId: remote.serverId ?? record.serverId, isDirty: !isDone, syncStatus: isDone ? "synced" : "pending",
+        lastSyncedAt: serverNow), references: references, in: connection)
+    return isDone ? .clean : .queued
+  }
+
+  /// A conflict that has gone by itself, because the server's newer version agrees.
+  private func closeConflict(of record: StoredRecord, _ table: RecordTable) throws {
+    guard record.syncStatus == "conflict" else { return }
+    try connection.execute(
+      """
+      UPDATE OfflineConflictResolution SET resolvedAt = \(WireTime.text(now)), resolution = 'merge', resolvedBy = 'policy',
+        notes = 'the server''s newer version could be merged'
+      WHERE entityId = \(record.key) AND entityType = \(table.entity.type) AND resolvedAt IS NULL
+      """)
+  }
+
+  /// Records that were made here under one that is gone at the server: they are shown, never dropped.
+  func contestOrphans(of key: Int64, _ type: String, kind: ConflictKind) throws -> Int {
+    var count = 0
+    for (table, column) in catalog.children(of: type) {
+      var orphans: [StoredRecord] = []
+      try table.forEach(
+        where: """
+          record.\(identifier: column.name) = \(key) AND record.isDirty = 1 AND record.isDeleted = 0
+            AND record.syncVersion = 0 AND record.syncStatus <> 'conflict'
+          """, in: connection
+      ) { orphans.append($0) }
+      for orphan in orphans {
+        guard try QueuedOperation.frozen(table.entity.type, orphan.key, in: connection).isEmpty else { continue }
+        try openConflict(kind, [column.name], base: nil, remote: nil, orphan, table)
+        count += 1
+      }
+    }
+    return count
+  }
+}

@@ -1,0 +1,102 @@
+import CipherSQL
+import SyncModel
+
+/// What a comparison of all records found and did.
+package struct RepairCounts: Sendable, Equatable {
+  /// Records that were fetched because they were missing here or different.
+  package var fetched = 0
+  /// Records that the server does not have and that went here.
+  package var removed = 0
+  /// Records with unsent changes that the server does not have any more: conflicts.
+  package var contested = 0
+
+  package init() {}
+
+  package var total: Int { fetched + removed + contested }
+}
+
+extension SyncTransaction {
+  /// Takes a record that differs from the server's although the versions say otherwise.
+  package func repair(_ remote: RemoteRecord, repaired: inout RepairCounts, counts: inout ApplyCounts) throws {
+    guard let table = catalog.tables[remote.entityType],
+      let record = try table.find(remote.entityUuid, in: connection),
+      record.state.syncVersion >= remote.state.syncVersion,
+      try QueuedOperation.frozen(table.entity.type, record.key, in: connection).isEmpty
+    else {
+      repaired.fetched += 1
+      return try apply(remote, counts: &counts)
+    }
+    repaired.fetched += 1
+    do {
+      if record.isDirty {
+        let base = try BaseTable.find(table.entity.type, record.key, in: connection)
+        try rebase(record, base: base, on: remote, table)
+      } else {
+        try table.update(
+          record.key, from: record.state, to: remote.state, .init(serverId: remote.serverId, lastSyncedAt: serverNow),
+          references: references, in: connection)
+      }
+    } catch let missing as MissingReferences {
+      let first = missing.references[0]
+      try keep(
+        remote, "parent_missing", waitsFor: first.uuid,
+        detail: "\(first.column) refers to a \(first.entityType) that has not come yet")
+    }
+  }
+
+  /// The server does not have a record that it is known to have had.
+  package func removeUnknown(_ type: String, _ uuid: String, repaired: inout RepairCounts) throws {
+    guard let table = catalog.tables[type], var record = try table.find(uuid, in: connection),
+      record.state.syncVersion > 0, try QueuedOperation.frozen(type, record.key, in: connection).isEmpty
+    else { return }
+    var state = record.state
+    if record.isDirty, !state.isDeleted {
+      repaired.contested += 1
+      let base = try BaseTable.find(type, record.key, in: connection)
+      try BaseTable.forget(type, record.key, in: connection)
+      state.syncVersion = 0
+      try table.update(
+        record.key, from: record.state, to: state, .init(serverId: nil, isDirty: true, syncStatus: "conflict"),
+        references: references, in: connection)
+      record = try table.find(uuid, in: connection) ?? record
+      try openConflict(.deletedRemotely, [], base: base, remote: nil, record, table)
+      return
+    }
+    repaired.removed += 1
+    try forgetOperations(of: record, table)
+    try BaseTable.forget(type, record.key, in: connection)
+    state.isDeleted = true
+    try table.update(
+      record.key, from: record.state, to: state, .init(serverId: record.serverId), references: references,
+      in: connection)
+    _ = try contestOrphans(of: record.key, type, kind: .deletedRemotely)
+  }
+
+  /// Forgets what ties the records to a server: they are queued as new. For a vault that is pointed at another server or
+  /// account.
+  package func forgetServer() throws {
+    for table in catalog.tables.values {
+      let entity = table.entity
+      let type = entity.type
+      try connection.execute("DELETE FROM OfflineSyncQueue WHERE entityType = \(type) AND completedAt IS NULL")
+      try connection.execute(
+        """
+        UPDATE \(identifier: entity.table.name) SET serverId = NULL, syncVersion = 0, lastSyncedAt = NULL,
+          isDirty = 1 - isDeleted, syncStatus = 'pending'
+        """)
+      if let outbox = OutboxTriggers(entity, in: catalog.entities) { try connection.execute(outbox.queueMissing()) }
+    }
+    try connection.execute("DELETE FROM SyncBase")
+    try connection.execute("DELETE FROM SyncMoved")
+    try connection.execute("DELETE FROM SyncCascade")
+    try connection.execute("DELETE FROM SyncInbox")
+    try connection.execute(
+      """
+      UPDATE OfflineConflictResolution SET resolvedAt = \(WireTime.text(now)), resolution = 'local_wins',
+        resolvedBy = 'policy', notes = 'the vault was pointed at another server' WHERE resolvedAt IS NULL
+      """)
+    for name in [SyncSettings.Name.cursor, .isFilled, .serverUuid, .account, .user, .lastReconciliation, .pause] {
+      try SyncSettings.set(name, nil, in: connection)
+    }
+  }
+}

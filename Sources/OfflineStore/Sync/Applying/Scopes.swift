@@ -1,0 +1,103 @@
+import CipherSQL
+import SyncModel
+
+/// What came of following other projects.
+package struct ScopeChange: Sendable, Equatable {
+  /// Records that went because their project is not followed any more.
+  package var removed = 0
+  /// Records of such projects that stay because they have unsent changes, by entity.
+  package var kept: [String: Int] = [:]
+}
+
+extension SyncTransaction {
+  /// The entity whose records are scopes: projects, for a device that does not follow all of them.
+  package static let scopeEntity = "Project"
+
+  /// Follows these projects from now on, or all when there are none. Records of others go with the next sync; records of
+  /// new ones come with it.
+  func follow(_ uuids: [String]) throws {
+    let before = try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)
+    guard before != uuids.sorted() else { return }
+    try connection.execute("DELETE FROM SyncScope")
+    for uuid in Set(uuids) { try connection.execute("INSERT INTO SyncScope (entityUuid) VALUES (\(uuid))") }
+    try SyncSettings.set(.reconcileNext, "projects", in: connection)
+  }
+
+  /// The projects that are followed; empty for all.
+  package func scopes() throws -> [String] {
+    try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)
+  }
+
+  /// Removes the records of projects that are not followed any more. Records with unsent changes stay, and with them what
+  /// they hang on.
+  package func leaveScopes() throws -> ScopeChange {
+    var change = ScopeChange()
+    guard let projects = catalog.tables[Self.scopeEntity], try !scopes().isEmpty else { return change }
+    let left = try connection.fetch(
+      """
+      SELECT \(identifier: projects.entity.key) FROM \(identifier: projects.entity.table.name)
+      WHERE uuid NOT IN (SELECT entityUuid FROM SyncScope)
+      """, as: Int64.self)
+    for key in left { try leave(key, &change) }
+    return change
+  }
+
+  private func leave(_ project: Int64, _ change: inout ScopeChange) throws {
+    // What hangs on the project, children before their parents.
+    var members: [(table: RecordTable, keys: Set<Int64>)] = []
+    var reached: [String: Set<Int64>] = [Self.scopeEntity: [project]]
+    for table in catalog.parentsFirst {
+      var keys = reached[table.entity.type] ?? []
+      for column in table.columns {
+        guard let reference = column.reference, reference.cascades, let parents = reached[reference.entityType] else {
+          continue
+        }
+        keys.formUnion(try rows(of: table, column.name, parents))
+      }
+      reached[table.entity.type] = keys
+      if !keys.isEmpty { members.append((table, keys)) }
+    }
+    try connection.execute("UPDATE WriteContext SET mode = 'purge'")
+    for (table, keys) in members.reversed() {
+      for key in keys.sorted() {
+        let entity = table.entity
+        if try !QueuedOperation.ofRecord(entity.type, key, in: connection).isEmpty {
+          change.kept[entity.type, default: 0] += 1
+          continue
+        }
+        guard try !isReferred(key, in: entity) else { continue }
+        try BaseTable.forget(entity.type, key, in: connection)
+        try connection.execute("DELETE FROM SyncCascade WHERE entityId = \(key) AND entityType = \(entity.type)")
+        try connection.execute(
+          "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
+        change.removed += 1
+      }
+    }
+    try connection.execute("UPDATE WriteContext SET mode = 'sync'")
+  }
+
+  private func rows(of table: RecordTable, _ column: String, _ parents: Set<Int64>) throws -> Set<Int64> {
+    let list = "[" + parents.map(String.init).joined(separator: ",") + "]"
+    return Set(
+      try connection.fetch(
+        """
+        SELECT \(identifier: table.entity.key) FROM \(identifier: table.entity.table.name)
+        WHERE \(identifier: column) IN (SELECT value FROM json_each(\(list)))
+        """, as: Int64.self))
+  }
+
+  /// Whether any record still refers to this one.
+  func isReferred(_ key: Int64, in entity: Entity) throws -> Bool {
+    for other in catalog.entities.all {
+      for foreign in other.table.foreignKeys where foreign.table == entity.table.name && foreign.columns.count == 1 {
+        let found = try connection.fetchOne(
+          """
+          SELECT 1 FROM \(identifier: other.table.name)
+          WHERE \(identifier: foreign.columns[0].from) = \(key) LIMIT 1
+          """, as: Int.self)
+        if found != nil { return true }
+      }
+    }
+    return false
+  }
+}

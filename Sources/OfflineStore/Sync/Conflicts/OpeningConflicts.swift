@@ -1,0 +1,78 @@
+import CipherSQL
+import SyncModel
+
+extension SyncTransaction {
+  /// Parks a record until a person has decided: its conflict is written or brought up to date, its operation waits, and
+  /// what a person changes meanwhile becomes part of the local version.
+  func openConflict(
+    _ kind: ConflictKind, _ fields: [String], base: RecordState?, remote: RecordState?, _ record: StoredRecord,
+    _ table: RecordTable
+  ) throws {
+    let type = table.entity.type
+    let names = SyncValue.array(fields.map { .text($0) }).json
+    let open = try connection.fetchOne(
+      """
+      SELECT conflictId FROM OfflineConflictResolution
+      WHERE entityId = \(record.key) AND entityType = \(type) AND resolvedAt IS NULL
+      """, as: String.self)
+    if let open {
+      try connection.execute(
+        """
+        UPDATE OfflineConflictResolution SET base = \(base.map(RecordVersion.json).sqlArgument), conflictType = \(kind.rawValue),
+          localVersion = \(RecordVersion.json(record.state)), remoteVersion = \(remote.map(RecordVersion.json).sqlArgument),
+          fields = \(names)
+        WHERE conflictId = \(open)
+        """)
+    } else {
+      try connection.execute(
+        """
+        INSERT INTO OfflineConflictResolution
+          (entityType, entityId, entityUuid, base, localVersion, remoteVersion, conflictType, fields)
+        VALUES (\(type), \(record.key), \(record.uuid), \(base.map(RecordVersion.json).sqlArgument),
+          \(RecordVersion.json(record.state)), \(remote.map(RecordVersion.json).sqlArgument), \(kind.rawValue), \(names))
+        """)
+    }
+    try park(record, table)
+  }
+
+  /// One operation of the record stays, as contested; it is rewritten when the conflict is resolved.
+  private func park(_ record: StoredRecord, _ table: RecordTable) throws {
+    let type = table.entity.type
+    let operations = try QueuedOperation.ofRecord(type, record.key, in: connection)
+    for operation in operations.dropFirst() { try remove(operation) }
+    let kind: OperationKind =
+      record.state.isDeleted ? .delete : record.state.syncVersion == 0 ? .create : .update
+    try ensureGrowing(kind, Array(operations.prefix(1)), record, table)
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET status = 'conflict', payload = NULL, scheduledAt = NULL, parkedBehind = NULL
+      WHERE entityId = \(record.key) AND entityType = \(type) AND completedAt IS NULL
+      """)
+    try connection.execute(
+      """
+      UPDATE \(identifier: table.entity.table.name) SET isDirty = 1, syncStatus = 'conflict'
+      WHERE \(identifier: table.entity.key) = \(record.key)
+      """)
+  }
+
+  /// Writes down what a policy let lose although a person had entered it, so that it can still be seen.
+  func noteLost(
+    _ lost: [LostValue], base: RecordState?, local: RecordState, remote: RecordState,
+    kind: ConflictKind = .concurrentEdit,
+    _ record: StoredRecord, _ table: RecordTable, resolution: String?
+  ) throws {
+    guard !lost.isEmpty else { return }
+    let sides = Set(lost.map(\.side))
+    let outcome = resolution ?? (sides == [.local] ? "remote_wins" : sides == [.remote] ? "local_wins" : "merge")
+    let policy = table.rules.policy.rawValue
+    try connection.execute(
+      """
+      INSERT INTO OfflineConflictResolution (entityType, entityId, entityUuid, base, localVersion, remoteVersion,
+        conflictType, fields, resolvedAt, resolution, resolvedBy, notes)
+      VALUES (\(table.entity.type), \(record.key), \(record.uuid), \(base.map(RecordVersion.json).sqlArgument),
+        \(RecordVersion.json(local)), \(RecordVersion.json(remote)), \(kind.rawValue),
+        \(SyncValue.array(lost.map { .text($0.field) }).json), \(WireTime.text(now)), \(outcome), 'policy',
+        \("settled by the policy \(policy)"))
+      """)
+  }
+}

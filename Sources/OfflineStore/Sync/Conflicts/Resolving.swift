@@ -1,0 +1,230 @@
+import CipherSQL
+import SyncModel
+
+/// What a person decides about a conflict.
+package struct ConflictDecision: Sendable {
+  /// Whose values count where nothing else is said; also for a deletion.
+  package var side: MergeSide
+  /// Choices for single fields.
+  package var fields: [String: FieldChoice]
+  package var note: String?
+  /// Who decides.
+  package var person: String
+
+  package init(side: MergeSide, fields: [String: FieldChoice] = [:], note: String? = nil, person: String) {
+    (self.side, self.fields, self.note, self.person) = (side, fields, note, person)
+  }
+}
+
+extension SyncTransaction {
+  /// Resolves a conflict. What comes of it is a new operation on top of the remote version, or nothing when the record is
+  /// then as the server has it.
+  /// - Throws: ``VaultError`` with `noSuchRecord` for a conflict that is not open, `noSuchField`, `badValue` for a value
+  ///   that the table refuses, `refused` when the choice does not solve it.
+  package func resolve(_ conflictId: String, _ decision: ConflictDecision) throws {
+    let conflict = try OpenConflict.find(conflictId, in: connection)
+    guard let table = catalog.tables[conflict.entityType],
+      let record = try table.find(key: conflict.entityId, in: connection)
+    else {
+      throw VaultError(.refused, "the record of this conflict is not here any more", hint: "fieldvault doctor --repair")
+    }
+    for name in decision.fields.keys where table.places[name] == nil {
+      throw VaultError(
+        .noSuchField, "\(table.entity.type) has no shared field '\(name)'",
+        hint: "its fields are \(table.columns.map(\.name).joined(separator: ", "))", name: name,
+        candidates: table.columns.map(\.name))
+    }
+    do {
+      switch conflict.kind {
+      case .concurrentEdit, .deletedRemotely, .deletedLocally:
+        if let remote = conflict.remote {
+          try resolve(conflict, remote, record, table, decision)
+        } else {
+          try resolveOrphan(conflict, record, table, decision)
+        }
+      case .notUnique, .parentMissing: try resolveOrphan(conflict, record, table, decision)
+      }
+    } catch let error as SQLError where error.code == .constraint {
+      let (field, message) = ConstraintMessage(entity: table.entity).explain(error, connection)
+      throw VaultError(.badValue, field.map { "\(table.entity.type).\($0) \(message)" } ?? message, name: field)
+    } catch let missing as MissingReferences {
+      let first = missing.references[0]
+      throw VaultError(
+        .badValue, "\(table.entity.type).\(first.column) refers to a \(first.entityType) that is not here",
+        name: first.column)
+    }
+    try close(conflictId, decision, record, table)
+  }
+
+  private func close(_ id: String, _ decision: ConflictDecision, _ record: StoredRecord, _ table: RecordTable) throws {
+    let sides = Set(decision.fields.values.map(\.word) + [decision.side.rawValue])
+    let resolution =
+      decision.fields.isEmpty ? "\(decision.side.rawValue)_wins" : sides.contains("value") ? "manual" : "merge"
+    var choices: SyncObject = ["take": .text(decision.side.rawValue)]
+    choices["set"] = .object(
+      SyncObject(
+        decision.fields.map { name, choice -> (String, SyncValue) in
+          if case .value(let value) = choice { return (name, ["value": value]) }
+          return (name, .text(choice.word))
+        }))
+    let after = try table.find(key: record.key, in: connection)
+    try connection.execute(
+      """
+      UPDATE OfflineConflictResolution SET resolvedAt = \(WireTime.text(now)), resolution = \(resolution),
+        resolvedBy = \(decision.person), notes = \(decision.note.sqlArgument), choices = \(SyncValue.object(choices).json),
+        localVersion = \(RecordVersion.json((after ?? record).state))
+      WHERE conflictId = \(id)
+      """)
+  }
+
+  /// Two versions of the record become one.
+  private func resolve(
+    _ conflict: OpenConflict, _ remote: RecordState, _ record: StoredRecord, _ table: RecordTable,
+    _ decision: ConflictDecision
+  ) throws {
+    // Merged again, because a person may have gone on with the local version.
+    let result = merge(
+      base: conflict.base, local: record.state, remote: remote, rules: table.rules,
+      clock: MergeClock(serverNow: serverNow, localOffset: clockOffset))
+    let open = result.conflict
+    let choice: FieldChoice = decision.side == .local ? .local : .remote
+    var choices = decision.fields
+    for field in open?.fields ?? [] where choices[field] == nil { choices[field] = choice }
+    let target: RecordState
+    if let open {
+      target = try open.resolved(
+        choosing: choices, deletion: open.isAboutDeletion ? decision.side : nil, rules: table.rules, at: now
+      ).state
+    } else {
+      var state = result.merged
+      for (field, choice) in choices {
+        switch choice {
+        case .local: state.fields[field] = record.state.fields[field]
+        case .remote: state.fields[field] = remote.fields[field]
+        case .value(let value): state.fields[field] = value
+        }
+      }
+      target = state
+    }
+    try settle(record, on: target, remote: remote, table)
+  }
+
+  private func settle(
+    _ record: StoredRecord, on target: RecordState, remote: RecordState, _ table: RecordTable
+  ) throws {
+    let type = table.entity.type
+    var record = record
+    if record.state.isDeleted, !target.isDeleted {
+      try asPerson { try revive(record, table) }
+      record = try table.find(key: record.key, in: connection) ?? record
+    }
+    try forgetOperations(of: record, table)
+    var shared = target
+    shared.fields = target.fields.filter { table.places[$0.name] != nil }
+    shared.syncVersion = remote.syncVersion
+    let patch = RecordPatch(from: remote, to: shared)
+    if patch.isEmpty {
+      try BaseTable.forget(type, record.key, in: connection)
+      shared.updatedAt = remote.updatedAt
+    } else {
+      try BaseTable.set(remote, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
+      try ensureGrowing(patch.isDeleted == true ? .delete : .update, [], record, table)
+      shared.updatedAt = now
+    }
+    try table.update(
+      record.key, from: record.state, to: shared,
+      .init(
+        serverId: record.serverId, isDirty: !patch.isEmpty, syncStatus: patch.isEmpty ? "synced" : "pending",
+        lastSyncedAt: serverNow), references: references, in: connection)
+  }
+
+  /// The server has not stored the record as it stands: its parent is gone, or a value stands in another record.
+  ///
+  /// Remote lets it go, or back to what the server has. Local with another value moves it or renames it. Local alone brings
+  /// a deleted parent back.
+  private func resolveOrphan(
+    _ conflict: OpenConflict, _ record: StoredRecord, _ table: RecordTable, _ decision: ConflictDecision
+  ) throws {
+    var changes: SyncObject = [:]
+    for (field, choice) in decision.fields {
+      switch choice {
+      case .local: continue
+      case .remote:
+        guard let value = conflict.remote?.fields[field] else {
+          throw VaultError(
+            .refused, "the server has no \(table.entity.type).\(field)", hint: "give a value: --set \(field)==VALUE")
+        }
+        changes[field] = value
+      case .value(let value): changes[field] = value
+      }
+    }
+    if decision.side == .remote {
+      if let remote = conflict.remote { return try settle(record, on: remote, remote: remote, table) }
+      try forgetOperations(of: record, table)
+      try asPerson {
+        _ = try connection.execute(
+          "DELETE FROM \(identifier: table.entity.table.name) WHERE \(identifier: table.entity.key) = \(record.key)")
+      }
+      try forgetOperations(of: record, table)
+      try connection.execute(
+        "UPDATE \(identifier: table.entity.table.name) SET isDirty = 0 WHERE \(identifier: table.entity.key) = \(record.key)"
+      )
+      return
+    }
+    let solved = conflict.fields.allSatisfy { changes[$0] != nil }
+    if !solved {
+      guard conflict.kind != .notUnique else {
+        throw VaultError(
+          .refused, "another record has the same \(conflict.fields.joined(separator: ", "))",
+          hint: "give another value: --take local --set \(conflict.fields.first ?? "FIELD")==VALUE, or --take remote")
+      }
+      for field in conflict.fields where changes[field] == nil { try bringBack(field, of: record, table) }
+    }
+    var state = record.state
+    state.fields = state.fields.overlaid(with: changes)
+    if let remote = conflict.remote { return try settle(record, on: state, remote: remote, table) }
+    try forgetOperations(of: record, table)
+    state.updatedAt = now
+    try ensureGrowing(state.syncVersion == 0 ? .create : .update, [], record, table)
+    try table.update(
+      record.key, from: record.state, to: state,
+      .init(serverId: record.serverId, isDirty: true, syncStatus: "pending"), references: references, in: connection)
+  }
+
+  /// Brings the record back that a field refers to and that is deleted.
+  private func bringBack(_ field: String, of record: StoredRecord, _ table: RecordTable) throws {
+    guard let place = table.places[field], let reference = table.columns[place].reference,
+      let parents = catalog.tables[reference.entityType], case .text(let uuid)? = record.state.fields[field],
+      let parent = try parents.find(uuid, in: connection)
+    else {
+      throw VaultError(
+        .refused, "what \(table.entity.type).\(field) refers to is not on this device any more",
+        hint: "move the record: --take local --set \(field)==UUID, or let it go: --take remote")
+    }
+    guard parent.state.isDeleted else {
+      throw VaultError(
+        .refused, "the \(reference.entityType) that \(field) refers to is not known to the server yet",
+        hint: "sync first, move the record (--take local --set \(field)==UUID), or let it go (--take remote)")
+    }
+    try asPerson { try revive(parent, parents) }
+  }
+
+  func abandonConflict(of record: StoredRecord, _ table: RecordTable, by person: String?, note: String) throws {
+    try connection.execute(
+      """
+      UPDATE OfflineConflictResolution SET resolvedAt = \(WireTime.text(now)), resolution = 'remote_wins',
+        resolvedBy = \(person.sqlArgument), notes = \(note)
+      WHERE entityId = \(record.key) AND entityType = \(table.entity.type) AND resolvedAt IS NULL
+      """)
+  }
+}
+
+extension FieldChoice {
+  var word: String {
+    switch self {
+    case .local: "local"
+    case .remote: "remote"
+    case .value: "value"
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import CipherSQL
+import SyncModel
+
+/// Chooses what is sent next: by priority, then by age, and what a record refers to before the record.
+///
+/// A parent is taken when the first of those that wait for it is, so it inherits the highest priority among them. What
+/// waits for an operation that has stopped is set aside once (`parkedBehind`) and looked at again when that one goes on.
+/// So the cost of a batch depends on its size, not on how much waits.
+struct BatchPlan {
+  let catalog: SyncCatalog
+  let connection: WriteConnection
+  let limit: Int
+
+  private(set) var batch: [QueuedOperation] = []
+  /// Operations that were looked at, so that a plan ends.
+  private(set) var looked = 0
+  private var taken: Set<Int64> = []
+  private var underWay: Set<Int64> = []
+  /// References that go round in a circle, by operation: they are left out at first and follow in an update.
+  private(set) var circular: [Int64: Set<String>] = [:]
+
+  init(catalog: SyncCatalog, connection: WriteConnection, limit: Int) {
+    (self.catalog, self.connection, self.limit) = (catalog, connection, limit)
+  }
+
+  private enum Verdict {
+    case taken
+    /// Not in this batch, and nothing has to happen before the next.
+    case later
+    /// Waits for a stopped operation.
+    case behind(Int64)
+  }
+
+  var isFull: Bool { batch.count >= limit }
+
+  mutating func consider(_ operation: QueuedOperation) throws {
+    looked += 1
+    if case .behind(let number) = try take(operation) {
+      try connection.execute(
+        "UPDATE OfflineSyncQueue SET parkedBehind = \(number) WHERE queueNumber = \(operation.number)")
+    }
+  }
+
+  private mutating func take(_ operation: QueuedOperation) throws -> Verdict {
+    if taken.contains(operation.number) { return .taken }
+    if operation.isStopped { return .behind(operation.number) }
+    if let parked = operation.parkedBehind, try isStopped(parked) { return .behind(parked) }
+    if operation.status != "pending" { return .later }
+    guard underWay.insert(operation.number).inserted else { return .taken }
+    defer { underWay.remove(operation.number) }
+    if operation.payload == nil,
+      let first = try QueuedOperation.frozen(operation.entityType, operation.entityId, in: connection).first
+    {
+      // The answer to the first decides what the second is based on.
+      if case .behind(let number) = try take(first) { return .behind(number) }
+      return .later
+    }
+    for before in try predecessors(of: operation) {
+      if underWay.contains(before.operation.number) {
+        if let column = before.column { circular[operation.number, default: []].insert(column) }
+        continue
+      }
+      switch try take(before.operation) {
+      case .taken: continue
+      case let verdict: return verdict
+      }
+    }
+    if isFull { return .later }
+    batch.append(operation)
+    taken.insert(operation.number)
+    return .taken
+  }
+
+  private func isStopped(_ number: Int64) throws -> Bool {
+    try QueuedOperation.all(where: "queueNumber = ?", [.integer(number)], in: connection).first?.isStopped ?? false
+  }
+
+  /// What the server must have before it can take an operation.
+  private func predecessors(of operation: QueuedOperation) throws -> [(operation: QueuedOperation, column: String?)] {
+    if operation.kind == .delete { return try movedAway(from: operation).map { ($0, nil) } }
+    guard let table = catalog.tables[operation.entityType] else { return [] }
+    var result: [(QueuedOperation, String?)] = []
+    for column in table.columns {
+      guard let reference = column.reference else { continue }
+      let parent: SQL = """
+        SELECT \(identifier: column.name) FROM \(identifier: table.entity.table.name)
+        WHERE \(identifier: table.entity.key) = \(operation.entityId)
+        """
+      guard let key = try connection.fetchOne(parent, as: Optional<Int64>.self) ?? nil else { continue }
+      let waiting = try QueuedOperation.ofRecord(reference.entityType, key, in: connection)
+      let maker =
+        try waiting.first { $0.kind == .create }
+        ?? (try isToComeBack(reference.entityType, key) ? waiting.first : nil)
+      if let maker { result.append((maker, column.column.isNotNull ? nil : column.name)) }
+    }
+    return result
+  }
+
+  /// Whether the server has a record as deleted that was brought back here.
+  private func isToComeBack(_ type: String, _ key: Int64) throws -> Bool {
+    try connection.fetchOne(
+      "SELECT isDeleted FROM SyncBase WHERE entityId = \(key) AND entityType = \(type)", as: Bool.self) ?? false
+  }
+
+  /// Records that were moved to another parent before this one was deleted: the server must not delete them with it.
+  private func movedAway(from operation: QueuedOperation) throws -> [QueuedOperation] {
+    let moved = try connection.fetchRows(
+      """
+      SELECT entityType, entityId FROM SyncMoved
+      WHERE parentId = \(operation.entityId) AND parentType = \(operation.entityType)
+      """, as: String.self, Int64.self)
+    return try moved.flatMap { type, key in
+      try QueuedOperation.ofRecord(type, key, in: connection).filter { $0.number != operation.number }
+    }
+  }
+}

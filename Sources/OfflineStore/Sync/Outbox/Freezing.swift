@@ -1,0 +1,133 @@
+import CipherSQL
+import SyncModel
+
+extension SyncTransaction {
+  /// An operation as it is sent, now and whenever it is sent again.
+  ///
+  /// Nil when there is nothing to send: the record is as the server has it, or it is gone.
+  func frozen(
+    _ queued: QueuedOperation, leavingOut circular: Set<String>
+  ) throws -> (operation: PushOperation, length: Int)? {
+    if let payload = queued.payload {
+      try mark(queued)
+      return (try PushOperation(json: Array(payload.utf8)), payload.utf8.count)
+    }
+    guard let table = catalog.tables[queued.entityType],
+      let record = try table.find(key: queued.entityId, in: connection)
+    else {
+      try complete(queued)
+      return nil
+    }
+    let base = try BaseTable.find(queued.entityType, queued.entityId, in: connection)
+    guard let operation = try operation(queued, record, base, table, leavingOut: circular) else {
+      try complete(queued)
+      try markClean(record, table)
+      return nil
+    }
+    let payload = operation.wire.json
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET payload = \(payload), baseVersion = \(operation.baseVersion),
+        schemaVersion = \(operation.schemaVersion), operationType = \(operation.kind.rawValue)
+      WHERE queueNumber = \(queued.number)
+      """)
+    try mark(queued)
+    return (operation, payload.utf8.count)
+  }
+
+  /// What a growing operation would send if it were sent now.
+  func wouldSend(_ queued: QueuedOperation) throws -> PushOperation? {
+    guard let table = catalog.tables[queued.entityType],
+      let record = try table.find(key: queued.entityId, in: connection)
+    else { return nil }
+    let base = try BaseTable.find(queued.entityType, queued.entityId, in: connection)
+    return try operation(queued, record, base, table, leavingOut: [])
+  }
+
+  private func mark(_ queued: QueuedOperation) throws {
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET status = 'processing', lastAttemptAt = \(WireTime.text(now)), errorMessage = NULL
+      WHERE queueNumber = \(queued.number)
+      """)
+    try setStatus("syncing", queued)
+  }
+
+  /// Puts an operation back that was frozen a moment ago and is not sent after all.
+  func thaw(_ queued: QueuedOperation) throws {
+    try connection.execute(
+      "UPDATE OfflineSyncQueue SET status = 'pending' WHERE queueNumber = \(queued.number)")
+    if queued.payload == nil {
+      try connection.execute("UPDATE OfflineSyncQueue SET payload = NULL WHERE queueNumber = \(queued.number)")
+    }
+    try setStatus("pending", queued)
+  }
+
+  private func operation(
+    _ queued: QueuedOperation, _ record: StoredRecord, _ base: RecordState?, _ table: RecordTable,
+    leavingOut circular: Set<String>
+  ) throws -> PushOperation? {
+    let schemaVersion = try schemaVersion(of: table)
+    func corrected(_ time: Int64) -> Int64 { time + clockOffset }
+    if record.state.syncVersion == 0, base == nil {
+      var fields = record.state.fields
+      for name in circular { fields[name] = .null }
+      return PushOperation(
+        operationId: queued.operationId, kind: .create, entityType: queued.entityType, entityUuid: queued.entityUuid,
+        baseVersion: 0, schemaVersion: schemaVersion, createdAt: corrected(record.createdAt),
+        patch: RecordPatch(
+          fields: fields, userEditedFields: table.keepsUserEdits ? record.state.userEditedFields : nil,
+          updatedAt: corrected(record.state.updatedAt)))
+    }
+    // Without a base every field counts as changed, and the server has to tell which it has otherwise.
+    let ground =
+      base ?? RecordState(fields: [:], syncVersion: record.state.syncVersion, updatedAt: record.state.updatedAt)
+    var patch = RecordPatch(from: ground, to: record.state)
+    for name in circular { patch.fields[name] = nil }
+    if patch.isEmpty { return nil }
+    patch.updatedAt = corrected(record.state.updatedAt)
+    return PushOperation(
+      operationId: queued.operationId, kind: patch.isDeleted == true ? .delete : .update,
+      entityType: queued.entityType, entityUuid: queued.entityUuid, baseVersion: ground.syncVersion,
+      schemaVersion: schemaVersion, patch: patch, base: ground.fields.filter { patch.fields[$0.name] != nil })
+  }
+
+  private func schemaVersion(of table: RecordTable) throws -> Int64 {
+    guard let schema = table.entity.sync?.schemaName else { return 0 }
+    return try connection.fetchOne(
+      "SELECT coalesce(max(version), 0) FROM SchemaMigration WHERE schema = \(schema)", as: Int64.self) ?? 0
+  }
+
+  // MARK: Bookkeeping of records
+
+  func setStatus(_ status: String, _ queued: QueuedOperation) throws {
+    guard let table = catalog.tables[queued.entityType] else { return }
+    let entity = table.entity
+    try connection.execute(
+      """
+      UPDATE \(identifier: entity.table.name) SET syncStatus = \(status)
+      WHERE \(identifier: entity.key) = \(queued.entityId) AND isDirty = 1 AND syncStatus <> 'conflict'
+      """)
+  }
+
+  /// The record is as the server has it.
+  func markClean(_ record: StoredRecord, _ table: RecordTable) throws {
+    try BaseTable.forget(table.entity.type, record.key, in: connection)
+    let status = record.state.syncVersion > 0 ? "synced" : "pending"
+    try connection.execute(
+      """
+      UPDATE \(identifier: table.entity.table.name) SET isDirty = 0, syncStatus = \(status)
+      WHERE \(identifier: table.entity.key) = \(record.key)
+      """)
+  }
+
+  /// The operation is done with. Its content is not kept; the row stays as history.
+  func complete(_ queued: QueuedOperation) throws {
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET status = 'completed', completedAt = \(WireTime.text(now)), payload = NULL,
+        errorMessage = NULL, scheduledAt = NULL, parkedBehind = NULL
+      WHERE queueNumber = \(queued.number)
+      """)
+  }
+}

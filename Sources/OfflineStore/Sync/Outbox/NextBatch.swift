@@ -1,0 +1,120 @@
+import CipherSQL
+import SyncModel
+
+extension SyncTransaction {
+  /// In which order operations are taken.
+  package enum Order: Sendable {
+    /// By priority, then by age.
+    case priority
+    /// By age alone, so that nothing waits for ever behind what is more urgent.
+    case age
+  }
+
+  /// The next operations to send, frozen: from now on they may have been sent, and what a person changes queues behind.
+  /// - Parameters:
+  ///   - limit: at most this many.
+  ///   - bytes: about how much JSON; one operation is returned whatever its size.
+  package func nextBatch(limit: Int, order: Order = .priority, bytes: Int = 4 << 20) throws -> [PushOperation] {
+    try wakeScheduled()
+    try wakeParked()
+    var batch: [PushOperation] = []
+    var size = 0
+    while batch.isEmpty {
+      var plan = BatchPlan(catalog: catalog, connection: connection, limit: limit)
+      let looked = try fill(&plan, order)
+      for operation in plan.batch {
+        guard let sent = try frozen(operation, leavingOut: plan.circular[operation.number] ?? []) else { continue }
+        size += sent.operation.patch.fields.count * 16 + sent.length
+        if !batch.isEmpty, size > bytes {
+          try thaw(operation)
+          continue
+        }
+        batch.append(sent.operation)
+      }
+      // Operations that changed nothing, or were set aside, make room for others.
+      if looked == 0 { break }
+      if batch.isEmpty, plan.batch.isEmpty, try !hasReady() { break }
+      if batch.isEmpty, looked < Self.lookAtMost, plan.batch.isEmpty { break }
+    }
+    return batch
+  }
+
+  private static let lookAtMost = 500
+
+  private func fill(_ plan: inout BatchPlan, _ order: Order) throws -> Int {
+    let ready = "status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL"
+    var looked = 0
+    switch order {
+    case .priority:
+      for priority in 0...3 {
+        var last: Int64 = .min
+        while !plan.isFull, looked < Self.lookAtMost {
+          let next = try QueuedOperation.all(
+            where: "\(ready) AND priority = ? AND queueNumber > ? ORDER BY queueNumber LIMIT \(plan.limit)",
+            [.integer(Int64(priority)), .integer(last)], in: connection)
+          guard let end = next.last else { break }
+          last = end.number
+          for operation in next where !plan.isFull {
+            looked += 1
+            try plan.consider(operation)
+          }
+        }
+      }
+    case .age:
+      var oldest: [QueuedOperation] = []
+      for priority in 0...3 {
+        oldest += try QueuedOperation.all(
+          where: "\(ready) AND priority = ? ORDER BY queueNumber LIMIT \(plan.limit)", [.integer(Int64(priority))],
+          in: connection)
+      }
+      for operation in oldest.sorted(by: { $0.number < $1.number }) where !plan.isFull {
+        looked += 1
+        try plan.consider(operation)
+      }
+    }
+    return looked
+  }
+
+  private func hasReady() throws -> Bool {
+    try connection.fetchOne(
+      "SELECT 1 FROM OfflineSyncQueue WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL LIMIT 1",
+      as: Int.self) != nil
+  }
+
+  /// Operations whose time has come.
+  private func wakeScheduled() throws {
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET scheduledAt = NULL WHERE queueNumber IN (
+        SELECT queueNumber FROM OfflineSyncQueue
+        WHERE status = 'pending' AND scheduledAt IS NOT NULL AND scheduledAt <= \(WireTime.text(now)) LIMIT 500)
+      """)
+  }
+
+  /// What waited behind an operation that goes on again, or is gone; some at a time.
+  private func wakeParked() throws {
+    var last: Int64 = .min
+    while let number = try connection.fetchOne(
+      "SELECT parkedBehind FROM OfflineSyncQueue WHERE parkedBehind > \(last) ORDER BY parkedBehind LIMIT 1",
+      as: Int64.self)
+    {
+      last = number
+      let blocker = try QueuedOperation.all(where: "queueNumber = ?", [.integer(number)], in: connection).first
+      if let blocker, blocker.isStopped || blocker.parkedBehind != nil { continue }
+      try connection.execute(
+        """
+        UPDATE OfflineSyncQueue SET parkedBehind = NULL WHERE queueNumber IN (
+          SELECT queueNumber FROM OfflineSyncQueue WHERE parkedBehind = \(number) LIMIT 500)
+        """)
+      return
+    }
+  }
+
+  /// When the next operation becomes due that waits for its time; nil when none does. Milliseconds since 1970.
+  package func nextDue() throws -> Int64? {
+    try connection.fetchOne(
+      "SELECT min(scheduledAt) FROM OfflineSyncQueue WHERE status = 'pending' AND scheduledAt IS NOT NULL",
+      as: Optional<String>.self
+    ).flatMap { $0 }.flatMap(WireTime.milliseconds)
+  }
+}

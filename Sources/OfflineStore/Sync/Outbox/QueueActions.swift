@@ -1,0 +1,100 @@
+import CipherSQL
+import SyncModel
+
+extension SyncTransaction {
+  /// Queues a failed operation again.
+  /// - Throws: ``VaultError`` with `noSuchRecord` for an id that the outbox does not have, `refused` for one that has not
+  ///   failed.
+  package func retry(_ operationId: String) throws {
+    let operation = try waiting(operationId)
+    guard operation.status == "failed" || operation.isScheduled else {
+      throw VaultError(
+        .refused, "operation \(operationId) is \(operation.status) and needs no retry",
+        hint: operation.status == "conflict" ? "fieldvault conflicts resolve" : "fieldvault why tells what it waits for"
+      )
+    }
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET status = 'pending', retryCount = 0, scheduledAt = NULL, errorMessage = NULL,
+        errorStatus = NULL
+      WHERE queueNumber = \(operation.number)
+      """)
+    if operation.payload == nil {
+      // The server has refused it under its old name, and would answer the same again.
+      try connection.execute(
+        "UPDATE OfflineSyncQueue SET operationId = \(SyncSettings.newIdentifier()) WHERE queueNumber = \(operation.number)"
+      )
+    }
+    try setStatus("pending", operation)
+  }
+
+  /// Gives up what an operation would have told the server: the record is again as the server is known to have it, and one
+  /// that the server never had goes, with what hangs on it.
+  /// - Returns: the records that went.
+  /// - Throws: ``VaultError`` with `noSuchRecord`, with `busy` while the operation is being sent.
+  @discardableResult
+  package func discard(_ operationId: String) throws -> Int {
+    let operation = try waiting(operationId)
+    guard operation.status != "processing" else {
+      throw VaultError(
+        .busy, "operation \(operationId) is being sent", hint: "wait for the answer, then change the record again")
+    }
+    guard let table = catalog.tables[operation.entityType],
+      var record = try table.find(key: operation.entityId, in: connection)
+    else {
+      try remove(operation)
+      return 0
+    }
+    try abandonConflict(of: record, table, by: nil, note: "discarded with its operation")
+    let type = operation.entityType
+    guard let base = try BaseTable.find(type, record.key, in: connection) else {
+      try forgetOperations(of: record, table)
+      if record.state.isDeleted { return 0 }
+      let gone = try Dependents(connection: connection, entities: catalog.entities).count(
+        from: table.entity, record.key)
+      try asPerson {
+        _ = try connection.execute(
+          "DELETE FROM \(identifier: table.entity.table.name) WHERE \(identifier: table.entity.key) = \(record.key)")
+      }
+      try forgetOperations(of: record, table)
+      try connection.execute(
+        "UPDATE \(identifier: table.entity.table.name) SET isDirty = 0 WHERE \(identifier: table.entity.key) = \(record.key)"
+      )
+      return gone
+    }
+    if record.state.isDeleted, !base.isDeleted {
+      try asPerson { try revive(record, table) }
+      record = try table.find(key: record.key, in: connection) ?? record
+    }
+    try forgetOperations(of: record, table)
+    try table.update(
+      record.key, from: record.state, to: base, .init(serverId: record.serverId), references: references, in: connection
+    )
+    try BaseTable.forget(type, record.key, in: connection)
+    return 0
+  }
+
+  func revive(_ record: StoredRecord, _ table: RecordTable) throws {
+    try connection.execute(
+      """
+      UPDATE \(identifier: table.entity.table.name) SET isDeleted = 0
+      WHERE \(identifier: table.entity.key) = \(record.key) AND isDeleted = 1
+      """)
+  }
+
+  func forgetOperations(of record: StoredRecord, _ table: RecordTable) throws {
+    for operation in try QueuedOperation.ofRecord(table.entity.type, record.key, in: connection) {
+      try remove(operation)
+    }
+  }
+
+  private func waiting(_ operationId: String) throws -> QueuedOperation {
+    let found = try QueuedOperation.all(
+      where: "operationId = ? AND completedAt IS NULL", [.text(operationId)], in: connection)
+    guard let operation = found.first else {
+      throw VaultError(
+        .noSuchRecord, "no operation \(operationId) waits", hint: "fieldvault queue list shows those that do")
+    }
+    return operation
+  }
+}

@@ -1,0 +1,99 @@
+import CipherSQL
+import SyncModel
+
+extension SyncTransaction {
+  /// Operations that were under way when a worker died are pending again, under the same id and with the same content: the
+  /// server answers again what it answered, or takes them now.
+  package func recover() throws {
+    let interrupted = try QueuedOperation.all(where: "status = 'processing'", [], in: connection)
+    for operation in interrupted { try release(operation) }
+    try connection.execute("UPDATE SyncRun SET outcome = 'interrupted' WHERE outcome = 'running'")
+  }
+
+  /// Operations that may have been sent and have no answer wait for the next round, without having lost an attempt.
+  package func release(_ operationIds: [String]) throws {
+    for id in operationIds {
+      let operations = try QueuedOperation.all(
+        where: "operationId = ? AND status = 'processing'", [.text(id)], in: connection)
+      for operation in operations { try release(operation) }
+    }
+  }
+
+  private func release(_ operation: QueuedOperation) throws {
+    try connection.execute(
+      "UPDATE OfflineSyncQueue SET status = 'pending' WHERE queueNumber = \(operation.number)")
+    try setStatus("pending", operation)
+  }
+
+  /// The server answered a request of this one operation with an error of its own.
+  package func attemptFailed(
+    _ operationId: String, _ problem: ServerProblem, jitter: Double, counts: inout PushCounts
+  ) throws {
+    let found = try QueuedOperation.all(
+      where: "operationId = ? AND completedAt IS NULL", [.text(operationId)], in: connection)
+    for operation in found { try attemptFailed(operation, problem, jitter: jitter, counts: &counts) }
+  }
+
+  /// Forgets completed operations that are older than a time.
+  /// - Parameter limit: how many at most, so that the transaction stays short.
+  package func forgetCompleted(before time: Int64, limit: Int) throws {
+    try connection.execute(
+      """
+      DELETE FROM OfflineSyncQueue WHERE queueNumber IN (
+        SELECT queueNumber FROM OfflineSyncQueue WHERE completedAt IS NOT NULL AND completedAt < \(WireTime.text(time))
+        ORDER BY completedAt LIMIT \(limit))
+      """)
+    try connection.execute(
+      "DELETE FROM SyncRun WHERE endedAt < \(WireTime.text(time - 23 * 86_400_000))")
+  }
+
+  /// Removes records whose deletion the server has, or that it never had. One that something still refers to stays, marked.
+  /// - Returns: how many were removed.
+  package func purgeDeleted(limit: Int) throws -> Int {
+    var removed = 0
+    try connection.execute("UPDATE WriteContext SET mode = 'purge'")
+    for table in catalog.childrenFirst {
+      let entity = table.entity
+      let referring = catalog.entities.all.flatMap { other in
+        other.table.foreignKeys.filter { $0.table == entity.table.name && $0.columns.count == 1 }.map { key in
+          """
+          NOT EXISTS (SELECT 1 FROM \(SQL.quoted(other.table.name)) AS other
+            WHERE other.\(SQL.quoted(key.columns[0].from)) = record.\(SQL.quoted(key.columns[0].to)))
+          """
+        }
+      }
+      let conditions =
+        [
+          "isDeleted = 1", "isDirty = 0",
+          "NOT EXISTS (SELECT 1 FROM SyncCascade WHERE entityId = record.\(SQL.quoted(entity.key)) AND entityType = '\(entity.type.replacingQuotes)')",
+        ] + referring
+      try connection.execute(
+        """
+        DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) IN (
+          SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) AS record
+          WHERE \(raw: conditions.joined(separator: " AND ")) LIMIT \(limit))
+        """)
+      removed += connection.changedRowCount
+    }
+    try connection.execute("UPDATE WriteContext SET mode = 'sync'")
+    return removed
+  }
+}
+
+extension SyncCatalog {
+  /// The entities in an order in which each comes before those that it refers to.
+  var childrenFirst: [RecordTable] { parentsFirst.reversed() }
+
+  /// The entities in an order in which each comes behind those that it refers to, as far as they do not go in a circle.
+  package var parentsFirst: [RecordTable] {
+    var order: [RecordTable] = []
+    var seen: Set<String> = []
+    func visit(_ type: String) {
+      guard seen.insert(type).inserted, let table = tables[type] else { return }
+      for column in table.columns { if let parent = column.reference?.entityType { visit(parent) } }
+      order.append(table)
+    }
+    for type in tables.keys.sorted() { visit(type) }
+    return order
+  }
+}

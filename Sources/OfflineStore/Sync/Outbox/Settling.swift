@@ -1,0 +1,247 @@
+import CipherSQL
+import SyncModel
+
+/// What came of the operations of a push, for the history and for people.
+package struct PushCounts: Sendable, Equatable {
+  /// Stored at the server, as sent or merged.
+  package var pushed = 0
+  package var merged = 0
+  package var conflicts = 0
+  /// Not tried again by itself.
+  package var failed = 0
+  /// Tried again later.
+  package var delayed = 0
+
+  package init() {}
+
+  package static func += (left: inout PushCounts, right: PushCounts) {
+    left.pushed += right.pushed
+    left.merged += right.merged
+    left.conflicts += right.conflicts
+    left.failed += right.failed
+    left.delayed += right.delayed
+  }
+}
+
+extension SyncTransaction {
+  /// Takes the server's answer to an operation. One that is settled already changes nothing, so that an answer may come
+  /// twice.
+  /// - Parameter jitter: 0 to 1, how much of the delay before the next try is waited.
+  package func settle(_ result: PushResult, jitter: Double, counts: inout PushCounts) throws {
+    guard
+      let queued = try QueuedOperation.all(
+        where: "operationId = ? AND completedAt IS NULL AND payload IS NOT NULL", [.text(result.operationId)],
+        in: connection
+      ).first, let payload = queued.payload, let table = catalog.tables[queued.entityType]
+    else { return }
+    let sent = try PushOperation(json: Array(payload.utf8))
+    let record = try table.find(key: queued.entityId, in: connection)
+    switch result.outcome {
+    case .accepted(let version, let serverId):
+      counts.pushed += 1
+      try complete(queued)
+      if let record { try accepted(sent, version, serverId, record, table) }
+    case .merged(let remote, let lost):
+      counts.pushed += 1
+      counts.merged += 1
+      try complete(queued)
+      if let record { try merged(sent, remote, lost, record, table) }
+    case .conflict(let kind, let fields, let remote):
+      try contested(queued, kind, fields, remote, record, table, &counts)
+    case .rejected(let problem):
+      try rejected(queued, sent, problem, record, table, jitter, &counts)
+    case .waiting:
+      counts.delayed += 1
+      try thawUnlessFollowed(queued)
+    }
+    try admit(queued.entityUuid, counts: &counts)
+  }
+
+  // MARK: Stored
+
+  private func accepted(
+    _ sent: PushOperation, _ version: Int64, _ serverId: Int64?, _ record: StoredRecord, _ table: RecordTable
+  ) throws {
+    if record.state.syncVersion >= version, version > 0 { return try rest(of: record, table) }
+    let before = try BaseTable.find(table.entity.type, record.key, in: connection)
+    var ground = (before ?? RecordState(fields: [:], updatedAt: sent.patch.updatedAt)).applying(sent.patch)
+    ground.syncVersion = version
+    ground.updatedAt = record.state.updatedAt
+    try settleOn(ground, serverId ?? record.serverId, record, table)
+  }
+
+  /// The server has `ground`; what the record has beyond that stays queued.
+  private func settleOn(
+    _ ground: RecordState, _ serverId: Int64?, _ record: StoredRecord, _ table: RecordTable
+  ) throws {
+    let type = table.entity.type
+    let rest = RecordPatch(from: ground, to: record.state)
+    let growing = try QueuedOperation.growing(type, record.key, in: connection)
+    var state = record.state
+    state.syncVersion = ground.syncVersion
+    let isDone = rest.isEmpty
+    if isDone {
+      for operation in growing { try remove(operation) }
+      try BaseTable.forget(type, record.key, in: connection)
+    } else {
+      try BaseTable.set(ground, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
+      try ensureGrowing(rest.isDeleted == true ? .delete : .update, growing, record, table)
+    }
+    try table.update(
+      record.key, from: record.state, to: state,
+      .init(
+        serverId: serverId, isDirty: !isDone, syncStatus: isDone ? "synced" : "pending",
+        lastSyncedAt: serverNow), references: references, in: connection)
+    if isDone, state.isDeleted { try releaseFollowers(of: record, table) }
+  }
+
+  /// A pull has brought this version, or a later one, already.
+  private func rest(of record: StoredRecord, _ table: RecordTable) throws {
+    let type = table.entity.type
+    let base = try BaseTable.find(type, record.key, in: connection) ?? record.state
+    try settleOn(base, record.serverId, record, table)
+  }
+
+  private func merged(
+    _ sent: PushOperation, _ remote: RemoteRecord, _ lost: [LostValue], _ record: StoredRecord, _ table: RecordTable
+  ) throws {
+    let before = try BaseTable.find(table.entity.type, record.key, in: connection)
+    let asSent = (before ?? RecordState(fields: [:], updatedAt: sent.patch.updatedAt)).applying(sent.patch)
+    try noteLost(lost, base: before, local: asSent, remote: remote.state, record, table, resolution: nil)
+    // What was changed since it was sent stands on what the server made of it.
+    try rebase(record, base: asSent, on: remote, table)
+  }
+
+  // MARK: Not stored
+
+  private func contested(
+    _ queued: QueuedOperation, _ kind: ConflictKind, _ fields: [String], _ remote: RemoteRecord?,
+    _ record: StoredRecord?, _ table: RecordTable, _ counts: inout PushCounts
+  ) throws {
+    guard let record else { return try complete(queued) }
+    let isGone = kind == .deletedRemotely || kind == .parentMissing
+    if record.state.isDeleted, isGone, remote == nil || remote?.state.isDeleted == true {
+      // Deleted on both sides.
+      try complete(queued)
+      for operation in try QueuedOperation.growing(queued.entityType, record.key, in: connection) {
+        try remove(operation)
+      }
+      return try markClean(record, table)
+    }
+    counts.conflicts += 1
+    let base = try BaseTable.find(queued.entityType, record.key, in: connection)
+    try openConflict(kind, fields, base: base, remote: remote?.state, record, table)
+  }
+
+  private func rejected(
+    _ queued: QueuedOperation, _ sent: PushOperation, _ problem: ServerProblem, _ record: StoredRecord?,
+    _ table: RecordTable, _ jitter: Double, _ counts: inout PushCounts
+  ) throws {
+    if problem.status == 404, sent.kind == .delete {
+      // What is to be deleted is not there.
+      counts.pushed += 1
+      try complete(queued)
+      if let record { try accepted(sent, record.state.syncVersion, record.serverId, record, table) }
+      return
+    }
+    if problem.status == 429 {
+      counts.delayed += 1
+      return try schedule(queued, after: 1000)
+    }
+    if problem.status >= 500 { return try attemptFailed(queued, problem, jitter: jitter, counts: &counts) }
+    counts.failed += 1
+    try fail(queued, problem)
+    // It was not stored, so it may grow again: what came behind it becomes part of it.
+    for operation in try QueuedOperation.growing(queued.entityType, queued.entityId, in: connection) {
+      try remove(operation)
+    }
+    try connection.execute("UPDATE OfflineSyncQueue SET payload = NULL WHERE queueNumber = \(queued.number)")
+    if let record, record.state.isDeleted, queued.kind == .create {
+      try remove(queued)
+      try markClean(record, table)
+    }
+  }
+
+  /// An answer that may not come again: the operation is tried 1, 2, 4, 8 and 16 seconds later, each time after a random
+  /// part of it (full jitter, https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/), then it fails.
+  package func attemptFailed(
+    _ queued: QueuedOperation, _ problem: ServerProblem, jitter: Double, counts: inout PushCounts
+  ) throws {
+    guard queued.retryCount < queued.maxRetries else {
+      counts.failed += 1
+      return try fail(queued, problem)
+    }
+    counts.delayed += 1
+    let whole = Double(Int64(1000) << min(queued.retryCount, 20))
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET retryCount = retryCount + 1, errorMessage = \(problem.message), errorStatus = \(problem.status)
+      WHERE queueNumber = \(queued.number)
+      """)
+    try schedule(queued, after: Int64(whole * min(max(jitter, 0), 1)))
+  }
+
+  private func schedule(_ queued: QueuedOperation, after milliseconds: Int64) throws {
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET status = 'pending', scheduledAt = \(WireTime.text(now + milliseconds))
+      WHERE queueNumber = \(queued.number)
+      """)
+    try setStatus("pending", queued)
+  }
+
+  private func fail(_ queued: QueuedOperation, _ problem: ServerProblem) throws {
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET status = 'failed', scheduledAt = NULL, retryCount = max(retryCount, 1),
+        errorMessage = \(problem.message), errorStatus = \(problem.status)
+      WHERE queueNumber = \(queued.number)
+      """)
+    try setStatus("failed", queued)
+  }
+
+  private func thawUnlessFollowed(_ queued: QueuedOperation) throws {
+    let isFollowed = try !QueuedOperation.growing(queued.entityType, queued.entityId, in: connection).isEmpty
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET status = 'pending', payload = CASE WHEN \(isFollowed) THEN payload ELSE NULL END
+      WHERE queueNumber = \(queued.number)
+      """)
+    try setStatus("pending", queued)
+  }
+
+  // MARK: The queue
+
+  func remove(_ queued: QueuedOperation) throws {
+    try connection.execute("DELETE FROM OfflineSyncQueue WHERE queueNumber = \(queued.number)")
+  }
+
+  func ensureGrowing(
+    _ kind: OperationKind, _ growing: [QueuedOperation], _ record: StoredRecord, _ table: RecordTable
+  ) throws {
+    if let first = growing.first {
+      try connection.execute(
+        "UPDATE OfflineSyncQueue SET operationType = \(kind.rawValue) WHERE queueNumber = \(first.number)")
+      return
+    }
+    try connection.execute(
+      """
+      INSERT INTO OfflineSyncQueue (entityType, entityId, entityUuid, operationType, priority)
+      VALUES (\(table.entity.type), \(record.key), \(record.uuid), \(kind.rawValue), \(table.entity.sync?.defaultPriority ?? 2))
+      """)
+  }
+
+  /// The deletion has reached the server, which took along what hung on the record: those may go here, too.
+  func releaseFollowers(of record: StoredRecord, _ table: RecordTable) throws {
+    try connection.execute(
+      "DELETE FROM SyncCascade WHERE rootId = \(record.key) AND rootType = \(table.entity.type)")
+  }
+}
+
+extension ServerProblem {
+  /// For people: what is wrong, and with which field.
+  package var message: String {
+    let text = detail.isEmpty ? (title.isEmpty ? "the server answered \(status)" : title) : detail
+    return field.map { text.contains($0) ? text : "\($0): \(text)" } ?? text
+  }
+}

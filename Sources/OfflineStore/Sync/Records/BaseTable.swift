@@ -1,0 +1,51 @@
+import CipherSQL
+import SyncModel
+
+/// The last state of a changed record that the server is known to have had: the table `SyncBase`.
+enum BaseTable {
+  static func find(_ type: String, _ key: Int64, in connection: Connection) throws -> RecordState? {
+    try connection.withStatement(
+      """
+      SELECT fields, isDeleted, syncVersion, updatedAt, userEditedFields FROM SyncBase
+      WHERE entityId = ? AND entityType = ?
+      """
+    ) { statement in
+      try statement.bind(key, at: 1)
+      try statement.bind(type, at: 2)
+      guard try statement.step() else { return nil }
+      let row = statement.row
+      let edited: String? = try row.decode(at: 4)
+      return RecordState(
+        fields: try SyncObject(parsing: try row.decode(String.self, at: 0)), isDeleted: try row.decode(at: 1),
+        syncVersion: try row.decode(at: 2), updatedAt: WireTime.milliseconds(try row.decode(String.self, at: 3)) ?? 0,
+        userEditedFields: try edited.map(RecordTable.names) ?? [])
+    }
+  }
+
+  static func set(
+    _ state: RecordState, _ type: String, _ key: Int64, keepsUserEdits: Bool, in connection: WriteConnection
+  ) throws {
+    try connection.execute(
+      """
+      INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt, userEditedFields)
+      VALUES (\(type), \(key), \(SyncValue.object(state.fields).json), \(state.isDeleted), \(state.syncVersion),
+        \(WireTime.text(state.updatedAt)), \((keepsUserEdits ? RecordTable.json(names: state.userEditedFields) : nil).sqlArgument))
+      ON CONFLICT (entityId, entityType) DO UPDATE SET fields = excluded.fields, isDeleted = excluded.isDeleted,
+        syncVersion = excluded.syncVersion, updatedAt = excluded.updatedAt, userEditedFields = excluded.userEditedFields
+      """)
+  }
+
+  /// Forgets what was kept because a record had changes.
+  static func forget(_ type: String, _ key: Int64, in connection: WriteConnection) throws {
+    try connection.execute("DELETE FROM SyncBase WHERE entityId = \(key) AND entityType = \(type)")
+    try connection.execute("DELETE FROM SyncMoved WHERE entityId = \(key) AND entityType = \(type)")
+  }
+}
+
+extension SyncObject {
+  /// Reads a JSON object.
+  init(parsing json: String) throws(SyncModelError) {
+    guard case .object(let object) = try SyncValue(parsing: json) else { self = [:]; return }
+    self = object
+  }
+}

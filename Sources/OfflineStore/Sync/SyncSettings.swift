@@ -1,0 +1,62 @@
+import CipherSQL
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What a vault knows of its server and of itself as a device: rows of `Setting`, inside the encrypted database.
+package enum SyncSettings {
+  /// The names of the rows.
+  package enum Name: String, CaseIterable, Sendable {
+    /// Names this device to the server.
+    case deviceId
+    /// `device` or `cloud`.
+    case mode
+    case remoteURL
+    case remoteToken
+    /// Whose records these are, once a server has said so.
+    case account, user, serverUuid
+    /// How far this device has pulled.
+    case cursor
+    /// Milliseconds that this device's clock lacks to the server's.
+    case clockOffset
+    /// When the last round ended well, and when all records were compared last.
+    case lastSync, lastReconciliation
+    /// Why the queue is paused: the server refused the token, or lacks the schema.
+    case pause
+    case unmeteredOnly = "unmetered-only"
+    /// Set when records have to be compared at the next contact.
+    case reconcileNext
+    /// Whether the first pull has come to its end.
+    case isFilled
+  }
+
+  package static func value(_ name: Name, in connection: Connection) throws -> String? {
+    try connection.withStatement("SELECT value FROM Setting WHERE name = ?") { statement in
+      try statement.bind(name.rawValue, at: 1)
+      return try statement.step() ? try statement.row.decode(Optional<String>.self, at: 0) : nil
+    }
+  }
+
+  package static func set(_ name: Name, _ value: String?, in connection: WriteConnection) throws {
+    guard let value else {
+      try connection.execute("DELETE FROM Setting WHERE name = \(name.rawValue)")
+      return
+    }
+    try connection.execute(
+      """
+      INSERT INTO Setting (name, value) VALUES (\(name.rawValue), \(value))
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value
+      """)
+  }
+
+  package static func clockOffset(in connection: Connection) throws -> Int64 {
+    try value(.clockOffset, in: connection).flatMap { Int64($0) } ?? 0
+  }
+
+  /// A new UUID of version 7 in text.
+  static func newIdentifier() -> String { UUID.version7().sqlText }
+}

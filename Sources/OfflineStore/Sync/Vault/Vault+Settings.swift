@@ -1,0 +1,125 @@
+import CipherSQL
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What a vault knows of its server.
+public struct RemoteSettings: Sendable, Hashable {
+  /// The server's address.
+  public let url: String
+  /// Whether a token is stored; it is shown to nobody.
+  public let hasToken: Bool
+  /// The account and the user, once the server has said whose token it is.
+  public let account: String?
+  /// The user whose token it is.
+  public let user: String?
+}
+
+extension Vault {
+  /// The server; nil where none is set.
+  public func remote() throws -> RemoteSettings? {
+    try database.read { connection in
+      guard let url = try SyncSettings.value(.remoteURL, in: connection) else { return nil }
+      return RemoteSettings(
+        url: url, hasToken: try SyncSettings.value(.remoteToken, in: connection) != nil,
+        account: try SyncSettings.value(.account, in: connection), user: try SyncSettings.value(.user, in: connection))
+    }
+  }
+
+  /// Sets the server. A token is kept in the encrypted database and nowhere else.
+  ///
+  /// Whether it is another server than before shows at the next contact: then everything is queued as new.
+  /// - Parameter token: nil keeps the one that is there.
+  public func setRemote(url: String, token: String?) throws {
+    try database.write { connection in
+      try SyncSettings.set(.remoteURL, url, in: connection)
+      if let token { try SyncSettings.set(.remoteToken, token, in: connection) }
+      try SyncSettings.set(.pause, nil, in: connection)
+    }
+  }
+
+  /// Forgets the server's address and token. Operations, versions and cursor stay, so that sync goes on where it was when
+  /// the same server is set again.
+  public func unsetRemote() throws {
+    try database.write { connection in
+      for name in [SyncSettings.Name.remoteURL, .remoteToken, .pause] {
+        try SyncSettings.set(name, nil, in: connection)
+      }
+    }
+  }
+
+  /// The token, for the one who speaks to the server.
+  package func remoteToken() throws -> String? {
+    try database.read { try SyncSettings.value(.remoteToken, in: $0) }
+  }
+
+  /// A setting that a person may change.
+  public enum Preference: String, CaseIterable, Sendable {
+    /// `device`: nothing is sent or fetched, and nothing is lost. `cloud`: sync works.
+    case mode
+    /// `true` or `false`: sync waits for a network that does not count bytes.
+    case unmeteredOnly = "unmetered-only"
+    /// `all`, or the uuids of the projects that this device follows, with commas between them.
+    case projects
+  }
+
+  /// The value of a setting, as ``setPreference(_:_:)`` takes it.
+  public func preference(_ preference: Preference) throws -> String {
+    try database.read { connection in
+      switch preference {
+      case .mode: return try SyncSettings.value(.mode, in: connection) ?? "cloud"
+      case .unmeteredOnly: return try SyncSettings.value(.unmeteredOnly, in: connection) ?? "false"
+      case .projects:
+        let scopes = try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)
+        return scopes.isEmpty ? "all" : scopes.joined(separator: ",")
+      }
+    }
+  }
+
+  /// Changes a setting.
+  /// - Throws: ``VaultError`` with `badValue` that says what would be right.
+  public func setPreference(_ preference: Preference, _ value: String) throws {
+    try syncNow { transaction in
+      let connection = transaction.connection
+      func oneOf(_ values: [String]) throws -> String {
+        guard values.contains(value) else {
+          throw VaultError(
+            .badValue, "\(preference.rawValue) is '\(value)'", hint: "it is one of \(values.joined(separator: ", "))",
+            name: preference.rawValue, candidates: values)
+        }
+        return value
+      }
+      switch preference {
+      case .mode:
+        let mode = try oneOf(["device", "cloud"])
+        let before = try SyncSettings.value(.mode, in: connection) ?? "cloud"
+        try SyncSettings.set(.mode, mode, in: connection)
+        // Much may have happened on both sides meanwhile.
+        if before == "device", mode == "cloud" { try SyncSettings.set(.reconcileNext, "mode", in: connection) }
+      case .unmeteredOnly: try SyncSettings.set(.unmeteredOnly, oneOf(["true", "false"]), in: connection)
+      case .projects: try transaction.follow(try Self.scopes(value))
+      }
+    }
+  }
+
+  private static func scopes(_ value: String) throws -> [String] {
+    if value == "all" { return [] }
+    let parts = value.split(separator: ",").map { $0.filter { $0 != " " } }
+    guard !parts.isEmpty else {
+      throw VaultError(
+        .badValue, "projects is empty", hint: "give all, or uuids with commas between them", name: "projects")
+    }
+    return try parts.map { part in
+      guard let uuid = UUID(sqlText: part) else {
+        throw VaultError(
+          .badValue, "projects: '\(part)' is not a uuid", hint: "give all, or uuids with commas between them",
+          name: "projects")
+      }
+      return uuid.sqlText
+    }
+  }
+}

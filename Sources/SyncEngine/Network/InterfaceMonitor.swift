@@ -1,0 +1,32 @@
+/// Layer 1 of knowing the network: is there an interface at all? One type per platform answers.
+public protocol InterfaceMonitor: Sendable {
+  /// How the interfaces are now.
+  func status() throws(InterfaceFailure) -> InterfaceStatus
+
+  /// Calls `onChange` with the status after each change, without looking when nothing happens. Changes that come within
+  /// 50 ms are one. To be called once; ends with the monitor, or with ``stop()``.
+  func start(onChange: @escaping @Sendable (Result<InterfaceStatus, InterfaceFailure>) -> Void) throws(InterfaceFailure)
+
+  /// Ends the calls. One that is under way may still finish.
+  func stop()
+}
+
+/// The system does not say what its interfaces are. Sync goes on: whether a request succeeds tells, too.
+public struct InterfaceFailure: Error, Equatable, Sendable, CustomStringConvertible {
+  /// What the system refused, and its number for the reason.
+  public let description: String
+
+  init(_ call: String, code: Int32) {
+    description =
+      "the system does not tell about network interfaces (\(call), error \(code)); each request finds out by itself"
+  }
+}
+
+/// The monitor of this platform.
+public func systemInterfaceMonitor() -> any InterfaceMonitor {
+  #if canImport(Network)
+    PathInterfaceMonitor()
+  #else
+    NetlinkInterfaceMonitor()
+  #endif
+}

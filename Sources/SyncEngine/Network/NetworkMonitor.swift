@@ -1,0 +1,109 @@
+import CipherSQL
+
+/// What is known of the way to the server, from two layers: whether there is an interface (``InterfaceMonitor``), and
+/// whether the server answers, which requests report and a probe asks.
+///
+/// Nothing is polled. The state moves when the system reports a change of the interfaces, when a request has an outcome,
+/// and when somebody calls ``probe()``. Before the first answer it is `limited`, or `offline` without an interface.
+public final class NetworkMonitor: Sendable {
+  struct State {
+    var network: NetworkState
+    var interfaces: InterfaceStatus
+    var isForcedOffline = false
+    var probe: Task<NetworkState, Never>?
+    var listeners: [Int: AsyncStream<NetworkState>.Continuation] = [:]
+    var nextListener = 0
+    var interfaceFailure: InterfaceFailure?
+  }
+
+  let locked: Locked<State>
+  let interfaces: (any InterfaceMonitor)?
+  let ask: @Sendable () async -> AnswerClass
+  /// A server on this machine needs no interface, and a fixed state has none.
+  let needsInterface: Bool
+  let isFixed: Bool
+
+  /// A monitor that watches the interfaces and asks a remote.
+  ///
+  /// - Parameters:
+  ///   - address: where the server is; one on this machine needs no interface. Nil where that is not known.
+  ///   - interfaces: who tells about interfaces; the system unless told otherwise.
+  public init(
+    remote: any Remote, address: ServerAddress?, interfaces: any InterfaceMonitor = systemInterfaceMonitor()
+  ) {
+    self.interfaces = interfaces
+    needsInterface = address?.isLoopback != true
+    isFixed = false
+    ask = { await Self.answer(of: remote) }
+    locked = Locked(State(network: .limited, interfaces: InterfaceStatus(hasInterface: true, isUnmetered: true)))
+    watchInterfaces(interfaces)
+  }
+
+  /// A monitor whose state stays as it is, whatever is reported.
+  public init(fixed network: NetworkState, isUnmetered: Bool = true) {
+    interfaces = nil
+    needsInterface = false
+    isFixed = true
+    ask = { .cancelled }
+    locked = Locked(
+      State(
+        network: network, interfaces: InterfaceStatus(hasInterface: network != .offline, isUnmetered: isUnmetered)))
+  }
+
+  deinit {
+    interfaces?.stop()
+    locked.withLock { $0.listeners.values.forEach { $0.finish() } }
+  }
+
+  /// The state now.
+  public var state: NetworkState { locked.withLock { $0.isForcedOffline ? .offline : $0.network } }
+
+  /// Whether data costs nothing extra, as far as the system knows. A server on this machine costs nothing.
+  public var isUnmetered: Bool { locked.withLock { !needsInterface && !isFixed || $0.interfaces.isUnmetered } }
+
+  /// Why the system does not tell about interfaces; nil when it does. The state then follows from requests alone.
+  public var interfaceFailure: InterfaceFailure? { locked.withLock { $0.interfaceFailure } }
+
+  /// While true the state is `offline` and no request is made, whatever the network is like.
+  public var isForcedOffline: Bool {
+    get { locked.withLock { $0.isForcedOffline } }
+    set { change { $0.isForcedOffline = newValue } }
+  }
+
+  /// The state now, and then each other one. A slow reader gets the newest and misses what was in between.
+  public var states: AsyncStream<NetworkState> {
+    let (stream, continuation) = AsyncStream.makeStream(of: NetworkState.self, bufferingPolicy: .bufferingNewest(1))
+    let number = locked.withLock { state in
+      state.nextListener += 1
+      state.listeners[state.nextListener] = continuation
+      continuation.yield(state.isForcedOffline ? .offline : state.network)
+      return state.nextListener
+    }
+    continuation.onTermination = { [weak self] _ in
+      // Not in the call that ends it, which can hold the lock.
+      Task { self?.locked.withLock { $0.listeners[number] = nil } }
+    }
+    return stream
+  }
+
+  /// Tells what came of a request, so that nobody has to probe.
+  public func report(_ answer: AnswerClass) {
+    switch answer {
+    case .cancelled: return
+    case .unreachable: change { $0.network = $0.interfaces.hasInterface || !needsInterface ? .limited : .offline }
+    default: change { $0.network = .online }
+    }
+  }
+
+  /// Changes something under the lock, and tells the listeners when the state is another afterwards.
+  func change(_ body: (inout State) -> Void) {
+    locked.withLock { state in
+      let before = state.isForcedOffline ? NetworkState.offline : state.network
+      let fixed = state.network
+      body(&state)
+      if isFixed { state.network = fixed }
+      let after = state.isForcedOffline ? NetworkState.offline : state.network
+      if before != after { state.listeners.values.forEach { $0.yield(after) } }
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import SyncModel
+
+/// A remote whose requests tell the network monitor what came of them, and that says at once that there is no network
+/// instead of waiting for a limit of time.
+public struct MonitoredRemote: Remote {
+  private let remote: any Remote
+  private let monitor: NetworkMonitor
+
+  /// A remote that is watched.
+  public init(_ remote: any Remote, monitor: NetworkMonitor) {
+    self.remote = remote
+    self.monitor = monitor
+  }
+
+  private func watched<Answer: Sendable>(
+    _ ask: (any Remote) async throws(RemoteFailure) -> Answer
+  ) async throws(RemoteFailure) -> Answer {
+    guard monitor.state != .offline else { throw .offline }
+    do throws(RemoteFailure) {
+      let answer = try await ask(remote)
+      monitor.report(.ok)
+      return answer
+    } catch {
+      monitor.report(error.answer)
+      throw error
+    }
+  }
+
+  /// As the remote does it.
+  public func health() async throws(RemoteFailure) -> ServerHealth {
+    try await watched { remote async throws(RemoteFailure) in try await remote.health() }
+  }
+
+  /// As the remote does it.
+  public func account() async throws(RemoteFailure) -> AccountInfo {
+    try await watched { remote async throws(RemoteFailure) in try await remote.account() }
+  }
+
+  /// As the remote does it.
+  public func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer {
+    try await watched { remote async throws(RemoteFailure) in try await remote.push(request) }
+  }
+
+  /// As the remote does it.
+  public func changes(
+    cursor: String?, limit: Int, projects: [String]
+  ) async throws(RemoteFailure) -> ChangesPage {
+    try await watched { remote async throws(RemoteFailure) in
+      try await remote.changes(cursor: cursor, limit: limit, projects: projects)
+    }
+  }
+
+  /// As the remote does it.
+  public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
+    try await watched { remote async throws(RemoteFailure) in try await remote.watch(cursor: cursor, seconds: seconds) }
+  }
+
+  /// As the remote does it.
+  public func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {
+    try await watched { remote async throws(RemoteFailure) in try await remote.digests(projects: projects) }
+  }
+
+  /// As the remote does it.
+  public func digests(entityType: String, projects: [String]) async throws(RemoteFailure) -> BucketDigests {
+    try await watched { remote async throws(RemoteFailure) in
+      try await remote.digests(entityType: entityType, projects: projects)
+    }
+  }
+
+  /// As the remote does it.
+  public func digests(
+    entityType: String, bucket: String, projects: [String]
+  ) async throws(RemoteFailure) -> RecordDigests {
+    try await watched { remote async throws(RemoteFailure) in
+      try await remote.digests(entityType: entityType, bucket: bucket, projects: projects)
+    }
+  }
+
+  /// As the remote does it.
+  public func records(entityType: String, uuids: [String]) async throws(RemoteFailure) -> RecordsAnswer {
+    try await watched { remote async throws(RemoteFailure) in
+      try await remote.records(entityType: entityType, uuids: uuids)
+    }
+  }
+}

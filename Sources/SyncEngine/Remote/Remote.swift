@@ -1,0 +1,41 @@
+import SyncModel
+
+/// The other side of sync, as the worker sees it. The bundled one speaks to a FieldVault server; another maps an API
+/// that exists already.
+///
+/// Every function answers or throws ``RemoteFailure``, ends soon after its task is cancelled, and may be called from
+/// several tasks at once.
+public protocol Remote: Sendable {
+  /// Whether the server is there, and what time it has. Needs no token.
+  func health() async throws(RemoteFailure) -> ServerHealth
+
+  /// To whom the token belongs, and which schemas the server has.
+  func account() async throws(RemoteFailure) -> AccountInfo
+
+  /// Sends at most ``PushRequest/greatestCount`` operations.
+  func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer
+
+  /// The records that changed after a cursor; nil begins at the beginning.
+  ///
+  /// - Parameters:
+  ///   - limit: 1 to ``ChangesPage/greatestLimit`` records.
+  ///   - projects: uuids; with them only records of these projects and of none. Empty for all.
+  func changes(cursor: String?, limit: Int, projects: [String]) async throws(RemoteFailure) -> ChangesPage
+
+  /// Waits until there is a change after a cursor, at most `seconds` (1 to 55). True when there is one.
+  func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool
+
+  /// One digest for each kind of record; `projects` as in `changes`.
+  func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests
+
+  /// One digest for each bucket of a kind of record.
+  func digests(entityType: String, projects: [String]) async throws(RemoteFailure) -> BucketDigests
+
+  /// One digest for each record of a bucket, which is two hexadecimal digits.
+  func digests(
+    entityType: String, bucket: String, projects: [String]
+  ) async throws(RemoteFailure) -> RecordDigests
+
+  /// Single records, at most ``RecordsRequest/greatestCount``, deleted ones too.
+  func records(entityType: String, uuids: [String]) async throws(RemoteFailure) -> RecordsAnswer
+}

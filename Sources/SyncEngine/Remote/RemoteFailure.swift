@@ -1,0 +1,63 @@
+import SyncModel
+
+/// Why a remote did not do what it was asked. Names fields and rules, never values or tokens.
+public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible {
+  /// What to do about it, for programs.
+  public let answer: AnswerClass
+  /// What happened, for people.
+  public let message: String
+  /// What to do next, for people.
+  public let hint: String
+  /// What the server said, where it said something of this format.
+  public let problem: ServerProblem?
+  /// How long the server wants to be left alone, in seconds; nil when it does not say.
+  public let retryAfterSeconds: Int?
+
+  /// A failure of any remote.
+  public init(
+    _ answer: AnswerClass, message: String, hint: String, problem: ServerProblem? = nil, retryAfterSeconds: Int? = nil
+  ) {
+    self.answer = answer
+    self.message = message
+    self.hint = hint
+    self.problem = problem
+    self.retryAfterSeconds = retryAfterSeconds
+  }
+
+  /// A failure of the way to the server.
+  public init(_ failure: TransportFailure) {
+    self.init(AnswerClass(failure), message: failure.message, hint: failure.hint)
+  }
+
+  /// Message and hint.
+  public var description: String { "\(message) (\(hint))" }
+
+  /// What is said at once, without a request, while there is no network.
+  static let offline = RemoteFailure(
+    .unreachable, message: "there is no network", hint: "nothing is lost; sync goes on when there is one again")
+}
+
+extension RemoteFailure {
+  /// The failure that an answer with a status other than 200 is.
+  init(_ answer: HTTPAnswer, problem: ServerProblem?) {
+    let meaning = AnswerClass(
+      status: answer.status, problem: problem, retryAfterSeconds: answer.retryAfterSeconds)
+    let said = problem.map { ": " + ($0.detail.isEmpty ? $0.title : $0.detail) } ?? ""
+    let (message, hint): (String, String) =
+      switch meaning {
+      case .pauseCredentials: ("the server does not accept the token", "log in again")
+      case .cursorUnknown: ("the server does not know how far this device is", "the next sync compares everything")
+      case .schemaTooOld: ("the server does not have this vault's schema yet", "update the server, then sync again")
+      case .tooLarge: ("the request was too large for the server", "fewer operations are sent at once")
+      case .later(let seconds):
+        ("the server has too much to do", "it is asked again \(seconds.map { "in \($0) s" } ?? "later")")
+      case .attempt: ("the server failed", "it is tried again; look at the server's log if it stays so")
+      case .refused: ("the server refuses the request", "update this program or the server")
+      case .ok, .unreachable, .cancelled:
+        ("the server cannot be reached", "nothing is lost; sync goes on when it can be reached again")
+      }
+    self.init(
+      meaning, message: "\(message) (status \(answer.status))\(said)", hint: hint, problem: problem,
+      retryAfterSeconds: answer.retryAfterSeconds)
+  }
+}

@@ -1,0 +1,84 @@
+#if !canImport(Darwin)
+  import CCurl
+
+  /// One request as libcurl has it, and where its parts go.
+  final class CurlTransfer {
+    let easy: UnsafeMutableRawPointer
+    let exchange: Exchange
+    private var parser = HeadParser()
+    private var isHeadTooLong = false
+    private var headers: UnsafeMutablePointer<curl_slist>?
+    private let connectSeconds: Double
+
+    init(_ easy: UnsafeMutableRawPointer, _ exchange: Exchange, connectSeconds: Double) {
+      self.easy = easy
+      self.exchange = exchange
+      self.connectSeconds = connectSeconds
+    }
+
+    deinit { curl_slist_free_all(headers) }
+
+    func prepare(_ request: OutgoingRequest) -> CURLcode {
+      // Without this curl asks before it sends a long body, and waits a second for servers that do not know that.
+      var lines = ["Expect:"]
+      lines += request.headers.map { "\($0.name): \($0.value)" }
+      for line in lines {
+        guard let longer = curl_slist_append(headers, line) else { return CURLE_OUT_OF_MEMORY }
+        headers = longer
+      }
+      let context = Unmanaged.passUnretained(self).toOpaque()
+      let milliseconds = Int(max(connectSeconds * 1000, 1))
+      func prepare(_ body: UnsafeBufferPointer<CChar>?) -> CURLcode {
+        ccurl_prepare(
+          easy, request.url, request.usesProxies ? 1 : 0, headers, body?.baseAddress, body?.count ?? 0, milliseconds,
+          Self.onHeader, Self.onBody, context)
+      }
+      guard let body = request.body else { return prepare(nil) }
+      // An empty array may have no address, which would say that there is no body.
+      if body.isEmpty { return [0].withUnsafeBufferPointer { prepare(UnsafeBufferPointer(rebasing: $0[..<0])) } }
+      return body.withUnsafeBytes { prepare($0.bindMemory(to: CChar.self)) }
+    }
+
+    /// Fewer bytes than were given make curl end the request.
+    private static let onHeader: ccurl_callback = { bytes, _, count, context in
+      guard let bytes, let context else { return 0 }
+      let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+      switch transfer.parser.take(UnsafeRawBufferPointer(start: bytes, count: count)) {
+      case .incomplete: break
+      case .head(let head): transfer.exchange.receive(head)
+      case .tooLong:
+        transfer.isHeadTooLong = true
+        return 0
+      }
+      return transfer.exchange.isOver ? 0 : count
+    }
+
+    private static let onBody: ccurl_callback = { bytes, _, count, context in
+      guard let bytes, let context else { return 0 }
+      let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+      transfer.exchange.receive(UnsafeRawBufferPointer(start: bytes, count: count))
+      return transfer.exchange.isOver ? 0 : count
+    }
+
+    /// What curl's code means; nil for an answer. Curl's own texts are not repeated: they can hold the address.
+    func failure(_ code: CURLcode) -> TransportFailure? {
+      if isHeadTooLong { return .notTheServer(detail: "its headers never end") }
+      return switch code {
+      case CURLE_OK: nil
+      case CURLE_COULDNT_RESOLVE_HOST: .noConnection(detail: "its name is not known here")
+      case CURLE_COULDNT_RESOLVE_PROXY: .noConnection(detail: "the name of the proxy is not known here")
+      case CURLE_COULDNT_CONNECT: .noConnection(detail: "nobody takes the connection")
+      case CURLE_OPERATION_TIMEDOUT: .timedOut(seconds: connectSeconds)
+      case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:
+        .noConnection(detail: "the connection was lost")
+      case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
+        CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CACERT_BADFILE, CURLE_USE_SSL_FAILED:
+        .noConnection(detail: "no encrypted connection that can be trusted; check its certificate")
+      case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_HTTP2,
+        CURLE_HTTP2_STREAM:
+        .notTheServer(detail: "it does not speak HTTP")
+      default: .noConnection(detail: "the connection failed (libcurl, error \(code.rawValue))")
+      }
+    }
+  }
+#endif

@@ -1,0 +1,118 @@
+import CipherSQL
+import Foundation
+
+/// One request on its way: what came so far, what it still waits for, and who waits for it. It ends once, whoever is
+/// first: the answer, a limit, or a cancellation.
+final class Exchange: Sendable {
+  private struct State {
+    var head: AnswerHead?
+    var body: [UInt8] = []
+    var waiter: CheckedContinuation<Result<HTTPAnswer, TransportFailure>, Never>?
+    var result: Result<HTTPAnswer, TransportFailure>?
+    /// When nothing came for too long, and how long that is.
+    var silenceEnds: ContinuousClock.Instant
+    var silenceSeconds: Double
+  }
+
+  private let limits: TransportLimits
+  private let bytesSent: Int
+  private let begin = ContinuousClock.now
+  private let wholeSeconds: Double
+  private let state: Locked<State>
+
+  init(limits: TransportLimits, patienceSeconds: Double, bytesSent: Int) {
+    self.limits = limits
+    self.bytesSent = bytesSent
+    wholeSeconds = limits.wholeSeconds + patienceSeconds
+    let silenceSeconds = limits.idleSeconds + patienceSeconds
+    state = Locked(State(silenceEnds: begin + .seconds(silenceSeconds), silenceSeconds: silenceSeconds))
+  }
+
+  /// Starts the exchange and waits for its end. One that is over already is not started.
+  func wait(_ start: () -> Void) async -> Result<HTTPAnswer, TransportFailure> {
+    await withCheckedContinuation { continuation in
+      let result = state.withLock { state in
+        if state.result == nil { state.waiter = continuation }
+        return state.result
+      }
+      if let result { continuation.resume(returning: result) } else { start() }
+    }
+  }
+
+  /// Whether the exchange is over.
+  var isOver: Bool { state.withLock { $0.result != nil } }
+
+  func receive(_ head: AnswerHead) {
+    let isTooLarge = head.contentLength.map { $0 > Int64(limits.bodyBytes) } ?? false
+    state.withLock { state in
+      state.head = head
+      // No more than a part: a length is easily claimed.
+      if !isTooLarge { state.body.reserveCapacity(Int(min(head.contentLength ?? 0, 1 << 20))) }
+      extendSilence(&state)
+    }
+    if isTooLarge { finish(.failure(.tooLarge(limitBytes: limits.bodyBytes))) }
+    if (300..<400).contains(head.status) { finish(.failure(.notTheServer(detail: "it redirects"))) }
+  }
+
+  func receive(_ bytes: UnsafeRawBufferPointer) {
+    let isTooLarge = state.withLock { state in
+      if state.result != nil { return false }
+      if state.body.count + bytes.count > limits.bodyBytes { return true }
+      state.body.append(contentsOf: bytes)
+      extendSilence(&state)
+      return false
+    }
+    if isTooLarge { finish(.failure(.tooLarge(limitBytes: limits.bodyBytes))) }
+  }
+
+  /// The answer is whole, or there will be none.
+  func complete(_ failure: TransportFailure?) {
+    let (head, body) = state.withLock { ($0.head, $0.body) }
+    switch (failure, head) {
+    case (.notTheServer?, _), (_?, nil): finish(.failure(failure ?? .cancelled))
+    case (_?, _?): finish(.failure(.noConnection(detail: "the answer ended before it was whole")))
+    case (nil, nil): finish(.failure(.notTheServer(detail: "it does not speak HTTP")))
+    case (nil, let head?): finish(.success(answer(head, body)))
+    }
+  }
+
+  func finish(_ result: Result<HTTPAnswer, TransportFailure>) {
+    let waiter = state.withLock { state -> CheckedContinuation<Result<HTTPAnswer, TransportFailure>, Never>? in
+      guard state.result == nil else { return nil }
+      state.result = result
+      state.body = []
+      defer { state.waiter = nil }
+      return state.waiter
+    }
+    waiter?.resume(returning: result)
+  }
+
+  private func answer(_ head: AnswerHead, _ body: [UInt8]) -> HTTPAnswer {
+    let type = (head.contentType ?? "").prefix { $0 != ";" }
+    return HTTPAnswer(
+      status: head.status,
+      retryAfterSeconds: RetryAfter.seconds(
+        head.retryAfter, date: head.date, now: Int64(Date().timeIntervalSince1970 * 1000)),
+      contentType: type.lowercased().trimmingCharacters(in: .whitespaces), body: body,
+      duration: ContinuousClock.now - begin, bytesSent: bytesSent, bytesReceived: body.count)
+  }
+
+  // MARK: Limits of time
+
+  private func extendSilence(_ state: inout State) {
+    state.silenceEnds = .now + .seconds(limits.idleSeconds)
+    state.silenceSeconds = limits.idleSeconds
+  }
+
+  /// Ends the exchange if one of its limits is over, and says when the nearest is.
+  func look(at now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+    let end = begin + .seconds(wholeSeconds)
+    let (silenceEnds, silenceSeconds) = state.withLock { ($0.silenceEnds, $0.silenceSeconds) }
+    if now >= end {
+      finish(.failure(.timedOut(seconds: wholeSeconds)))
+    } else if now >= silenceEnds {
+      finish(.failure(.timedOut(seconds: silenceSeconds)))
+    }
+    return min(end, silenceEnds)
+  }
+}

@@ -1,0 +1,57 @@
+/// HTTP to one server: connections are kept, and nothing is done of what a browser would do: no cookies, no cache, no
+/// stored credentials, no redirects.
+///
+/// On Linux it is libcurl, on Apple's systems URLSession. Foundation's URLSession does not serve on Linux: an answer that
+/// is cut within its headers, which any lost connection can do, ends the whole program there.
+public final class HTTPTransport: Sendable {
+  /// Where the requests go.
+  public let address: ServerAddress
+  /// How long and how much is waited for.
+  public let limits: TransportLimits
+
+  private let token: @Sendable () -> String?
+  private let carrier: any Carrier
+
+  /// A transport. `token` is asked for each request, so that a new token counts at once; nil sends none.
+  public init(
+    address: ServerAddress, limits: TransportLimits = TransportLimits(), token: @escaping @Sendable () -> String?
+  ) {
+    self.address = address
+    self.limits = limits
+    self.token = token
+    #if canImport(Darwin)
+      carrier = SessionCarrier(limits: limits, usesProxies: address.isEncrypted)
+    #else
+      carrier = CurlCarrier(connectSeconds: limits.connectSeconds)
+    #endif
+  }
+
+  /// Sends a request and waits for the whole answer. Cancelling the task ends the request.
+  ///
+  /// - Throws: ``TransportFailure`` when there is no answer, or only a redirect. Any other status is an answer.
+  public func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPAnswer {
+    let outgoing = try outgoing(request)
+    let exchange = Exchange(
+      limits: limits, patienceSeconds: request.patienceSeconds, bytesSent: request.body?.count ?? 0)
+    let result = await withTaskCancellationHandler {
+      await exchange.wait { carrier.start(outgoing, exchange) }
+    } onCancel: {
+      exchange.finish(.failure(.cancelled))
+    }
+    if case .failure = result { carrier.stop(exchange) }
+    return try result.get()
+  }
+
+  private func outgoing(_ request: HTTPRequest) throws(TransportFailure) -> OutgoingRequest {
+    var headers = [(name: "Accept", value: "application/json"), (name: "User-Agent", value: "FieldVault")]
+    if request.body != nil { headers.append((name: "Content-Type", value: "application/json")) }
+    if request.isAuthorized, let token = token() {
+      // A line break would end the header and begin another.
+      guard token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw .badToken }
+      headers.append((name: "Authorization", value: "Bearer \(token)"))
+    }
+    return OutgoingRequest(
+      url: address.url(request.path, request.query), headers: headers, body: request.body,
+      usesProxies: address.isEncrypted)
+  }
+}

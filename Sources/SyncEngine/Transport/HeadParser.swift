@@ -1,0 +1,47 @@
+/// Puts the head of an answer together from its lines.
+struct HeadParser {
+  /// All lines together; no server of ours comes near it.
+  static let greatestBytes = 256 << 10
+
+  private var head: AnswerHead?
+  private var bytes = 0
+
+  /// What a line ends.
+  enum Step: Equatable {
+    case incomplete
+    case head(AnswerHead)
+    case tooLong
+  }
+
+  /// Takes a line with its end. The head is whole at the empty line; an interim answer (1xx) is none.
+  mutating func take(_ line: UnsafeRawBufferPointer) -> Step {
+    bytes += line.count
+    if bytes > Self.greatestBytes { return .tooLong }
+    let text = String(decoding: line.prefix { $0 != 0x0D && $0 != 0x0A }, as: UTF8.self)
+    if text.hasPrefix("HTTP/") {
+      let status = text.split(separator: " ", omittingEmptySubsequences: false).dropFirst().first.flatMap { Int($0) }
+      head = status.map { AnswerHead(status: $0) }
+    } else if text.isEmpty {
+      defer { head = nil }
+      return head.map { $0.status >= 200 ? .head($0) : .incomplete } ?? .incomplete
+    } else if let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) {
+      take(text[..<colon].lowercased(), Self.trimmed(text[colon...].dropFirst()))
+    }
+    return .incomplete
+  }
+
+  private mutating func take(_ name: String, _ value: String) {
+    switch name {
+    case "content-type": head?.contentType = value
+    case "content-length": head?.contentLength = Int64(value)
+    case "retry-after": head?.retryAfter = value
+    case "date": head?.date = value
+    default: break
+    }
+  }
+
+  private static func trimmed(_ text: Substring) -> String {
+    let isBlank = { (character: Character) in character == " " || character == "\t" }
+    return String(text.drop(while: isBlank).reversed().drop(while: isBlank).reversed())
+  }
+}

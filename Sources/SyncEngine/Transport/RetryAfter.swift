@@ -1,0 +1,35 @@
+import SyncModel
+
+/// The header `Retry-After` (RFC 9110, section 10.2.3) in both of its forms.
+enum RetryAfter {
+  /// A day. Nobody means more, and a mistake in a date must not stop sync for years.
+  static let greatest = 86_400
+
+  /// Seconds from now, 0 to ``greatest``; nil for anything else.
+  ///
+  /// A date is compared with the answer's own `Date`, because the device's clock may be wrong; without that header
+  /// with `now`, in milliseconds since 1970-01-01 UTC.
+  static func seconds(_ text: String?, date: String?, now: Int64) -> Int? {
+    guard let text else { return nil }
+    if !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
+      return min(Int(text) ?? greatest, greatest)
+    }
+    guard let then = milliseconds(text) else { return nil }
+    let begin = date.flatMap(milliseconds) ?? now
+    return Int(min(max((then - begin + 999) / 1000, 0), Int64(greatest)))
+  }
+
+  /// Reads the form that HTTP has had since 1997, `Sun, 06 Nov 1994 08:49:37 GMT`.
+  private static func milliseconds(_ text: String) -> Int64? {
+    let parts = text.split(separator: " ")
+    guard parts.count == 6, parts[0].count == 4, parts[5] == "GMT", parts[1].count == 2,
+      let month = months.firstIndex(of: parts[2])
+    else { return nil }
+    return WireTime.milliseconds(
+      "\(parts[3])-\(month < 9 ? "0" : "")\(month + 1)-\(parts[1])T\(parts[4]).000Z")
+  }
+
+  private static let months: [Substring] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+  ]
+}

@@ -1,0 +1,44 @@
+#if canImport(Darwin)
+  import Foundation
+
+  /// Requests over URLSession: data tasks with a delegate, because what collects a body by itself has no limit.
+  final class SessionCarrier: Carrier {
+    private let table = SessionTable()
+    private let session: URLSession
+
+    init(limits: TransportLimits, usesProxies: Bool) {
+      let configuration = URLSessionConfiguration.ephemeral
+      configuration.httpCookieStorage = nil
+      configuration.httpShouldSetCookies = false
+      configuration.urlCache = nil
+      configuration.urlCredentialStorage = nil
+      configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+      if !usesProxies { configuration.connectionProxyDictionary = [:] }
+      // The exchanges have limits of their own; these are for what would slip through them.
+      configuration.timeoutIntervalForRequest = limits.wholeSeconds + 120
+      configuration.timeoutIntervalForResource = limits.wholeSeconds + 120
+      session = URLSession(configuration: configuration, delegate: SessionEvents(table), delegateQueue: nil)
+    }
+
+    // A session holds its delegate until it is told.
+    deinit { session.invalidateAndCancel() }
+
+    func start(_ request: OutgoingRequest, _ exchange: Exchange) {
+      guard let url = URL(string: request.url) else {
+        return exchange.finish(.failure(.badAddress(detail: "a path cannot be added to it")))
+      }
+      var outgoing = URLRequest(url: url)
+      outgoing.httpShouldHandleCookies = false
+      for header in request.headers { outgoing.setValue(header.value, forHTTPHeaderField: header.name) }
+      if let body = request.body {
+        outgoing.httpMethod = "POST"
+        outgoing.httpBody = Data(body)
+      }
+      let task = session.dataTask(with: outgoing)
+      table.add(task, exchange)
+      task.resume()
+    }
+
+    func stop(_ exchange: Exchange) { table.remove(exchange)?.cancel() }
+  }
+#endif

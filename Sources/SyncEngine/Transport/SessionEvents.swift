@@ -1,0 +1,68 @@
+#if canImport(Darwin)
+  import Foundation
+
+  /// Hands what a session says to the exchange that it is about.
+  final class SessionEvents: NSObject, URLSessionDataDelegate {
+    private let table: SessionTable
+
+    init(_ table: SessionTable) { self.table = table }
+
+    func urlSession(
+      _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+      completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+      if let response = response as? HTTPURLResponse, let exchange = table[dataTask] {
+        let length = response.expectedContentLength
+        exchange.receive(
+          AnswerHead(
+            status: response.statusCode, contentType: response.value(forHTTPHeaderField: "Content-Type"),
+            contentLength: length >= 0 ? length : nil, retryAfter: response.value(forHTTPHeaderField: "Retry-After"),
+            date: response.value(forHTTPHeaderField: "Date")))
+        table.watch(exchange)
+      }
+      completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+      guard let exchange = table[dataTask] else { return }
+      data.withUnsafeBytes { exchange.receive($0) }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+      guard let exchange = table[task] else { return }
+      exchange.complete(error.map(TransportFailure.init(system:)))
+      _ = table.remove(exchange)
+    }
+
+    /// Followed redirects would carry the token to whoever is named there.
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+      newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+      table[task]?.finish(.failure(.notTheServer(detail: "it redirects")))
+      completionHandler(nil)
+    }
+  }
+
+  extension TransportFailure {
+    /// What the system's error means. Its own text is not repeated: it can hold the address with its query.
+    init(system error: any Error) {
+      let code = (error as? URLError)?.code ?? .unknown
+      self =
+        switch code {
+        case .cancelled: .cancelled
+        case .cannotFindHost, .dnsLookupFailed: .noConnection(detail: "its name is not known here")
+        case .cannotConnectToHost: .noConnection(detail: "nobody takes the connection")
+        case .networkConnectionLost: .noConnection(detail: "the connection was lost")
+        case .notConnectedToInternet: .noConnection(detail: "there is no network")
+        case .timedOut: .noConnection(detail: "it took too long to connect")
+        case .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
+          .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,
+          .clientCertificateRequired:
+          .noConnection(detail: "no encrypted connection that can be trusted; check its certificate")
+        case .badServerResponse, .cannotParseResponse: .notTheServer(detail: "it does not speak HTTP")
+        default: .noConnection(detail: "the connection failed (\(code.rawValue))")
+        }
+    }
+  }
+#endif

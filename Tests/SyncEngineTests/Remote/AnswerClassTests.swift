@@ -1,0 +1,41 @@
+import SyncModel
+import Testing
+
+@testable import SyncEngine
+
+/// What each status means, with and without the server's own words.
+@Suite struct AnswerClassTests {
+  @Test(
+    arguments: [
+      (200, .ok, .ok), (201, .unreachable, .unreachable), (204, .unreachable, .unreachable),
+      (302, .unreachable, .unreachable), (304, .unreachable, .unreachable), (400, .refused, .unreachable),
+      (401, .pauseCredentials, .unreachable), (403, .pauseCredentials, .unreachable), (404, .refused, .unreachable),
+      (405, .refused, .unreachable), (407, .unreachable, .unreachable), (408, .unreachable, .unreachable),
+      (409, .refused, .unreachable), (410, .cursorUnknown, .unreachable), (413, .tooLarge, .tooLarge),
+      (415, .refused, .unreachable), (418, .refused, .unreachable), (422, .refused, .unreachable),
+      (429, .later(seconds: 9), .later(seconds: 9)), (500, .attempt, .unreachable), (501, .unreachable, .unreachable),
+      (502, .unreachable, .unreachable), (503, .unreachable, .unreachable), (504, .unreachable, .unreachable),
+      (511, .unreachable, .unreachable),
+    ] as [(Int, AnswerClass, AnswerClass)])
+  func aStatus(status: Int, said: AnswerClass, unsaid: AnswerClass) {
+    let problem = ServerProblem(title: "No", status: status, detail: "")
+    #expect(AnswerClass(status: status, problem: problem, retryAfterSeconds: 9) == said)
+    #expect(AnswerClass(status: status, problem: nil, retryAfterSeconds: 9) == unsaid)
+  }
+
+  @Test func aConflictOfSchemas() {
+    let problem = ServerProblem(type: ServerProblem.schemaTooOld, title: "", status: 409, detail: "")
+    #expect(AnswerClass(status: 409, problem: problem) == .schemaTooOld)
+  }
+
+  @Test(
+    arguments: [
+      (.noConnection(detail: ""), .unreachable), (.notTheServer(detail: ""), .unreachable),
+      (.timedOut(seconds: 1), .unreachable), (.cancelled, .cancelled), (.tooLarge(limitBytes: 1), .tooLarge),
+      (.badToken, .pauseCredentials), (.insecure(detail: ""), .refused), (.badAddress(detail: ""), .refused),
+    ] as [(TransportFailure, AnswerClass)])
+  func aFailureOfTheWay(failure: TransportFailure, meaning: AnswerClass) {
+    #expect(AnswerClass(failure) == meaning)
+    #expect(!failure.hint.isEmpty)
+  }
+}

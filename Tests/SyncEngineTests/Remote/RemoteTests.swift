@@ -1,0 +1,112 @@
+import SyncModel
+import Testing
+
+@testable import SyncEngine
+
+/// The remote against servers that answer, refuse, or are somebody else.
+@Suite struct RemoteTests {
+  private func remote(_ server: RawServer) throws -> FieldVaultRemote {
+    FieldVaultRemote(transport: try transport(server))
+  }
+
+  @Test func whatIsAskedAndAnswered() async throws {
+    let page = ChangesPage(serverTime: 0, changes: [], cursor: "c2", hasMore: false, remaining: nil)
+    let answers: [String: any WireMessage] = [
+      "GET /v1/health": health,
+      "GET /v1/account": AccountInfo(serverUuid: "s", account: "a", user: "u", serverTime: 0, schemas: []),
+      "POST /v1/push": PushAnswer(
+        serverTime: 0, cursor: nil,
+        results: [PushResult(operationId: "1", outcome: .accepted(version: 1, serverId: 1))]),
+      "GET /v1/changes?limit=500": page,
+      "GET /v1/changes?cursor=c%2B1&limit=7&projects=p1%2Cp2": page,
+      "GET /v1/watch?cursor=c1&timeout=50": WatchAnswer(changed: true),
+      "GET /v1/digests?projects=p1": EntityDigests(serverTime: 0, cursor: "c", entities: [:]),
+      "GET /v1/digests/Room": BucketDigests(buckets: [:]),
+      "GET /v1/digests/Room/0f": RecordDigests(records: []),
+      "POST /v1/records": RecordsAnswer(changes: [], missing: ["u"]),
+    ]
+    let server = try RawServer { request, connection in
+      let asked = request.line.replacing(" HTTP/1.1", with: "")
+      return connection.send(answers[asked].map { answer($0.wire.json) } ?? problem(404))
+    }
+    defer { server.close() }
+    let remote = try remote(server)
+    #expect(try await remote.health() == health)
+    #expect(try await remote.account().user == "u")
+    let operation = PushOperation(
+      operationId: "1", kind: .create, entityType: "Room", entityUuid: "u", baseVersion: 0, schemaVersion: 1,
+      patch: RecordPatch(updatedAt: 0))
+    let request = PushRequest(deviceId: "d", cursor: "c", operations: [operation])
+    #expect(try await remote.push(request).results.count == 1)
+    #expect(try PushRequest(json: #require(server.requests.last).body) == request)
+    #expect(try await remote.changes(cursor: nil, limit: 500, projects: []) == page)
+    #expect(try await remote.changes(cursor: "c+1", limit: 7, projects: ["p1", "p2"]) == page)
+    #expect(try await remote.watch(cursor: "c1", seconds: 50))
+    #expect(try await remote.digests(projects: ["p1"]).cursor == "c")
+    #expect(try await remote.digests(entityType: "Room", projects: []).buckets.isEmpty)
+    #expect(try await remote.digests(entityType: "Room", bucket: "0f", projects: []).records.isEmpty)
+    #expect(try await remote.records(entityType: "Room", uuids: ["u"]).missing == ["u"])
+    #expect(server.requests.first?.headers["authorization"] == nil)
+    #expect(server.requests.dropFirst().allSatisfy { $0.headers["authorization"] == "Bearer secret-token" })
+  }
+
+  @Test(
+    arguments: [
+      ("a page", answer("<html>Welcome to the hotel</html>", type: "text/html"), .unreachable),
+      ("a page that says JSON", answer("<html></html>"), .unreachable),
+      (
+        "another service", answer(#"{"service":"hotel","protocol":1,"serverTime":"2026-03-01T08:00:00.000Z"}"#),
+        .unreachable
+      ),
+      ("half of the answer", answer(#"{"service":"fieldvault","protocol":1}"#), .unreachable),
+      ("nothing", answer(""), .unreachable),
+      ("a page of errors", answer("<html>", status: "404 Not Found", type: "text/html"), .unreachable),
+      ("a bad gateway", answer("<html>", status: "502 Bad Gateway", type: "text/html"), .unreachable),
+      ("a problem", problem(401), .pauseCredentials),
+      ("a problem without its words", answer("{}", status: "401 No", type: "application/problem+json"), .unreachable),
+      ("too many", answer("", status: "429 No", type: nil, headers: ["Retry-After: 7"]), .later(seconds: 7)),
+      ("a failure", problem(500), .attempt),
+      ("no cursor", problem(410, type: ServerProblem.cursorUnknown), .cursorUnknown),
+      ("an old schema", problem(409, type: ServerProblem.schemaTooOld), .schemaTooOld),
+    ] as [(String, String, AnswerClass)])
+  func whatIsNotTheAnswer(name: String, text: String, meaning: AnswerClass) async throws {
+    let server = try RawServer(answering: text)
+    defer { server.close() }
+    let remote = try remote(server)
+    let failure = await remoteFailure { () throws(RemoteFailure) in try await remote.health() }
+    #expect(failure?.answer == meaning, "\(name): \(String(describing: failure))")
+    #expect(failure?.description.contains("secret-token") == false)
+  }
+
+  @Test func aServerThatIsBusyMaySayForHowLong() async throws {
+    let server = try RawServer(answering: problem(503, headers: ["Retry-After: 60"]))
+    defer { server.close() }
+    let remote = try remote(server)
+    let failure = await remoteFailure { () throws(RemoteFailure) in try await remote.account() }
+    #expect(failure?.answer == .unreachable)
+    #expect(failure?.retryAfterSeconds == 60)
+  }
+
+  @Test func resultsOfOtherOperationsAreNoAnswer() async throws {
+    let server = try RawServer(answering: answer(PushAnswer(serverTime: 0, cursor: nil, results: []).wire.json))
+    defer { server.close() }
+    let remote = try remote(server)
+    let operation = PushOperation(
+      operationId: "1", kind: .delete, entityType: "Room", entityUuid: "u", baseVersion: 0, schemaVersion: 1,
+      patch: RecordPatch(isDeleted: true, updatedAt: 0))
+    let failure = await remoteFailure { () throws(RemoteFailure) in
+      try await remote.push(PushRequest(deviceId: "d", cursor: nil, operations: [operation]))
+    }
+    #expect(failure?.answer == .unreachable)
+  }
+
+  @Test func aTokenThatIsNoneIsNotSent() async throws {
+    let server = try RawServer(answering: healthy)
+    defer { server.close() }
+    let remote = FieldVaultRemote(transport: try transport(server, token: "secret\r\nX-Other: 1"))
+    let failure = await remoteFailure { () throws(RemoteFailure) in try await remote.account() }
+    #expect(failure?.answer == .pauseCredentials)
+    #expect(failure?.description.contains("secret") == false)
+    #expect(server.accepted == 0)
+  }
+}

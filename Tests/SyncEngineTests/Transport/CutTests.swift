@@ -1,0 +1,96 @@
+import Foundation
+import SyncModel
+import Testing
+
+@testable import SyncEngine
+
+/// Answers that are cut, never end, or are none.
+@Suite struct CutTests {
+  /// Cut after any byte, the answer is no answer: never a part of one, never a hang.
+  @Test func anAnswerThatIsCutAnywhere() async throws {
+    let text = Array(answer(health.wire.json, headers: ["X-Filler: 1"]).utf8)
+    for length in 0..<text.count {
+      let server = try RawServer { _, connection in
+        connection.send(text[..<length])
+        return false
+      }
+      defer { server.close() }
+      let transport = try transport(server)
+      let found = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
+      switch found {
+      case .noConnection, .notTheServer: break
+      default: #expect(Bool(false), "cut after \(length): \(String(describing: found))")
+      }
+    }
+  }
+
+  @Test func aChunkedAnswerThatIsCut() async throws {
+    let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json\r\n\r\n5\r\n{\"a\":\r\n"
+    let server = try RawServer { _, connection in
+      connection.send(text)
+      return false
+    }
+    defer { server.close() }
+    let transport = try transport(server)
+    let failure = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
+    #expect(failure == .noConnection(detail: "the answer ended before it was whole"))
+  }
+
+  @Test func aReset() async throws {
+    let server = try RawServer { _, connection in
+      connection.reset()
+      return false
+    }
+    defer { server.close() }
+    let transport = try transport(server)
+    let found = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
+    guard case .noConnection = found else { return #expect(Bool(false), "\(String(describing: found))") }
+  }
+
+  @Test(arguments: ["SSH-2.0-OpenSSH_9.6\r\n", "\u{0}\u{1}\u{2}\r\n\r\n", "<html></html>", "HTTP/9 hello\r\n\r\n"])
+  func garbage(text: String) async throws {
+    let server = try RawServer { _, connection in
+      connection.send(text)
+      return false
+    }
+    defer { server.close() }
+    let transport = try transport(server)
+    let found = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
+    #expect(found.map(AnswerClass.init) == .unreachable, "\(String(describing: found))")
+  }
+
+  @Test func aBodyThatNeverEndsIsCutOff() async throws {
+    let server = try RawServer { _, connection in
+      connection.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+      let part = [UInt8](repeating: 0x20, count: 65_536)
+      while connection.send(part) {}
+      return false
+    }
+    defer { server.close() }
+    let transport = try transport(server) { $0.bodyBytes = 3 << 20 }
+    let failure = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/changes")) }
+    #expect(failure == .tooLarge(limitBytes: 3 << 20))
+  }
+
+  @Test func aLengthBeyondTheLimitIsNotWaitedFor() async throws {
+    let server = try RawServer { _, connection in
+      connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4000000000\r\n\r\n{")
+      return connection.readRequest() != nil
+    }
+    defer { server.close() }
+    let transport = try transport(server)
+    let failure = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/changes")) }
+    #expect(failure == .tooLarge(limitBytes: 64 << 20))
+  }
+
+  @Test func aBodyAsLargeAsTheLimitIsTaken() async throws {
+    let body = String(repeating: "7", count: 100_000)
+    let server = try RawServer(answering: answer(body))
+    defer { server.close() }
+    let got = try await transport(server) { $0.bodyBytes = 100_000 }.send(HTTPRequest("/v1/changes"))
+    #expect(got.body == Array(body.utf8))
+    let tighter = try transport(server) { $0.bodyBytes = 99_999 }
+    let failure = await failure { () throws(TransportFailure) in try await tighter.send(HTTPRequest("/v1/changes")) }
+    #expect(failure == .tooLarge(limitBytes: 99_999))
+  }
+}
