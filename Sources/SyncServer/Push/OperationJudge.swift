@@ -13,6 +13,8 @@ struct OperationJudge {
       return (.rejected(.invalid("there is no such kind of record", field: "entityType")), 0)
     }
     if let problem = validate(operation, entity) { return (.rejected(problem), 0) }
+    var operation = operation
+    if !entity.hasUserEdits { operation.patch.userEditedFields = nil }
     let existing = try storage.record(operation.name)
     if existing == nil, operation.kind == .delete { return (.accepted(version: 0, serverId: nil), 0) }
     if existing == nil, operation.kind == .update {
