@@ -8,8 +8,9 @@
 
 typedef size_t (*ccurl_callback)(char *bytes, size_t size, size_t count, void *context);
 
-// Makes a handle ready for one request. `connect_milliseconds` is for name, connection and encryption together; all other
-// limits are the caller's. The headers have to stay until the request is over, the body is copied. 0, or curl's code.
+// Makes a handle ready for one request. `connect_milliseconds` is for name, connection and encryption together; all
+// other limits are the caller's. The headers have to stay until the request is over, the body is copied. 0, or curl's
+// code.
 static inline CURLcode ccurl_prepare(
     CURL *easy, const char *url, int uses_proxies, struct curl_slist *headers, const char *body, size_t body_count,
     long connect_milliseconds, ccurl_callback on_header, ccurl_callback on_body, void *context) {

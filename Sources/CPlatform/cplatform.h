@@ -94,7 +94,8 @@ static inline int cplatform_wait_readable(int first, int second) {
 }
 
 #if defined(__linux__)
-// A socket that can be read when an interface, an address or a route of this machine changes. -1 with errno on failure.
+// A socket that can be read when an interface, an address or a route of this machine changes. -1 with errno on
+// failure.
 static inline int cplatform_open_route_events(void) {
   int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
   if (descriptor < 0) return -1;

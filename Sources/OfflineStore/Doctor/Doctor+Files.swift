@@ -119,7 +119,7 @@ extension Doctor {
   }
 
   private func strangers() -> [String] {
-    let known = ["keyring.json", ".keyring.json.tmp", "lock", "db", "attachments"]
+    let known = ["keyring.json", ".keyring.json.tmp", "lock", "sync.lock", "db", "attachments"]
     var found = names(in: layout.folder).filter { !known.contains($0) }.map { layout.folder + "/" + $0 }
     for name in names(in: layout.databases) where name != "repair" {
       let path = layout.databases + "/" + name

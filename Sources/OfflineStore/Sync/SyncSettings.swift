@@ -30,6 +30,8 @@ package enum SyncSettings {
     case unmeteredOnly = "unmetered-only"
     /// Set when records have to be compared at the next contact.
     case reconcileNext
+    /// Changed to ask a worker in another process for a round.
+    case nudge
     /// Whether the first pull has come to its end.
     case isFilled
   }

@@ -14,6 +14,8 @@ public struct VaultLayout: Sendable, Hashable {
   var unfinishedKeyring: String { folder + "/.keyring.json.tmp" }
   /// Held while the vault is open; exclusively while its key is rotated.
   public var lock: String { folder + "/lock" }
+  /// Held by the one worker that syncs the vault.
+  public var syncLock: String { folder + "/sync.lock" }
   /// The folder of the generations.
   public var databases: String { folder + "/db" }
   /// The folder of the encrypted photos and files.

@@ -14,27 +14,27 @@
     deinit {
       mail.withLock { mail in
         mail.isClosed = true
-        mail.multi?.wake()
-      }
+        return mail.multi
+      }?.wake()
     }
 
     func start(_ request: OutgoingRequest, _ exchange: Exchange) {
-      let failure = mail.withLock { mail -> TransportFailure? in
+      let multi = mail.withLock { mail in
         if mail.multi == nil {
-          guard let multi = CurlMulti() else { return .noConnection(detail: "there is no memory for it") }
-          mail.multi = multi
-          startThread(multi)
+          mail.multi = CurlMulti()
+          if let multi = mail.multi { startThread(multi) }
         }
-        mail.starting.append((request, exchange))
-        mail.multi?.wake()
-        return nil
+        if mail.multi != nil { mail.starting.append((request, exchange)) }
+        return mail.multi
       }
-      if let failure { exchange.finish(.failure(failure)) }
+      // Not under the lock, for which the thread would wait as soon as it is awake.
+      guard let multi else { return exchange.finish(.failure(.noConnection(detail: "there is no memory for it"))) }
+      multi.wake()
     }
 
     /// The thread looks which exchanges are over.
     func stop(_ exchange: Exchange) {
-      mail.withLock { $0.multi?.wake() }
+      mail.withLock(\.multi)?.wake()
     }
 
     private func startThread(_ multi: CurlMulti) {

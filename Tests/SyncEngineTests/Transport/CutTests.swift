@@ -72,6 +72,25 @@ import Testing
     #expect(failure == .tooLarge(limitBytes: 3 << 20))
   }
 
+  @Test func headersThatNeverEndAreCutOff() async throws {
+    let server = try RawServer { _, connection in
+      connection.send("HTTP/1.1 200 OK\r\n")
+      while connection.send("X-Filler: \(String(repeating: "7", count: 1000))\r\n") {}
+      return false
+    }
+    defer { server.close() }
+    let transport = try transport(server)
+    let found = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
+    #expect(found.map(AnswerClass.init) == .unreachable)
+  }
+
+  @Test func interimAnswersAreNone() async throws {
+    let server = try RawServer(
+      answering: "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nContent-Length: 5\r\n\r\n" + healthy)
+    defer { server.close() }
+    #expect(try await transport(server).send(HTTPRequest("/v1/health")).body == Array(health.wire.json.utf8))
+  }
+
   @Test func aLengthBeyondTheLimitIsNotWaitedFor() async throws {
     let server = try RawServer { _, connection in
       connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4000000000\r\n\r\n{")

@@ -1,0 +1,99 @@
+import SyncModel
+
+/// What a round of sync does next: values in, values out, without a clock, a network or a database.
+///
+/// A round finds out who answers, compares everything when that is due, pulls, pushes, and pulls once more what the push
+/// changed. A failure of one request ends the round, is waited for, or is taken round by smaller requests; which of these
+/// the class of the answer decides. No operation loses an attempt for what was not an answer to it.
+public struct RoundPlan: Equatable, Sendable {
+  /// A page has at most this many records.
+  public static let pageLimit = ChangesPage.usualLimit
+  /// A batch has at most this many operations.
+  public static let batchLimit = PushRequest.greatestCount
+  /// Each fourth batch is taken by age alone: an operation with n older ones is sent with the 4 (n / 25 + 1)th batch at the
+  /// latest, whatever of higher priority comes in meanwhile.
+  public static let batchesUntilAge = 4
+  /// A round waits at most this often for a server that has too much to do.
+  public static let longestWaits = 5
+  /// Seconds; a longer wait ends the round, and the schedule comes back to it.
+  public static let longestWait = 30
+
+  /// What is wanted of this round.
+  public let request: RoundRequest
+  /// What comes next.
+  public private(set) var step: RoundStep = .identify
+
+  private var pageLimit = Self.pageLimit
+  private var batchLimit = Self.batchLimit
+  /// Operations that are sent one by one, because a request of several failed as a whole.
+  private var singles = 0
+  private var batches = 0
+  private var waits = 0
+  private var isAgain = false
+  private var pullsAgain = false
+  private var afterWait: RoundStep = .identify
+
+  /// A round that has not begun.
+  public init(_ request: RoundRequest) { self.request = request }
+
+  /// Takes what became of the step; ``step`` is the next one then.
+  public mutating func advance(_ event: RoundEvent) {
+    switch event {
+    case .identified(let mustReconcile):
+      let compares = request.isFull || mustReconcile
+      step = !request.pulls ? nextBatch : compares ? .reconcile : .pull(limit: pageLimit)
+    case .reconciled: step = .pull(limit: pageLimit)
+    case .pulled(let hasMore): step = hasMore ? .pull(limit: pageLimit) : .fetchParents
+    case .fetchedParents: step = request.pushes && !isAgain ? nextBatch : .finish(.done)
+    case .pushed(let sent, let sawOthers):
+      pullsAgain = pullsAgain || sawOthers
+      if sent == 0 { return step = afterPush() }
+      batches += 1
+      singles = max(0, singles - sent)
+      step = nextBatch
+    case .waited: step = afterWait
+    case .failed(let answer, let operations): fail(answer, operations)
+    }
+  }
+
+  private var nextBatch: RoundStep {
+    .push(limit: singles > 0 ? 1 : batchLimit, byAge: batches % Self.batchesUntilAge == Self.batchesUntilAge - 1)
+  }
+
+  private mutating func afterPush() -> RoundStep {
+    guard request.pulls, pullsAgain else { return .finish(.done) }
+    isAgain = true
+    return .pull(limit: pageLimit)
+  }
+
+  private mutating func fail(_ answer: AnswerClass, _ operations: Int) {
+    switch (answer, step) {
+    case (.ok, _): break
+    case (.cancelled, _): step = .finish(.cancelled)
+    case (.unreachable, _): step = .finish(.offline)
+    case (.pauseCredentials, _), (.schemaTooOld, _): step = .finish(.paused)
+    case (.cursorUnknown, .pull): step = .reconcile
+    case (.later(let seconds), _):
+      let seconds = max(seconds ?? 5, 1)
+      waits += 1
+      if seconds > Self.longestWait || waits > Self.longestWaits { return step = .finish(.offline) }
+      afterWait = step
+      step = .wait(seconds: seconds)
+    case (.tooLarge, .push) where operations > 1:
+      batchLimit = max(1, operations / 2)
+      step = nextBatch
+    case (.attempt, .push) where operations > 1, (.refused, .push) where operations > 1:
+      singles = operations
+      step = nextBatch
+    case (.tooLarge, .push), (.attempt, .push), (.refused, .push):
+      // The one operation has been charged with it; the others go on.
+      singles = max(0, singles - 1)
+      step = nextBatch
+    case (.tooLarge, .pull) where pageLimit > 1:
+      pageLimit = max(1, pageLimit / 4)
+      step = .pull(limit: pageLimit)
+    case (.attempt, _): step = .finish(.offline)
+    default: step = .finish(.failed)
+    }
+  }
+}

@@ -1,0 +1,227 @@
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+/// Does the steps of one round.
+struct RoundRunner {
+  let vault: Vault
+  let remote: any Remote
+  let tell: @Sendable (SyncEvent) -> Void
+  let jitter: @Sendable () -> Double
+  var report = SyncReport()
+  private var nextBatch: [PushOperation]?
+
+  init(
+    vault: Vault, remote: any Remote, jitter: @escaping @Sendable () -> Double,
+    tell: @escaping @Sendable (SyncEvent) -> Void
+  ) {
+    (self.vault, self.remote, self.jitter, self.tell) = (vault, remote, jitter, tell)
+  }
+
+  /// Does a step of a plan.
+  /// - Throws: what goes wrong on this device: a full disk, a damaged database.
+  mutating func perform(_ plan: RoundPlan) async throws -> RoundEvent {
+    do {
+      switch plan.step {
+      case .identify: return try await identify()
+      case .reconcile: return try await reconcile()
+      case .pull(let limit): return try await pull(limit: limit)
+      case .fetchParents: return try await fetchParents()
+      case .push: return try await push(plan)
+      case .wait(let seconds):
+        try await Task.sleep(for: .seconds(seconds))
+        return .waited
+      case .finish: return .waited
+      }
+    } catch let failure as RemoteFailure {
+      report.failure = failure
+      return .failed(failure.answer, operations: 0)
+    } catch is CancellationError {
+      return .failed(.cancelled, operations: 0)
+    }
+  }
+
+  // MARK: Who answers
+
+  private mutating func identify() async throws -> RoundEvent {
+    let (info, clock) = try await timed { remote async throws(RemoteFailure) in try await remote.account() }
+    let now = clock
+    let found = try await vault.sync { transaction in
+      try transaction.note(serverTime: info.serverTime, between: now.sent, and: now.received)
+      return try transaction.identify(info)
+    }
+    if let problem = found.problem {
+      throw RemoteFailure(
+        problem.isSchema ? .schemaTooOld : .pauseCredentials, message: problem.message, hint: problem.hint)
+    }
+    report.left += found.left.removed
+    report.heldBack += found.left.kept.values.reduce(0, +)
+    report.add(found.admitted)
+    return .identified(mustReconcile: found.mustReconcile)
+  }
+
+  /// A request with the times before and after it, by this device's clock.
+  private func timed<Answer: Sendable>(
+    _ ask: (any Remote) async throws(RemoteFailure) -> Answer
+  ) async throws -> (Answer, (sent: Int64, received: Int64)) {
+    let sent = Vault.now
+    let answer = try await ask(remote)
+    return (answer, (sent, Vault.now))
+  }
+
+  // MARK: Pull
+
+  private mutating func pull(limit: Int) async throws -> RoundEvent {
+    let (cursor, scopes) = try await vault.database.read { connection in
+      (
+        try SyncSettings.value(.cursor, in: connection),
+        try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)
+      )
+    }
+    let (page, clock) = try await timed { remote async throws(RemoteFailure) in
+      try await remote.changes(cursor: cursor, limit: limit, projects: scopes)
+    }
+    let counts = try await vault.sync { transaction in
+      try transaction.note(serverTime: page.serverTime, between: clock.sent, and: clock.received)
+      var counts = ApplyCounts()
+      for change in page.changes { try transaction.apply(change, counts: &counts) }
+      try SyncSettings.set(.cursor, page.cursor, in: transaction.connection)
+      if !page.hasMore { try transaction.noteFilled() }
+      return counts
+    }
+    report.add(counts)
+    if !page.changes.isEmpty { tell(.pulled(count: page.changes.count, remaining: page.remaining)) }
+    return .pulled(hasMore: page.hasMore)
+  }
+
+  /// Records that others refer to and that the pages did not bring, because they are deleted or of another project.
+  private mutating func fetchParents() async throws -> RoundEvent {
+    var asked: Set<String> = []
+    while true {
+      let missing = try await vault.sync { try $0.missingParents() }.filter { asked.insert($0.uuid).inserted }
+      if missing.isEmpty { return .fetchedParents }
+      for (type, parents) in Dictionary(grouping: missing, by: \.entityType) {
+        for part in parents.map(\.uuid).chunks(of: RecordsRequest.greatestCount) {
+          let uuids = Array(part)
+          let answer = try await remote.records(entityType: type, uuids: uuids)
+          let counts = try await vault.sync { transaction in
+            var counts = ApplyCounts()
+            for change in answer.changes { try transaction.apply(change, counts: &counts) }
+            return counts
+          }
+          report.add(counts)
+        }
+      }
+    }
+  }
+
+  // MARK: Push
+
+  private mutating func push(_ plan: RoundPlan) async throws -> RoundEvent {
+    let batch = try await takeBatch(plan.step)
+    if batch.isEmpty { return .pushed(sent: 0, sawOthers: false) }
+    let request = try await vault.sync { transaction in
+      PushRequest(
+        deviceId: try transaction.deviceId(), cursor: try SyncSettings.value(.cursor, in: transaction.connection),
+        operations: batch)
+    }
+    do {
+      let (answer, clock) = try await timed { remote async throws(RemoteFailure) in try await remote.push(request) }
+      return try await settle(answer, of: request, clock, plan)
+    } catch let failure as RemoteFailure {
+      report.failure = failure
+      try await charge(batch, failure)
+      return .failed(failure.answer, operations: batch.count)
+    } catch {
+      try await release(batch)
+      throw error
+    }
+  }
+
+  private mutating func takeBatch(_ step: RoundStep) async throws -> [PushOperation] {
+    if let batch = nextBatch {
+      nextBatch = nil
+      return batch
+    }
+    guard case .push(let limit, let byAge) = step else { return [] }
+    return try await vault.sync { try $0.nextBatch(limit: limit, order: byAge ? .age : .priority) }
+  }
+
+  private mutating func settle(
+    _ answer: PushAnswer, of request: PushRequest, _ clock: (sent: Int64, received: Int64), _ plan: RoundPlan
+  ) async throws -> RoundEvent {
+    let jitters = answer.results.map { _ in jitter() }
+    let event = RoundEvent.pushed(sent: request.operations.count, sawOthers: answer.cursor == nil)
+    var following = plan
+    following.advance(event)
+    let step = following.step
+    // The next batch is chosen in the transaction that takes the answers: one sync of the disk instead of two.
+    let (counts, batch) = try await vault.sync { transaction in
+      try transaction.note(serverTime: answer.serverTime, between: clock.sent, and: clock.received)
+      var counts = PushCounts()
+      for (result, jitter) in zip(answer.results, jitters) {
+        try transaction.settle(result, jitter: jitter, counts: &counts)
+      }
+      if let cursor = answer.cursor,
+        try SyncSettings.value(.cursor, in: transaction.connection) == request.cursor
+      {
+        try SyncSettings.set(.cursor, cursor, in: transaction.connection)
+      }
+      guard case .push(let limit, let byAge) = step else { return (counts, nil as [PushOperation]?) }
+      return (counts, try transaction.nextBatch(limit: limit, order: byAge ? .age : .priority))
+    }
+    nextBatch = batch
+    report.add(counts)
+    report.failure = nil
+    tell(.pushed(count: counts.pushed))
+    if counts.conflicts > 0 { tell(.conflict(count: counts.conflicts)) }
+    if counts.failed > 0 { tell(.failed(count: counts.failed)) }
+    return event
+  }
+
+  /// Only an answer to an operation itself is an attempt: a request of several operations charges none of them.
+  private mutating func charge(_ batch: [PushOperation], _ failure: RemoteFailure) async throws {
+    let status: Int? =
+      switch failure.answer {
+      case .attempt: 500
+      case .tooLarge: 413
+      case .refused: failure.problem?.status ?? 400
+      default: nil
+      }
+    guard batch.count == 1, let operation = batch.first, let status else { return try await release(batch) }
+    let problem = ServerProblem(
+      title: failure.problem?.title ?? "", status: status, detail: failure.problem?.detail ?? failure.message,
+      field: failure.problem?.field)
+    let jitter = jitter()
+    let counts = try await vault.sync { transaction in
+      var counts = PushCounts()
+      try transaction.settle(
+        PushResult(operationId: operation.operationId, outcome: .rejected(problem)), jitter: jitter, counts: &counts)
+      return counts
+    }
+    report.add(counts)
+    if counts.failed > 0 { tell(.failed(count: counts.failed)) }
+  }
+
+  private func release(_ batch: [PushOperation]) async throws {
+    let ids = batch.map(\.operationId)
+    let vault = vault
+    // Also when the task was cancelled: what is under way goes on being so otherwise until the next round.
+    try await Task.detached { try await vault.sync { try $0.release(ids) } }.value
+  }
+
+  // MARK: The end
+
+  mutating func finish(_ outcome: RoundOutcome) async throws {
+    report.outcome = outcome
+    if let batch = nextBatch { try await release(batch) }
+    nextBatch = nil
+    if outcome == .done { report.failure = nil }
+  }
+}
+
+extension Array {
+  func chunks(of size: Int) -> [ArraySlice<Element>] {
+    stride(from: 0, to: count, by: size).map { self[$0..<Swift.min($0 + size, count)] }
+  }
+}

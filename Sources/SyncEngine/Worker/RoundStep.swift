@@ -1,0 +1,60 @@
+/// What a round of sync does.
+public enum RoundStep: Equatable, Sendable {
+  /// Asks who answers.
+  case identify
+  /// Compares all records with the server's.
+  case reconcile
+  /// Fetches and applies one page.
+  case pull(limit: Int)
+  /// Fetches records that others refer to and that have not come.
+  case fetchParents
+  /// Sends one batch; by age alone, or by priority.
+  case push(limit: Int, byAge: Bool)
+  /// Waits, then goes on.
+  case wait(seconds: Int)
+  /// Tidies up and ends.
+  case finish(RoundOutcome)
+}
+
+/// How a round ended.
+public enum RoundOutcome: String, Equatable, Sendable {
+  case done
+  /// No connection, or a server that could not answer; nothing lost an attempt.
+  case offline
+  /// The server wants other credentials, or lacks the schema: the queue pauses until a person has looked at it.
+  case paused
+  /// The server or this program is at fault.
+  case failed
+  case cancelled
+}
+
+/// What became of a step of a round.
+public enum RoundEvent: Equatable, Sendable {
+  /// Who answers is known; `mustReconcile`: everything is to be compared.
+  case identified(mustReconcile: Bool)
+  case reconciled
+  /// A page was applied.
+  case pulled(hasMore: Bool)
+  case fetchedParents
+  /// A batch was sent and answered; with no operation when none is ready. `sawOthers`: the server has changes that this
+  /// device does not have.
+  case pushed(sent: Int, sawOthers: Bool)
+  case waited
+  /// A request failed that carried so many operations.
+  case failed(AnswerClass, operations: Int)
+}
+
+/// What a person or a program wants of a round.
+public struct RoundRequest: Equatable, Sendable {
+  /// Whether changes of the server are fetched.
+  public var pulls: Bool
+  /// Whether the outbox is sent.
+  public var pushes: Bool
+  /// Whether all records are compared.
+  public var isFull: Bool
+
+  /// By default both directions, without comparing.
+  public init(pulls: Bool = true, pushes: Bool = true, isFull: Bool = false) {
+    (self.pulls, self.pushes, self.isFull) = (pulls, pushes, isFull)
+  }
+}

@@ -1,0 +1,95 @@
+/// When the next round begins: values in, values out.
+///
+/// Times are milliseconds since 1970.
+public struct Schedule: Equatable, Sendable {
+  /// A round at least this often: 15 minutes.
+  public static let interval: Int64 = 15 * 60_000
+  /// The longest pause between tries while the server cannot be reached: 5 minutes.
+  public static let longestBackoff: Int64 = 5 * 60_000
+
+  /// Why a round begins. The raw values are those of `SyncRun.cause`.
+  public enum Cause: String, CaseIterable, Sendable {
+    case manual, resume, network, timer, nudge
+    case localWrite = "local_write"
+    /// The server has said that there is something new.
+    case remoteChange = "remote_change"
+  }
+
+  private var wanted: Cause?
+  private var nextTimer: Int64
+  private var nextDue: Int64?
+  private var failures = 0
+  private var notBefore: Int64 = 0
+  /// What is known of the way to the server.
+  public private(set) var network: NetworkState
+  /// Whether the queue pauses until there are new credentials or settings.
+  public private(set) var isPaused = false
+
+  /// A schedule whose first round begins at once.
+  public init(now: Int64, network: NetworkState) {
+    wanted = .resume
+    nextTimer = now + Self.interval
+    self.network = network
+  }
+
+  /// Something asks for a round. A person's wish does not wait for a backoff and ends a pause.
+  public mutating func want(_ cause: Cause) {
+    if cause == .manual || cause == .resume {
+      notBefore = 0
+      isPaused = false
+    }
+    if wanted != .manual { wanted = cause }
+  }
+
+  /// The network has changed. When it is back, what waited goes on at once.
+  public mutating func networkChanged(to state: NetworkState) {
+    let isBack = state == .online && network != .online
+    network = state
+    guard isBack else { return }
+    notBefore = 0
+    failures = 0
+    want(.network)
+  }
+
+  /// A round has ended.
+  /// - Parameters:
+  ///   - nextDue: when the first operation that waits for its time is due.
+  ///   - jitter: 0 to 1; so that devices which lost the server together do not come back together.
+  public mutating func ended(_ outcome: RoundOutcome, now: Int64, nextDue: Int64?, jitter: Double) {
+    nextTimer = now + Self.interval
+    self.nextDue = nextDue
+    switch outcome {
+    case .done:
+      failures = 0
+      notBefore = 0
+    case .paused: isPaused = true
+    case .offline, .failed:
+      failures += 1
+      let whole = min(Self.longestBackoff, Int64(1000) << min(failures - 1, 20))
+      notBefore = now + max(500, Int64(Double(whole) * min(max(jitter, 0), 1)))
+      if wanted == nil { wanted = .timer }
+    case .cancelled: break
+    }
+  }
+
+  /// The round to begin now; nil for none. It is not wanted any more then.
+  public mutating func begin(now: Int64) -> Cause? {
+    if isPaused || network == .offline || now < notBefore { return nil }
+    if let cause = wanted {
+      wanted = nil
+      return cause
+    }
+    if now >= nextTimer || nextDue.map({ now >= $0 }) == true {
+      nextDue = nil
+      return .timer
+    }
+    return nil
+  }
+
+  /// When to look again if nothing happens before; nil when only an event can bring the next round.
+  public func wake(now: Int64) -> Int64? {
+    if isPaused || network == .offline { return nil }
+    if wanted != nil { return max(now, notBefore) }
+    return max([nextTimer, nextDue ?? nextTimer].min() ?? nextTimer, notBefore)
+  }
+}

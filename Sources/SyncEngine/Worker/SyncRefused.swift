@@ -1,0 +1,34 @@
+/// Why there was no round at all.
+public enum SyncRefused: Error, Equatable, Sendable, CustomStringConvertible {
+  /// The vault has no server.
+  case noRemote
+  /// The vault is in device-only mode.
+  case deviceOnly
+  /// Another worker has the vault, in this process or another.
+  case busy
+  /// Only networks that do not count bytes are to be used, and there is none.
+  case metered
+
+  /// What is the matter, for people.
+  public var message: String {
+    switch self {
+    case .noRemote: "this vault has no server"
+    case .deviceOnly: "this vault is in device-only mode, so nothing is sent or fetched"
+    case .busy: "another process syncs this vault"
+    case .metered: "sync waits for a network that does not count bytes"
+    }
+  }
+
+  /// What to do next.
+  public var hint: String {
+    switch self {
+    case .noRemote: "fieldvault remote set URL --token-file FILE"
+    case .deviceOnly: "fieldvault config set mode cloud"
+    case .busy: "wait until it has finished"
+    case .metered: "fieldvault config set unmetered-only false"
+    }
+  }
+
+  /// Message and hint.
+  public var description: String { "\(message) (\(hint))" }
+}

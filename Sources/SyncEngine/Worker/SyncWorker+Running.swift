@@ -1,0 +1,108 @@
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+extension SyncWorker {
+  /// Does rounds whenever there is a reason: a local write, also one of another process; a change at the server; the network
+  /// that is back; 15 minutes without any; ``nudge()`` and ``resume()``. Ends when the task is cancelled, with what is under
+  /// way put back.
+  /// - Throws: ``SyncRefused`` with `busy` or `noRemote`; what goes wrong on this device.
+  public func run() async throws {
+    guard let lock = try SyncLock(of: vault.layout) else { throw SyncRefused.busy }
+    defer { withExtendedLifetime(lock) {} }
+    let watch = try DatabaseWatch(vault.databasePath) { [signal] in signal.yield(.wrote) }
+    defer { watch.stop() }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { await self.followNetwork() }
+      group.addTask { await self.followServer() }
+      group.addTask { try await self.work() }
+      defer { group.cancelAll() }
+      // The first to end is the work: by cancellation, or by an error.
+      try await group.next()
+      while true { try await group.next() ?? { throw CancellationError() }() }
+    }
+  }
+
+  private func work() async throws {
+    var schedule = Schedule(now: Vault.now, network: monitor.state)
+    var nudge = try await setting(.nudge)
+    var waiting = signals.makeAsyncIterator()
+    while !Task.isCancelled {
+      if let cause = schedule.begin(now: Vault.now) {
+        do {
+          let report = try await round(cause, RoundRequest())
+          schedule.ended(report.outcome, now: Vault.now, nextDue: nextDue, jitter: random())
+        } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
+          schedule.ended(.paused, now: Vault.now, nextDue: nil, jitter: 0)
+        }
+        continue
+      }
+      let timer = schedule.wake(now: Vault.now).map { wake in
+        Task { [signal] in
+          try await Task.sleep(for: .milliseconds(max(wake - Vault.now, 0)))
+          signal.yield(.tick)
+        }
+      }
+      defer { timer?.cancel() }
+      guard let next = await waiting.next() else { return }
+      switch next {
+      case .tick: break
+      case .want(let cause): schedule.want(cause)
+      case .network(let state):
+        schedule.networkChanged(to: state)
+        tell(.network(state))
+      case .wrote:
+        let asked = try await setting(.nudge)
+        if asked != nudge {
+          nudge = asked
+          schedule.want(.manual)
+        } else if try await hasReady() {
+          tell(.queued)
+          schedule.want(.localWrite)
+        }
+      }
+    }
+  }
+
+  private func setting(_ name: SyncSettings.Name) async throws -> String? {
+    try await vault.database.read { try SyncSettings.value(name, in: $0) }
+  }
+
+  private func hasReady() async throws -> Bool {
+    try await vault.database.read { connection in
+      try connection.fetchOne(
+        """
+        SELECT 1 FROM OfflineSyncQueue WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL LIMIT 1
+        """, as: Int.self) != nil
+    }
+  }
+
+  private nonisolated func followNetwork() async {
+    for await state in monitor.states { signal.yield(.network(state)) }
+  }
+
+  /// Asks the server to answer when there is something new, over and over. The server keeps the question until then.
+  private func followServer() async {
+    while !Task.isCancelled {
+      let rounds = events
+      do {
+        guard monitor.state != .offline, let cursor = try await setting(.cursor) else {
+          await Self.nextRound(of: rounds)
+          continue
+        }
+        if try await remote.watch(cursor: cursor, seconds: 50) {
+          signal.yield(.want(.remoteChange))
+          // Until a round has moved the cursor, the answer would be the same.
+          await Self.nextRound(of: rounds)
+        }
+      } catch {
+        // The rounds find out what is wrong, and say so.
+        if !(error is CancellationError) { await Self.nextRound(of: rounds) }
+      }
+    }
+  }
+
+  private static func nextRound(of events: AsyncStream<SyncEvent>) async {
+    for await event in events { if case .synced = event { return } }
+  }
+}

@@ -1,0 +1,130 @@
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+/// Brings the outbox of a vault to its server and the server's changes back.
+///
+/// ```swift
+/// let worker = SyncWorker(vault: vault, remote: remote, monitor: monitor)
+/// let report = try await worker.sync()      // one round
+/// try await worker.run()                    // rounds whenever there is a reason, until the task is cancelled
+/// ```
+///
+/// One worker syncs a vault at a time, also across processes. Whatever instruction it dies at, the next one goes on: what
+/// may have been sent is sent again under the same id, and the server answers as it did before.
+public actor SyncWorker {
+  let vault: Vault
+  let remote: any Remote
+  let monitor: NetworkMonitor
+  private let hub = EventHub()
+  private let jitter: @Sendable () -> Double
+  let signals: AsyncStream<Signal>
+  let signal: AsyncStream<Signal>.Continuation
+
+  /// What may bring a round.
+  enum Signal: Sendable {
+    case want(Schedule.Cause)
+    case wrote
+    case network(NetworkState)
+    case tick
+  }
+
+  /// A worker that has not begun.
+  /// - Parameters:
+  ///   - remote: the server.
+  ///   - monitor: what is known of the way to it.
+  ///   - jitter: random numbers from 0 to 1 that spread what is tried again.
+  public init(
+    vault: Vault, remote: any Remote, monitor: NetworkMonitor,
+    jitter: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
+  ) {
+    self.vault = vault
+    self.monitor = monitor
+    self.remote = MonitoredRemote(remote, monitor: monitor)
+    self.jitter = jitter
+    (signals, signal) = AsyncStream.makeStream(of: Signal.self, bufferingPolicy: .bufferingNewest(64))
+  }
+
+  /// What happens, from now on. May be asked for several times.
+  public nonisolated var events: AsyncStream<SyncEvent> { hub.events() }
+
+  /// Does one round now.
+  /// - Throws: ``SyncRefused`` when there can be none; what goes wrong on this device. What goes wrong with the server is in
+  ///   the report.
+  public func sync(_ request: RoundRequest = RoundRequest()) async throws -> SyncReport {
+    guard let lock = try SyncLock(of: vault.layout) else { throw SyncRefused.busy }
+    defer { withExtendedLifetime(lock) {} }
+    return try await round(.manual, request)
+  }
+
+  /// Asks the worker that runs for a round: a push notification came, or a person pulled to refresh.
+  public nonisolated func nudge() { signal.yield(.want(.nudge)) }
+
+  /// The app is in the foreground again.
+  public nonisolated func resume() { signal.yield(.want(.resume)) }
+
+  func round(_ cause: Schedule.Cause, _ request: RoundRequest) async throws -> SyncReport {
+    try checkSettings()
+    let run = try await vault.sync { try $0.beginRun(cause: cause.rawValue) }
+    let hub = hub
+    hub.tell(.syncing)
+    var plan = RoundPlan(request)
+    var runner = RoundRunner(vault: vault, remote: remote, jitter: jitter, tell: { hub.tell($0) })
+    do {
+      while true {
+        if case .finish(let outcome) = plan.step {
+          try await runner.finish(outcome)
+          break
+        }
+        plan.advance(Task.isCancelled ? .failed(.cancelled, operations: 0) : try await runner.perform(plan))
+      }
+    } catch {
+      var result = Self.result(of: runner.report)
+      result.outcome = "failed"
+      result.errorMessage = "\(error)"
+      let failed = result
+      // The error itself is what matters; the history is written where that still works.
+      _ = try? await vault.sync { try $0.endRun(run, failed) }
+      throw error
+    }
+    let result = Self.result(of: runner.report)
+    let vault = vault
+    // Also when the task was cancelled.
+    nextDue = try await Task.detached { try await vault.sync { try $0.endRun(run, result) } }.value
+    hub.tell(.synced(runner.report))
+    return runner.report
+  }
+
+  /// When the next operation becomes due that waits for its time.
+  private(set) var nextDue: Int64?
+
+  func tell(_ event: SyncEvent) { hub.tell(event) }
+
+  func random() -> Double { jitter() }
+
+  private func checkSettings() throws {
+    let settings = try vaultSettings()
+    guard settings.hasRemote else { throw SyncRefused.noRemote }
+    guard settings.mode == "cloud" else { throw SyncRefused.deviceOnly }
+    guard !settings.isUnmeteredOnly || monitor.isUnmetered else { throw SyncRefused.metered }
+  }
+
+  private nonisolated func vaultSettings() throws -> (hasRemote: Bool, mode: String, isUnmeteredOnly: Bool) {
+    (try vault.remote() != nil, try vault.preference(.mode), try vault.preference(.unmeteredOnly) == "true")
+  }
+
+  private static func result(of report: SyncReport) -> SyncTransaction.RunResult {
+    var result = SyncTransaction.RunResult()
+    result.pushed = report.pushed
+    result.merged = report.merged
+    result.conflicts = report.conflicts
+    result.failed = report.failed
+    result.pulled = report.pulled
+    result.repaired = report.repaired
+    result.bytesSent = report.bytesSent
+    result.bytesReceived = report.bytesReceived
+    result.outcome = report.outcome.rawValue
+    result.errorMessage = report.failure.map { "\($0.message); \($0.hint)" }
+    return result
+  }
+}
