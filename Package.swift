@@ -92,6 +92,11 @@ let package = Package(
         "fieldvault-server", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "RestorationModel",
         "CommandLineSupport", "CPlatform",
       ]),
+    .testTarget(
+      name: "SyncTests",
+      dependencies: [
+        "SyncEngine", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "RestorationModel",
+      ]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(name: "FieldVaultTests", dependencies: ["fieldvault", "CommandLineSupport", "CPlatform"]),
   ],
