@@ -101,7 +101,7 @@ import Testing
     try await Task.sleep(for: .milliseconds(500))
     #expect(throws: Unexpected.self) { try RawConnection(to: url) }
     #expect(raw.send(String(body.dropFirst())))
-    #expect(raw.receive().hasPrefix("HTTP/1.1 200"))
+    #expect(await raw.receive().hasPrefix("HTTP/1.1 200"))
     #expect(try await server.end() == 0)
     #expect(server.errors.isEmpty)
   }
