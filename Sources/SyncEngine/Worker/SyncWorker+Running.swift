@@ -10,7 +10,15 @@ extension SyncWorker {
   public func run() async throws {
     guard let lock = try SyncLock(of: vault.layout) else { throw SyncRefused.busy }
     defer { withExtendedLifetime(lock) {} }
-    let watch = try DatabaseWatch(vault.databasePath) { [signal] in signal.yield(.wrote) }
+    let isTold = isTold
+    let watch = try DatabaseWatch(vault.databasePath) { [signal] in
+      // Many writes in a row are one reason to look.
+      let isNew = isTold.withLock { told in
+        defer { told = true }
+        return !told
+      }
+      if isNew { signal.yield(.wrote) }
+    }
     defer { watch.stop() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { await self.followNetwork() }
@@ -52,11 +60,12 @@ extension SyncWorker {
         schedule.networkChanged(to: state)
         tell(.network(state))
       case .wrote:
-        let asked = try await setting(.nudge)
-        if asked != nudge {
-          nudge = asked
+        isTold.withLock { $0 = false }
+        let news = try await news()
+        if news.nudge != nudge {
+          nudge = news.nudge
           schedule.want(.manual)
-        } else if try await hasReady() {
+        } else if news.hasReady {
           tell(.queued)
           schedule.want(.localWrite)
         }
@@ -68,12 +77,14 @@ extension SyncWorker {
     try await vault.database.read { try SyncSettings.value(name, in: $0) }
   }
 
-  private func hasReady() async throws -> Bool {
-    try await vault.database.read { connection in
-      try connection.fetchOne(
+  /// What another connection has written. The system tells of a write before it is committed, so this waits for the writer.
+  private func news() async throws -> (nudge: String?, hasReady: Bool) {
+    try await vault.database.write { connection in
+      let ready = try connection.fetchOne(
         """
         SELECT 1 FROM OfflineSyncQueue WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL LIMIT 1
-        """, as: Int.self) != nil
+        """, as: Int.self)
+      return (try SyncSettings.value(.nudge, in: connection), ready != nil)
     }
   }
 
@@ -83,6 +94,7 @@ extension SyncWorker {
 
   /// Asks the server to answer when there is something new, over and over. The server keeps the question until then.
   private func followServer() async {
+    var failures = 0
     while !Task.isCancelled {
       let rounds = events
       do {
@@ -95,9 +107,14 @@ extension SyncWorker {
           // Until a round has moved the cursor, the answer would be the same.
           await Self.nextRound(of: rounds)
         }
+        failures = 0
+      } catch is CancellationError {
+        return
       } catch {
-        // The rounds find out what is wrong, and say so.
-        if !(error is CancellationError) { await Self.nextRound(of: rounds) }
+        // A round finds out what is wrong, says so, and is tried again until the server is back.
+        if failures == 0 { signal.yield(.want(.network)) }
+        failures += 1
+        do { try await Task.sleep(for: .seconds(min(5 << min(failures - 1, 6), 300))) } catch { return }
       }
     }
   }
