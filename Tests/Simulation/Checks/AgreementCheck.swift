@@ -60,19 +60,25 @@ struct AgreementCheck {
         SELECT entityUuid FROM OfflineConflictResolution WHERE entityType = \(type) AND resolvedAt IS NULL
         """, as: String.self)
     }
-    return Set(uuids).union(try refusedBesideConflicts(device, type))
+    return Set(uuids).union(try heldBack(device, type))
   }
 
-  /// A record that cannot be stored because another one that waits for a decision has its place.
-  private func refusedBesideConflicts(_ device: OpenDevice, _ type: String) throws -> Set<String> {
+  /// Records that cannot be stored because another one that waits for a decision has their place, and those that refer to
+  /// them.
+  private func heldBack(_ device: OpenDevice, _ type: String) throws -> Set<String> {
     try device.read { connection in
+      let kept = try connection.fetchRows(
+        "SELECT entityUuid, reason, coalesce(waitsFor, '') FROM SyncInbox WHERE entityType = \(type) OR reason = 'parent_missing'",
+        as: String.self, String.self, String.self)
       let isOpen = try connection.fetchOne(
-        "SELECT 1 FROM OfflineConflictResolution WHERE entityType = \(type) AND resolvedAt IS NULL LIMIT 1",
-        as: Int.self)
+        "SELECT 1 FROM OfflineConflictResolution WHERE entityType = \(type) AND resolvedAt IS NULL LIMIT 1", as: Int.self)
       guard isOpen != nil else { return [] }
-      return Set(
-        try connection.fetch(
-          "SELECT entityUuid FROM SyncInbox WHERE entityType = \(type) AND reason = 'refused'", as: String.self))
+      var held = Set(kept.filter { $0.1 == "refused" }.map(\.0))
+      while true {
+        let more = kept.filter { $0.1 == "parent_missing" && held.contains($0.2) && !held.contains($0.0) }.map(\.0)
+        if more.isEmpty { return held }
+        held.formUnion(more)
+      }
     }
   }
 
@@ -82,7 +88,7 @@ struct AgreementCheck {
         "SELECT entityType, entityUuid, reason || ': ' || coalesce(detail, '') FROM SyncInbox", as: String.self,
         String.self, String.self)
     }
-    for (type, uuid, reason) in kept where try !refusedBesideConflicts(device, type).contains(uuid) {
+    for (type, uuid, reason) in kept where try !heldBack(device, type).contains(uuid) {
       throw Violation(
         6, ["\(device.seat.name) keeps \(type) \(uuid) in its inbox: \(reason)"] + (try state.lines(type, uuid)))
     }

@@ -35,12 +35,23 @@ struct Round {
     try look(devices, digests)
   }
 
+  private func history(_ server: Connection) throws -> HistoryCheck {
+    var handled: Set<String> = []
+    for seat in world.seats {
+      for entry in try Journal.read(DeviceVault.journal(seat.folder)).entries {
+        if [.delete, .revive, .decide].contains(entry.kind) { handled.insert(entry.uuid) }
+      }
+    }
+    return HistoryCheck(
+      history: try world.store.history(in: server), connection: server, operations: world.proxy.operations,
+      handled: handled)
+  }
+
   private func explained(_ violation: Violation, _ devices: [OpenDevice]) throws -> Violation {
     let database = try world.store.open()
     defer { database.close() }
     return try database.read { server in
-      let history = HistoryCheck(
-        history: try world.store.history(in: server), connection: server, operations: world.proxy.operations)
+      let history = try history(server)
       let state = StateOfRecord(devices: devices, server: server, history: history)
       return Violation(violation.statement, violation.details + (try explanation(of: violation, state)))
     }
@@ -50,8 +61,7 @@ struct Round {
     let database = try world.store.open()
     defer { database.close() }
     try database.read { server in
-      let history = HistoryCheck(
-        history: try world.store.history(in: server), connection: server, operations: world.proxy.operations)
+      let history = try history(server)
       let state = StateOfRecord(devices: devices, server: server, history: history)
       try explaining(state) {
         for device in devices {
