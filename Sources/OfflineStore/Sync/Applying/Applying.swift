@@ -77,15 +77,8 @@ extension SyncTransaction {
   /// A clean record takes the server's version.
   private func take(_ remote: RemoteRecord, over record: StoredRecord, _ table: RecordTable) throws {
     var state = remote.state
-    let isTaken = try connection.fetchOne(
-      "SELECT 1 FROM SyncCascade WHERE entityId = \(record.key) AND entityType = \(table.entity.type)", as: Int.self)
-    if isTaken != nil, !state.isDeleted {
-      // It was deleted here with the record that it hangs on, and the server will hear of that.
-      state.isDeleted = true
-      try noteLost(
-        [LostValue(field: RecordState.deletionField, side: .remote, value: false)], base: record.state,
-        local: record.state, remote: remote.state, kind: .deletedLocally, record, table, resolution: "local_wins")
-    }
+    let isTaken = try isTaken(record.key, table)
+    if isTaken, !state.isDeleted { state.isDeleted = true }
     do {
       try table.update(
         record.key, from: record.state, to: state, .init(serverId: remote.serverId, lastSyncedAt: serverNow),
@@ -93,6 +86,11 @@ extension SyncTransaction {
     } catch let error as SQLError where error.code == .constraint {
       return try refuse(remote, error, table)
     }
+    guard isTaken, !remote.state.isDeleted, try !comeBackIfMoved(record.key, table) else { return }
+    // It was deleted here with the record that it hangs on, and the server will hear of that.
+    try noteLost(
+      [LostValue(field: RecordState.deletionField, side: .remote, value: false)], base: record.state,
+      local: record.state, remote: remote.state, kind: .deletedLocally, record, table, resolution: "local_wins")
   }
 
   /// What happened to a record that has changes of its own.
@@ -115,6 +113,12 @@ extension SyncTransaction {
       result.lost, base: base, local: record.state, remote: remote.state, kind: result.kind ?? .concurrentEdit, record,
       table, resolution: nil)
     try closeConflict(of: record, table)
+    var record = record
+    if record.state.isDeleted, !result.merged.isDeleted {
+      // The deletion has lost, and what it took along comes back with the record.
+      try asPerson { try revive(record, table) }
+      record = try table.find(key: record.key, in: connection) ?? record
+    }
     let growing = try QueuedOperation.growing(type, record.key, in: connection)
     let isDone = !result.needsPush
     if isDone {

@@ -37,7 +37,7 @@ extension SyncTransaction {
     do {
       switch conflict.kind {
       case .concurrentEdit, .deletedRemotely, .deletedLocally:
-        if let remote = conflict.remote {
+        if let remote = conflict.remote, try !isAboutParents(conflict, record, table) {
           try resolve(conflict, remote, record, table, decision)
         } else {
           try resolveOrphan(conflict, record, table, decision)
@@ -54,6 +54,24 @@ extension SyncTransaction {
         name: first.column)
     }
     try close(conflictId, decision, record, table)
+  }
+
+  /// Whether the server has not taken the record because what it refers to is gone, and not because of the record itself.
+  private func isAboutParents(_ conflict: OpenConflict, _ record: StoredRecord, _ table: RecordTable) throws -> Bool {
+    guard conflict.kind == .deletedRemotely, let remote = conflict.remote else { return false }
+    let own = merged(conflict, remote, record, table).conflict?.fields ?? []
+    return conflict.fields.contains { name in
+      table.places[name].map { table.columns[$0].reference != nil } == true && !own.contains(name)
+    }
+  }
+
+  /// Merged again, because a person may have gone on with the local version.
+  private func merged(
+    _ conflict: OpenConflict, _ remote: RecordState, _ record: StoredRecord, _ table: RecordTable
+  ) -> MergeResult {
+    merge(
+      base: conflict.base, local: record.state, remote: remote, rules: table.rules,
+      clock: MergeClock(serverNow: serverNow, localOffset: clockOffset))
   }
 
   private func close(_ id: String, _ decision: ConflictDecision, _ record: StoredRecord, _ table: RecordTable) throws {
@@ -82,10 +100,7 @@ extension SyncTransaction {
     _ conflict: OpenConflict, _ remote: RecordState, _ record: StoredRecord, _ table: RecordTable,
     _ decision: ConflictDecision
   ) throws {
-    // Merged again, because a person may have gone on with the local version.
-    let result = merge(
-      base: conflict.base, local: record.state, remote: remote, rules: table.rules,
-      clock: MergeClock(serverNow: serverNow, localOffset: clockOffset))
+    let result = merged(conflict, remote, record, table)
     let open = result.conflict
     let choice: FieldChoice = decision.side == .local ? .local : .remote
     var choices = decision.fields
@@ -201,11 +216,8 @@ extension SyncTransaction {
         .refused, "what \(table.entity.type).\(field) refers to is not on this device any more",
         hint: "move the record: --take local --set \(field)==UUID, or let it go: --take remote")
     }
-    guard parent.state.isDeleted else {
-      throw VaultError(
-        .refused, "the \(reference.entityType) that \(field) refers to is not known to the server yet",
-        hint: "sync first, move the record (--take local --set \(field)==UUID), or let it go (--take remote)")
-    }
+    // One that was brought back already is on its way, and the record waits for it.
+    if !parent.state.isDeleted { return }
     try asPerson { try revive(parent, parents) }
   }
 

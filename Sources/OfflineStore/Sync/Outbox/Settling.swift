@@ -92,7 +92,6 @@ extension SyncTransaction {
       .init(
         serverId: serverId, isDirty: !isDone, syncStatus: isDone ? "synced" : "pending",
         lastSyncedAt: serverNow), references: references, in: connection)
-    if isDone, state.isDeleted { try releaseFollowers(of: record, table) }
   }
 
   /// A pull has brought this version, or a later one, already.
@@ -229,12 +228,6 @@ extension SyncTransaction {
       INSERT INTO OfflineSyncQueue (entityType, entityId, entityUuid, operationType, priority)
       VALUES (\(table.entity.type), \(record.key), \(record.uuid), \(kind.rawValue), \(table.entity.sync?.defaultPriority ?? 2))
       """)
-  }
-
-  /// The deletion has reached the server, which took along what hung on the record: those may go here, too.
-  func releaseFollowers(of record: StoredRecord, _ table: RecordTable) throws {
-    try connection.execute(
-      "DELETE FROM SyncCascade WHERE rootId = \(record.key) AND rootType = \(table.entity.type)")
   }
 }
 
