@@ -71,7 +71,8 @@ struct AgreementCheck {
         "SELECT entityUuid, reason, coalesce(waitsFor, '') FROM SyncInbox WHERE entityType = \(type) OR reason = 'parent_missing'",
         as: String.self, String.self, String.self)
       let isOpen = try connection.fetchOne(
-        "SELECT 1 FROM OfflineConflictResolution WHERE entityType = \(type) AND resolvedAt IS NULL LIMIT 1", as: Int.self)
+        "SELECT 1 FROM OfflineConflictResolution WHERE entityType = \(type) AND resolvedAt IS NULL LIMIT 1",
+        as: Int.self)
       guard isOpen != nil else { return [] }
       var held = Set(kept.filter { $0.1 == "refused" }.map(\.0))
       while true {

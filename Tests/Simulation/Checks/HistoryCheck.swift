@@ -71,7 +71,8 @@ struct HistoryCheck {
       // A parent that a person deleted or gave up before the server had it does not come, or comes when it is brought
       // back. Any other that came later, the child should have waited for.
       for member in operation.patch.fields.members {
-        guard case .text(let parent) = member.value, known.contains(parent), !isHandled(parent), answer.contains("\"\(member.name)\"")
+        guard case .text(let parent) = member.value, known.contains(parent), !isHandled(parent),
+          answer.contains("\"\(member.name)\"")
         else { continue }
         throw Violation(
           4,

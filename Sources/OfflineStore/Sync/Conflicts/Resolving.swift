@@ -175,16 +175,7 @@ extension SyncTransaction {
     }
     if decision.side == .remote {
       if let remote = conflict.remote { return try settle(record, on: remote, remote: remote, table) }
-      try forgetOperations(of: record, table)
-      try asPerson {
-        _ = try connection.execute(
-          "DELETE FROM \(identifier: table.entity.table.name) WHERE \(identifier: table.entity.key) = \(record.key)")
-      }
-      try forgetOperations(of: record, table)
-      try connection.execute(
-        "UPDATE \(identifier: table.entity.table.name) SET isDirty = 0 WHERE \(identifier: table.entity.key) = \(record.key)"
-      )
-      return
+      return try letGo(record, table)
     }
     let solved = conflict.fields.allSatisfy { changes[$0] != nil }
     if !solved {
