@@ -124,7 +124,8 @@ extension SyncTransaction {
     try settle(record, on: target, remote: remote, table)
   }
 
-  private func settle(
+  /// Gives the record a version that a person has chosen over the server's, and queues what the server does not have.
+  func settle(
     _ record: StoredRecord, on target: RecordState, remote: RecordState, _ table: RecordTable
   ) throws {
     let type = table.entity.type

@@ -45,8 +45,14 @@ extension SyncTransaction {
       try remove(operation)
       return 0
     }
-    try abandonConflict(of: record, table, by: nil, note: "discarded with its operation")
     let type = operation.entityType
+    let conflict = try OpenConflict.find(of: record, type, in: connection)
+    try abandonConflict(of: record, table, by: nil, note: "discarded with its operation")
+    // A contested record has a base that is older than what the server is known to have.
+    if let remote = conflict?.remote {
+      try settle(record, on: remote, remote: remote, table)
+      return 0
+    }
     guard let base = try BaseTable.find(type, record.key, in: connection) else {
       let gone =
         record.state.isDeleted
