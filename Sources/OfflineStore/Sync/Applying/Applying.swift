@@ -25,6 +25,7 @@ extension SyncTransaction {
     } catch let missing as MissingReferences {
       counts.kept += 1
       try keep(remote, missing)
+      try breakCircle(through: remote, counts: &counts)
     }
   }
 
