@@ -111,5 +111,14 @@ let package = Package(
     .executableTarget(
       name: "fieldvault-torture", dependencies: ["CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel"],
       path: "Tests/Torture", exclude: ["RESULTS.md"]),
+
+    // Devices, a server and a bad network.
+    .executableTarget(
+      name: "fieldvault-simulation",
+      dependencies: [
+        "CipherSQL", "OfflineStore", "SyncEngine", "SyncModel", "SyncServer", "VaultKeys", "RestorationModel",
+        "CPlatform",
+      ],
+      path: "Tests/Simulation"),
   ]
 #endif

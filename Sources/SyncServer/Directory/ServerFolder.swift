@@ -43,7 +43,7 @@ public struct ServerFolder: Sendable {
   }
 
   /// Opens a database of the folder, making it when it is missing.
-  func openDatabase(_ file: String, keyName: String, readers: Int) throws -> Database {
+  package func openDatabase(_ file: String, keyName: String, readers: Int) throws -> Database {
     var parent = path
     for part in file.split(separator: "/").dropLast() {
       parent += "/" + part

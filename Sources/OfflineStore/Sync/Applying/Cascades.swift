@@ -8,6 +8,12 @@ extension SyncTransaction {
       "SELECT 1 FROM SyncCascade WHERE entityId = \(key) AND entityType = \(table.entity.type)", as: Int.self) != nil
   }
 
+  /// A record that is deleted at the server, too, is not only taken along here: it does not come back with its parent.
+  func noteGone(_ key: Int64, _ table: RecordTable) throws {
+    try connection.execute(
+      "DELETE FROM SyncCascade WHERE entityId = \(key) AND entityType = \(table.entity.type)")
+  }
+
   /// Brings a record back, with what hangs on it, when nothing that it hangs on is deleted any more: the server has moved it
   /// away from what was deleted here.
   func comeBackIfMoved(_ key: Int64, _ table: RecordTable) throws -> Bool {

@@ -124,7 +124,8 @@ extension SyncTransaction {
     try settle(record, on: target, remote: remote, table)
   }
 
-  private func settle(
+  /// Gives the record a version that a person has chosen over the server's, and queues what the server does not have.
+  func settle(
     _ record: StoredRecord, on target: RecordState, remote: RecordState, _ table: RecordTable
   ) throws {
     let type = table.entity.type
@@ -175,16 +176,7 @@ extension SyncTransaction {
     }
     if decision.side == .remote {
       if let remote = conflict.remote { return try settle(record, on: remote, remote: remote, table) }
-      try forgetOperations(of: record, table)
-      try asPerson {
-        _ = try connection.execute(
-          "DELETE FROM \(identifier: table.entity.table.name) WHERE \(identifier: table.entity.key) = \(record.key)")
-      }
-      try forgetOperations(of: record, table)
-      try connection.execute(
-        "UPDATE \(identifier: table.entity.table.name) SET isDirty = 0 WHERE \(identifier: table.entity.key) = \(record.key)"
-      )
-      return
+      return try letGo(record, table)
     }
     let solved = conflict.fields.allSatisfy { changes[$0] != nil }
     if !solved {

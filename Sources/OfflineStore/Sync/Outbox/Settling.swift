@@ -108,7 +108,13 @@ extension SyncTransaction {
     let asSent = (before ?? RecordState(fields: [:], updatedAt: sent.patch.updatedAt)).applying(sent.patch)
     try noteLost(lost, base: before, local: asSent, remote: remote.state, record, table, resolution: nil)
     // What was changed since it was sent stands on what the server made of it.
-    try rebase(record, base: asSent, on: remote, table)
+    let isStored = try storing(remote, table) { try rebase(record, base: asSent, on: remote, table) }
+    guard !isStored else { return }
+    // Until it can be stored, the record is as it was sent, and what comes later is merged with that.
+    var ground = asSent
+    ground.syncVersion = record.state.syncVersion
+    ground.updatedAt = record.state.updatedAt
+    try settleOn(ground, remote.serverId, record, table)
   }
 
   // MARK: Not stored
