@@ -45,7 +45,7 @@ extension RemoteFailure {
     let said = problem.map { ": " + ($0.detail.isEmpty ? $0.title : $0.detail) } ?? ""
     let (message, hint): (String, String) =
       switch meaning {
-      case .pauseCredentials: ("the server does not accept the token", "log in again")
+      case .pauseCredentials: ("the server does not accept the token", "fieldvault remote set URL --token-file FILE")
       case .cursorUnknown: ("the server does not know how far this device is", "the next sync compares everything")
       case .schemaTooOld: ("the server does not have this vault's schema yet", "update the server, then sync again")
       case .tooLarge: ("the request was too large for the server", "fewer operations are sent at once")

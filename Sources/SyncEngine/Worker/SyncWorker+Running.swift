@@ -6,8 +6,9 @@ extension SyncWorker {
   /// Does rounds whenever there is a reason: a local write, also one of another process; a change at the server; the network
   /// that is back; 15 minutes without any; ``nudge()`` and ``resume()``. Ends when the task is cancelled, with what is under
   /// way put back.
+  /// - Parameter request: what the rounds are to do; all records are compared in the first one alone.
   /// - Throws: ``SyncRefused`` with `busy` or `noRemote`; what goes wrong on this device.
-  public func run() async throws {
+  public func run(_ request: RoundRequest = RoundRequest()) async throws {
     guard let lock = try SyncLock(of: vault.layout) else { throw SyncRefused.busy }
     defer { withExtendedLifetime(lock) {} }
     let watch = try DatabaseWatch(vault.databasePath) { [signal] in signal.yield(.wrote) }
@@ -15,7 +16,7 @@ extension SyncWorker {
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { await self.followNetwork() }
       group.addTask { await self.followServer() }
-      group.addTask { try await self.work() }
+      group.addTask { try await self.work(request) }
       defer { group.cancelAll() }
       // The first to end is the work: by cancellation, or by an error.
       try await group.next()
@@ -23,14 +24,16 @@ extension SyncWorker {
     }
   }
 
-  private func work() async throws {
+  private func work(_ wanted: RoundRequest) async throws {
+    var request = wanted
     var schedule = Schedule(now: Vault.now, network: monitor.state)
     var nudge = try await setting(.nudge)
     var waiting = signals.makeAsyncIterator()
     while !Task.isCancelled {
       if let cause = schedule.begin(now: Vault.now) {
         do {
-          let report = try await round(cause, RoundRequest())
+          let report = try await round(cause, request)
+          request.isFull = request.isFull && report.outcome != .done
           schedule.ended(report.outcome, now: Vault.now, nextDue: nextDue, jitter: random())
         } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
           schedule.ended(.paused, now: Vault.now, nextDue: nil, jitter: 0)
@@ -56,7 +59,7 @@ extension SyncWorker {
         if asked != nudge {
           nudge = asked
           schedule.want(.manual)
-        } else if try await hasReady() {
+        } else if request.pushes, try await hasReady() {
           tell(.queued)
           schedule.want(.localWrite)
         }

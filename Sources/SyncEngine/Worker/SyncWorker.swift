@@ -102,7 +102,7 @@ public actor SyncWorker {
 
   func random() -> Double { jitter() }
 
-  private func checkSettings() throws {
+  func checkSettings() throws {
     let settings = try vaultSettings()
     guard settings.hasRemote else { throw SyncRefused.noRemote }
     guard settings.mode == "cloud" else { throw SyncRefused.deviceOnly }
