@@ -11,11 +11,17 @@ extension SyncWorker {
   public func run(_ request: RoundRequest = RoundRequest()) async throws {
     guard let lock = try SyncLock(of: vault.layout) else { throw SyncRefused.busy }
     defer { withExtendedLifetime(lock) {} }
-    let watch = try DatabaseWatch(vault.databasePath) { [signal] in signal.yield(.wrote) }
+    let watch = try DatabaseWatch(vault.databasePath) { [signal, hasWritten] in
+      let isNews = hasWritten.withLock { waits in
+        defer { waits = true }
+        return !waits
+      }
+      if isNews { signal.yield(.wrote) }
+    }
     defer { watch.stop() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { await self.followNetwork() }
-      group.addTask { await self.followServer() }
+      if request.pulls { group.addTask { await self.followServer() } }
       group.addTask { try await self.work(request) }
       defer { group.cancelAll() }
       // The first to end is the work: by cancellation, or by an error.
@@ -55,6 +61,7 @@ extension SyncWorker {
         schedule.networkChanged(to: state)
         tell(.network(state))
       case .wrote:
+        hasWritten.withLock { $0 = false }
         let asked = try await setting(.nudge)
         if asked != nudge {
           nudge = asked
@@ -94,9 +101,13 @@ extension SyncWorker {
           continue
         }
         if try await remote.watch(cursor: cursor, seconds: 50) {
+          if isInRound { await Self.nextRound(of: rounds) }
+          // The change was this device's own, or a round has fetched it already.
+          if try await setting(.cursor) != cursor { continue }
+          let following = events
           signal.yield(.want(.remoteChange))
           // Until a round has moved the cursor, the answer would be the same.
-          await Self.nextRound(of: rounds)
+          await Self.nextRound(of: following)
         }
       } catch {
         // The rounds find out what is wrong, and say so.

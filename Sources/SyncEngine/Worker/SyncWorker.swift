@@ -20,6 +20,8 @@ public actor SyncWorker {
   private let jitter: @Sendable () -> Double
   let signals: AsyncStream<Signal>
   let signal: AsyncStream<Signal>.Continuation
+  /// Whether a `wrote` waits to be taken, so that many of them push no other signal out.
+  let hasWritten = Locked(false)
 
   /// What may bring a round.
   enum Signal: Sendable {
@@ -64,6 +66,8 @@ public actor SyncWorker {
   public nonisolated func resume() { signal.yield(.want(.resume)) }
 
   func round(_ cause: Schedule.Cause, _ request: RoundRequest) async throws -> SyncReport {
+    isInRound = true
+    defer { isInRound = false }
     try checkSettings()
     let run = try await vault.sync { try $0.beginRun(cause: cause.rawValue) }
     let hub = hub
@@ -95,6 +99,7 @@ public actor SyncWorker {
     return runner.report
   }
 
+  private(set) var isInRound = false
   /// When the next operation becomes due that waits for its time.
   private(set) var nextDue: Int64?
 

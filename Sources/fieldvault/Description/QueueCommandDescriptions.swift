@@ -55,7 +55,7 @@ extension FieldVaultProgram {
           arguments: [conflict],
           options: [
             .value("take", "SIDE", "whose values count", required: true, allowed: ["local", "remote"]),
-            .value("set", "FIELD=local|remote|=VALUE", "for one field; may be repeated", repetition: .assignments),
+            .value("set", "FIELD=local|remote|=VALUE", "for one field", repetition: .assignments),
             .value("note", "TEXT", "why, for the record"),
           ],
           examples: [

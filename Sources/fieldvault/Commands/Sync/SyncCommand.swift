@@ -9,6 +9,7 @@ enum SyncCommand {
       pulls: !arguments.flag("push-only"), pushes: !arguments.flag("pull-only"), isFull: arguments.flag("full"))
     let vault = try context.openVault()
     let server = try Server(of: vault)
+    guard try vault.remote()?.hasToken == true else { throw RemoteFailure.noToken(for: server.url) }
     if arguments.flag("watch") { return try SyncWatch(vault, server, context).run(request) }
     let line = SyncLine(context)
     let report: SyncReport
@@ -79,6 +80,13 @@ final class SyncLine {
 }
 
 extension RemoteFailure {
+  /// The server would only answer that there is none.
+  static func noToken(for url: String) -> RemoteFailure {
+    RemoteFailure(
+      .pauseCredentials, message: "there is no token for \(url)",
+      hint: "fieldvault remote set \(url) --token-file FILE")
+  }
+
   /// A round that did not come to its end and says nothing about why.
   static let unexplained = RemoteFailure(
     .refused, message: "the round did not come to its end", hint: "fieldvault history shows what is known")

@@ -17,13 +17,15 @@ struct SyncWatch {
   func run(_ request: RoundRequest) throws {
     var sum = SyncReport()
     var rounds = 0
+    var trouble: String?
     context.note("Syncing with \(server.url) until stopped (Control-C).")
     do {
       try Waiting.run(taking: { (event: SyncEvent) in
         guard case .synced(let report) = event else { return }
         rounds += 1
         sum.add(report)
-        try tell(report, isFirst: rounds == 1)
+        try tell(report, isNews: rounds == 1 || report.failure?.message != trouble)
+        trouble = report.outcome == .done ? nil : report.failure?.message
       }) { [vault, server] tell in
         let worker = SyncWorker(vault: vault, remote: server.remote, monitor: server.monitor)
         let events = worker.events
@@ -42,11 +44,11 @@ struct SyncWatch {
     } catch {
       guard error is CancellationError else { throw error }
       try end(sum, rounds)
-      throw CancellationError()
+      context.exitCode = .interrupted
     }
   }
 
-  private func tell(_ report: SyncReport, isFirst: Bool) throws {
+  private func tell(_ report: SyncReport, isNews: Bool) throws {
     let time = TimeText.short(TimeText.now)
     if let failure = report.failure, report.outcome != .done {
       if report.hasDone { try line("\(time)  \(SyncFormat.sentence(about: report, try vault.status()))") }
@@ -54,8 +56,9 @@ struct SyncWatch {
         throw VaultError(
           .refused, "this vault has another server now, or none", hint: "start 'fieldvault sync --watch' again")
       }
-      context.note("\(time)  \(failure.message); \(failure.hint)")
-    } else if report.outcome == .done, isFirst || report.hasDone {
+      // The same again and again would hide what else happens.
+      if isNews { context.note("\(time)  \(failure.message); \(failure.hint)") }
+    } else if report.outcome == .done, isNews || report.hasDone {
       try line("\(time)  \(SyncFormat.sentence(about: report, try vault.status()))")
     }
   }
