@@ -8,18 +8,28 @@ enum HistoryCommand {
     let runs = try context.openVault().history(limit: limit)
     if context.isJSON { return try context.writeJSON { write(runs, &$0) } }
     if runs.isEmpty { return context.hint("This vault was never synced.") }
-    var table = TextTable([
-      "began (UTC)", "took", "cause", "outcome", "sent", "fetched", "conflicts", "failed", "message",
-    ])
+    try context.output.write(
+      table(runs, context.output.terminal).text(for: context.output.terminal) {
+        ["done", "running"].contains(runs[$0].outcome) ? nil : .yellow
+      })
+    guard QueueFormat.isNarrow(context.output.terminal), let message = runs.compactMap(\.errorMessage).first else {
+      return
+    }
+    context.hint("The newest that did not go well: \(escaped(message))")
+  }
+
+  private static func table(_ runs: [SyncRunEntry], _ terminal: Terminal) -> TextTable {
+    let isNarrow = QueueFormat.isNarrow(terminal)
+    let titles = ["began (UTC)", "cause", "outcome", "sent", "fetched", "conflicts", "failed"]
+    var table = TextTable(isNarrow ? titles : titles + ["took", "message"], whole: ["began (UTC)"])
     for run in runs {
       table.add([
-        TimeText.short(run.startedAt), duration(of: run), run.cause.replacing("_", with: " "), run.outcome,
-        number(run.pushed), number(run.pulled + run.repaired), number(run.conflicts), number(run.failed),
+        TimeText.short(run.startedAt), run.cause.replacing("_", with: " "), run.outcome, number(run.pushed),
+        number(run.pulled + run.repaired), number(run.conflicts), number(run.failed), duration(of: run),
         run.errorMessage ?? "",
       ])
     }
-    try context.output.write(
-      table.text(for: context.output.terminal) { ["done", "running"].contains(runs[$0].outcome) ? nil : .yellow })
+    return table
   }
 
   private static func number(_ count: Int) -> String { count == 0 ? "" : String(count) }

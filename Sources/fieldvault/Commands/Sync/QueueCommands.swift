@@ -18,17 +18,18 @@ enum QueueListCommand {
       json.endDocument()
       return try json.drain(to: context.output)
     }
-    var table = QueueFormat.table
+    let terminal = context.output.terminal
+    var table = QueueFormat.table(for: terminal)
     var count = 0
     try vault.forEachOperation(completed: all) { entry in
-      table.add(QueueFormat.cells(of: entry))
+      table.add(QueueFormat.cells(of: entry, for: terminal))
       count += 1
       // Aligned up to a few screenfuls, so that a long queue needs no long memory.
       guard count % 500 == 0 else { return }
-      try context.output.write(table.text(for: context.output.terminal))
-      table = QueueFormat.table
+      try context.output.write(table.text(for: terminal))
+      table = QueueFormat.table(for: terminal)
     }
-    if !table.isEmpty { try context.output.write(table.text(for: context.output.terminal)) }
+    if !table.isEmpty { try context.output.write(table.text(for: terminal)) }
     if count == 0 { context.hint(all ? "Nothing was ever queued." : "Nothing waits to be sent.") }
   }
 }
@@ -70,17 +71,24 @@ enum QueueShowCommand {
 }
 
 enum QueueFormat {
-  static var table: TextTable {
-    TextTable(["id", "operation", "priority", "status", "tries", "error", "record"], whole: ["id"])
+  /// What a queue looks like: on a narrow terminal only what a person needs next, so that ids can be copied.
+  static func table(for terminal: Terminal) -> TextTable {
+    TextTable(
+      isNarrow(terminal)
+        ? ["id", "operation", "status", "error"]
+        : ["id", "operation", "priority", "status", "tries", "error", "record"], whole: ["id"])
   }
 
-  static func cells(of entry: OutboxEntry) -> [String] {
-    [
-      entry.operationId, "\(entry.operationType) \(entry.entityType)", name(ofPriority: entry.priority),
-      status(of: entry),
+  static func cells(of entry: OutboxEntry, for terminal: Terminal) -> [String] {
+    let operation = "\(entry.operationType) \(entry.entityType)"
+    if isNarrow(terminal) { return [entry.operationId, operation, status(of: entry), entry.errorMessage ?? ""] }
+    return [
+      entry.operationId, operation, name(ofPriority: entry.priority), status(of: entry),
       entry.retryCount == 0 ? "" : String(entry.retryCount), entry.errorMessage ?? "", entry.entityUuid,
     ]
   }
+
+  static func isNarrow(_ terminal: Terminal) -> Bool { terminal.isTerminal && terminal.width < 130 }
 
   static func name(ofPriority priority: Int) -> String {
     switch priority {
