@@ -6,8 +6,9 @@ extension SyncWorker {
   /// Does rounds whenever there is a reason: a local write, also one of another process; a change at the server; the network
   /// that is back; 15 minutes without any; ``nudge()`` and ``resume()``. Ends when the task is cancelled, with what is under
   /// way put back.
+  /// - Parameter request: what the rounds are to do; all records are compared in the first one alone.
   /// - Throws: ``SyncRefused`` with `busy` or `noRemote`; what goes wrong on this device.
-  public func run() async throws {
+  public func run(_ request: RoundRequest = RoundRequest()) async throws {
     guard let lock = try SyncLock(of: vault.layout) else { throw SyncRefused.busy }
     defer { withExtendedLifetime(lock) {} }
     let isTold = isTold
@@ -22,8 +23,8 @@ extension SyncWorker {
     defer { watch.stop() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { await self.followNetwork() }
-      group.addTask { await self.followServer() }
-      group.addTask { try await self.work() }
+      if request.pulls { group.addTask { await self.followServer() } }
+      group.addTask { try await self.work(request) }
       defer { group.cancelAll() }
       // The first to end is the work: by cancellation, or by an error.
       try await group.next()
@@ -31,14 +32,16 @@ extension SyncWorker {
     }
   }
 
-  private func work() async throws {
+  private func work(_ wanted: RoundRequest) async throws {
+    var request = wanted
     var schedule = Schedule(now: Vault.now, network: monitor.state)
     var nudge = try await setting(.nudge)
     var waiting = signals.makeAsyncIterator()
     while !Task.isCancelled {
       if let cause = schedule.begin(now: Vault.now) {
         do {
-          let report = try await round(cause, RoundRequest())
+          let report = try await round(cause, request)
+          request.isFull = request.isFull && report.outcome != .done
           schedule.ended(report.outcome, now: Vault.now, nextDue: nextDue, jitter: random())
         } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
           schedule.ended(.paused, now: Vault.now, nextDue: nil, jitter: 0)
@@ -65,7 +68,7 @@ extension SyncWorker {
         if news.nudge != nudge {
           nudge = news.nudge
           schedule.want(.manual)
-        } else if news.hasReady {
+        } else if request.pushes, news.hasReady {
           tell(.queued)
           schedule.want(.localWrite)
         }
@@ -103,9 +106,13 @@ extension SyncWorker {
           continue
         }
         if try await remote.watch(cursor: cursor, seconds: 50) {
+          if isInRound { await Self.nextRound(of: rounds) }
+          // The change was this device's own, or a round has fetched it already.
+          if try await setting(.cursor) != cursor { continue }
+          let following = events
           signal.yield(.want(.remoteChange))
           // Until a round has moved the cursor, the answer would be the same.
-          await Self.nextRound(of: rounds)
+          await Self.nextRound(of: following)
         }
         failures = 0
       } catch is CancellationError {

@@ -20,7 +20,6 @@ public actor SyncWorker {
   private let jitter: @Sendable () -> Double
   let signals: AsyncStream<Signal>
   let signal: AsyncStream<Signal>.Continuation
-
   /// Whether a write was told of and not looked at yet.
   let isTold = Locked(false)
 
@@ -67,6 +66,8 @@ public actor SyncWorker {
   public nonisolated func resume() { signal.yield(.want(.resume)) }
 
   func round(_ cause: Schedule.Cause, _ request: RoundRequest) async throws -> SyncReport {
+    isInRound = true
+    defer { isInRound = false }
     try await checkSettings()
     let run = try await vault.sync { try $0.beginRun(cause: cause.rawValue) }
     let hub = hub
@@ -98,6 +99,7 @@ public actor SyncWorker {
     return runner.report
   }
 
+  private(set) var isInRound = false
   /// When the next operation becomes due that waits for its time.
   private(set) var nextDue: Int64?
 
@@ -105,7 +107,7 @@ public actor SyncWorker {
 
   func random() -> Double { jitter() }
 
-  private func checkSettings() async throws {
+  func checkSettings() async throws {
     let (url, mode, unmetered) = try await vault.database.read { connection in
       (
         try SyncSettings.value(.remoteURL, in: connection), try SyncSettings.value(.mode, in: connection),
