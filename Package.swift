@@ -93,6 +93,11 @@ let package = Package(
         "fieldvault-server", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "RestorationModel",
         "CommandLineSupport", "CPlatform",
       ]),
+    .testTarget(
+      name: "SyncTests",
+      dependencies: [
+        "SyncEngine", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "RestorationModel",
+      ]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(
       name: "FieldVaultTests", dependencies: ["fieldvault", "fieldvault-server", "CommandLineSupport", "CPlatform"]),
@@ -108,5 +113,14 @@ let package = Package(
     .executableTarget(
       name: "fieldvault-torture", dependencies: ["CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel"],
       path: "Tests/Torture", exclude: ["RESULTS.md"]),
+
+    // Devices, a server and a bad network.
+    .executableTarget(
+      name: "fieldvault-simulation",
+      dependencies: [
+        "CipherSQL", "OfflineStore", "SyncEngine", "SyncModel", "SyncServer", "VaultKeys", "RestorationModel",
+        "CPlatform",
+      ],
+      path: "Tests/Simulation"),
   ]
 #endif

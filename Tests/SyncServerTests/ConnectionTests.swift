@@ -17,7 +17,7 @@ import Testing
     // Told beforehand: refused before anything of it is sent.
     let told = try RawConnection(to: client.url)
     #expect(told.send(head("/v1/push", client.token, "Content-Length: 999999999")))
-    #expect(told.receive().hasPrefix("HTTP/1.1 413"))
+    #expect(await told.receive().hasPrefix("HTTP/1.1 413"))
     // Without end: refused as soon as it is too much, and cut off.
     let endless = try RawConnection(to: client.url)
     #expect(endless.send(head("/v1/push", client.token, "Transfer-Encoding: chunked")))
@@ -30,12 +30,12 @@ import Testing
     #expect(patient.send(head("/v1/push", client.token, "Transfer-Encoding: chunked")))
     for _ in 0..<3 { #expect(patient.send(chunk)) }
     #expect(patient.send("0\r\n\r\n"))
-    let answer = patient.receive()
+    let answer = await patient.receive()
     #expect(answer.hasPrefix("HTTP/1.1 413") && answer.contains("application/problem+json"))
     // Whoever has no token is not listened to at all.
     let stranger = try RawConnection(to: client.url)
     #expect(stranger.send(head("/v1/push", "fv_no", "Transfer-Encoding: chunked")))
-    #expect(stranger.receive().hasPrefix("HTTP/1.1 401"))
+    #expect(await stranger.receive().hasPrefix("HTTP/1.1 401"))
     #expect(try await client.get("/v1/account").status == 200)
     await server.server.stop()
   }
@@ -48,7 +48,7 @@ import Testing
     let client = try server.client("ada")
     let idle = try RawConnection(to: client.url)
     #expect(idle.send("GET /v1/health HTTP/1.1\r\nHost"))
-    #expect(idle.receive().contains("HTTP/1.1 200") == false)
+    #expect(await idle.receive().contains("HTTP/1.1 200") == false)
     let slow = try RawConnection(to: client.url)
     #expect(slow.send(head("/v1/push", client.token, "Content-Length: 100000")))
     var isOpen = true
@@ -59,7 +59,7 @@ import Testing
     #expect(!isOpen)
     let odd = try RawConnection(to: client.url)
     #expect(odd.send("\u{0}\u{1}\u{2} nonsense\r\n\r\n"))
-    #expect(odd.receive().contains("200") == false)
+    #expect(await odd.receive().contains("200") == false)
     #expect(try await client.get("/v1/account").status == 200)
     await server.server.stop()
   }
@@ -70,7 +70,7 @@ import Testing
     #expect(
       raw.send(
         "GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
-    let answer = raw.receive()
+    let answer = await raw.receive()
     #expect(answer.hasPrefix("HTTP/1.1 200") && answer.contains("HTTP/1.1 404"))
     await server.server.stop()
   }

@@ -120,7 +120,8 @@ import Testing
     let start = ContinuousClock.now
     _ = try await makeProjects(1)
     #expect(try await watched["changed"] == true)
-    #expect(ContinuousClock.now - start < .seconds(1))
+    // Far from the timeout; how fast it is on a busy machine is no matter of right or wrong.
+    #expect(ContinuousClock.now - start < .seconds(15))
     #expect(try await bob.get("/v1/watch?cursor=\(cursor)&timeout=30")["changed"] == true, "there is a change already")
     let now = try await client.pull().cursor
     #expect(try await bob.get("/v1/watch?cursor=\(now)&timeout=1")["changed"] == false)

@@ -201,6 +201,20 @@ import Testing
   /// The server's own time, which is later than all times of these tests.
   private static let soon = "2999-01-01T00:00:00.000Z"
 
+  @Test func whatWasEditedBeforeADeletionDoesNotStopIt() async throws {
+    try await makeProject()
+    let room = Operation.newUuid()
+    _ = try await client.push([Operation.create("Room", room, ["title": "Hall", "projectId": .text(project)])])
+    var deletion = Operation.delete("Room", room, version: 1)
+    if case .object(var object) = deletion {
+      object["fields"] = ["title": "", "locationId": .text(Operation.newUuid())]
+      deletion = .object(object)
+    }
+    #expect(try await client.results([deletion]) == ["accepted"])
+    let read = try await record("Room", room)
+    #expect(read["isDeleted"] == true && read["fields"]?["title"] == "Hall")
+  }
+
   @Test func uniqueValuesAreAConflict() async throws {
     try await makeProject()
     let user = Operation.newUuid()

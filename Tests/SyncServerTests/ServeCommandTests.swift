@@ -12,8 +12,10 @@ import Testing
 
 /// The program as a person and a service manager see it.
 @Suite struct ServeCommandTests {
-  private let folder = TemporaryFolder()
+  private let folder: TemporaryFolder
   private var data: String { folder.path + "/data" }
+
+  init() throws { folder = try TemporaryFolder() }
 
   private func run(_ arguments: String...) async throws -> (status: Int32, output: String, errors: String) {
     try await RunningServer.run(arguments, in: folder)
@@ -99,7 +101,7 @@ import Testing
     try await Task.sleep(for: .milliseconds(500))
     #expect(throws: Unexpected.self) { try RawConnection(to: url) }
     #expect(raw.send(String(body.dropFirst())))
-    #expect(raw.receive().hasPrefix("HTTP/1.1 200"))
+    #expect(await raw.receive().hasPrefix("HTTP/1.1 200"))
     #expect(try await server.end() == 0)
     #expect(server.errors.isEmpty)
   }

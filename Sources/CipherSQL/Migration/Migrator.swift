@@ -13,7 +13,7 @@ public struct Migrator: Sendable {
   /// Called inside each file's transaction, before the file runs; for what must not stand in its way.
   public let willApply: @Sendable (WriteConnection) throws -> Void
   /// Called inside each file's transaction, after the file has run; for what is derived from the tables.
-  public let didApply: @Sendable (WriteConnection) throws -> Void
+  public let didApply: @Sendable (WriteConnection, MigrationFile) throws -> Void
 
   /// Takes the schemas; no file is looked at before ``pending(in:)`` or ``apply(to:progress:)``.
   /// - Parameters:
@@ -22,7 +22,7 @@ public struct Migrator: Sendable {
   ///   - didApply: called in each file's transaction, after the file has run. What it throws undoes the transaction.
   public init(
     schemas: [Schema], willApply: @escaping @Sendable (WriteConnection) throws -> Void = { _ in },
-    didApply: @escaping @Sendable (WriteConnection) throws -> Void = { _ in }
+    didApply: @escaping @Sendable (WriteConnection, MigrationFile) throws -> Void = { _, _ in }
   ) {
     (self.schemas, self.willApply, self.didApply) = (schemas, willApply, didApply)
   }
@@ -109,7 +109,7 @@ public struct Migrator: Sendable {
       }
     }
     try checkForeignKeys(after: file, of: schema, on: connection)
-    try didApply(connection)
+    try didApply(connection, file)
     let record = MigrationRecord(
       schema: schema, version: file.version, name: file.name, checksum: file.checksum, sql: file.sql,
       appliedAt: .nowInMilliseconds(), durationMilliseconds: (clock.now - start).milliseconds)

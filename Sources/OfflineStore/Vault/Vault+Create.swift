@@ -50,6 +50,11 @@ extension Vault {
   package static func migrator(for schemas: [Schema]) -> Migrator {
     Migrator(
       schemas: [CoreSchema.schema] + schemas.filter { $0.name != CoreSchema.schema.name },
-      willApply: DerivedTriggers.drop, didApply: DerivedTriggers.create)
+      willApply: DerivedTriggers.drop,
+      didApply: { connection, file in
+        try CarriedOperations.follow(file, on: connection)
+        try DerivedTriggers.create(in: connection)
+        try CarriedOperations.admitKept(on: connection)
+      })
   }
 }

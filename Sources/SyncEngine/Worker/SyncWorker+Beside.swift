@@ -13,7 +13,7 @@ extension SyncWorker {
     _ request: RoundRequest = RoundRequest(), patience: Duration = .seconds(60), othersWork: @Sendable () -> Void = {}
   ) async throws -> SyncReport {
     if let report = try await syncUnlessBusy(request) { return report }
-    try checkSettings()
+    try await checkSettings()
     othersWork()
     let last = try await vault.nudge(comparingAll: request.isFull)
     let end = ContinuousClock.now + patience

@@ -11,12 +11,14 @@ extension SyncWorker {
   public func run(_ request: RoundRequest = RoundRequest()) async throws {
     guard let lock = try SyncLock(of: vault.layout) else { throw SyncRefused.busy }
     defer { withExtendedLifetime(lock) {} }
-    let watch = try DatabaseWatch(vault.databasePath) { [signal, hasWritten] in
-      let isNews = hasWritten.withLock { waits in
-        defer { waits = true }
-        return !waits
+    let isTold = isTold
+    let watch = try DatabaseWatch(vault.databasePath) { [signal] in
+      // Many writes in a row are one reason to look.
+      let isNew = isTold.withLock { told in
+        defer { told = true }
+        return !told
       }
-      if isNews { signal.yield(.wrote) }
+      if isNew { signal.yield(.wrote) }
     }
     defer { watch.stop() }
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -40,7 +42,9 @@ extension SyncWorker {
         do {
           let report = try await round(cause, request)
           request.isFull = request.isFull && report.outcome != .done
-          schedule.ended(report.outcome, now: Vault.now, nextDue: nextDue, jitter: random())
+          // What is due is not sent by a worker that only pulls.
+          let due = request.pushes ? nextDue : nil
+          schedule.ended(report.outcome, now: Vault.now, nextDue: due, jitter: random())
         } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
           schedule.ended(.paused, now: Vault.now, nextDue: nil, jitter: 0)
         }
@@ -61,12 +65,12 @@ extension SyncWorker {
         schedule.networkChanged(to: state)
         tell(.network(state))
       case .wrote:
-        hasWritten.withLock { $0 = false }
-        let asked = try await setting(.nudge)
-        if asked != nudge {
-          nudge = asked
+        isTold.withLock { $0 = false }
+        let news = try await news()
+        if news.nudge != nudge {
+          nudge = news.nudge
           schedule.want(.manual)
-        } else if request.pushes, try await hasReady() {
+        } else if request.pushes, news.hasReady {
           tell(.queued)
           schedule.want(.localWrite)
         }
@@ -78,12 +82,14 @@ extension SyncWorker {
     try await vault.database.read { try SyncSettings.value(name, in: $0) }
   }
 
-  private func hasReady() async throws -> Bool {
-    try await vault.database.read { connection in
-      try connection.fetchOne(
+  /// What another connection has written. The system tells of a write before it is committed, so this waits for the writer.
+  private func news() async throws -> (nudge: String?, hasReady: Bool) {
+    try await vault.database.write { connection in
+      let ready = try connection.fetchOne(
         """
         SELECT 1 FROM OfflineSyncQueue WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL LIMIT 1
-        """, as: Int.self) != nil
+        """, as: Int.self)
+      return (try SyncSettings.value(.nudge, in: connection), ready != nil)
     }
   }
 
@@ -93,6 +99,7 @@ extension SyncWorker {
 
   /// Asks the server to answer when there is something new, over and over. The server keeps the question until then.
   private func followServer() async {
+    var failures = 0
     while !Task.isCancelled {
       let rounds = events
       do {
@@ -109,9 +116,14 @@ extension SyncWorker {
           // Until a round has moved the cursor, the answer would be the same.
           await Self.nextRound(of: following)
         }
+        failures = 0
+      } catch is CancellationError {
+        return
       } catch {
-        // The rounds find out what is wrong, and say so.
-        if !(error is CancellationError) { await Self.nextRound(of: rounds) }
+        // A round finds out what is wrong, says so, and is tried again until the server is back.
+        if failures == 0 { signal.yield(.want(.network)) }
+        failures += 1
+        do { try await Task.sleep(for: .seconds(min(5 << min(failures - 1, 6), 300))) } catch { return }
       }
     }
   }

@@ -40,7 +40,7 @@ public final class ServerDirectory: Sendable {
     let lock = try FolderLock.waiting(folder.path + "/lock")
     defer { withExtendedLifetime(lock) {} }
     database = try folder.openDatabase("directory.db", keyName: "directory", readers: 2)
-    try Migrator(schemas: [DirectorySchema.schema], willApply: { _ in }, didApply: { _ in }).apply(to: database)
+    try Migrator(schemas: [DirectorySchema.schema], willApply: { _ in }, didApply: { _, _ in }).apply(to: database)
     serverUuid = try database.write { connection in
       try connection.execute(
         "INSERT INTO ServerIdentity (id, serverUuid) VALUES (1, \(UUID.version7())) ON CONFLICT DO NOTHING")

@@ -43,7 +43,7 @@ public struct ServerFolder: Sendable {
   }
 
   /// Opens a database of the folder, making it when it is missing.
-  func openDatabase(_ file: String, keyName: String, readers: Int) throws -> Database {
+  package func openDatabase(_ file: String, keyName: String, readers: Int) throws -> Database {
     var parent = path
     for part in file.split(separator: "/").dropLast() {
       parent += "/" + part
@@ -53,6 +53,8 @@ public struct ServerFolder: Sendable {
     if !Files.exists(target) { try Files.makeFile(target) }
     var configuration = Configuration()
     configuration.readerCount = readers
+    // A server has many databases open, each with several connections.
+    configuration.pageCacheBytes = 8 << 20
     do {
       return try Database(path: target, key: try key.databaseKey(keyName), configuration: configuration)
     } catch let error as SQLError where error.code == .notADatabase {

@@ -2,6 +2,9 @@ import CipherSQL
 import SyncModel
 
 extension EmbeddedReader {
+  /// A page ends early when its records are large: about as many bytes as a push may have.
+  private static let pageWeight = 8 << 20
+
   func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage {
     let visible: SQL = sequence == nil ? "isDeleted = 0" : "1"
     let condition: SQL = "\(visible) AND \(Self.belonging(to: projects))"
@@ -11,9 +14,16 @@ extension EmbeddedReader {
       SELECT sequence, entityType, entityUuid FROM ServerRecord
       WHERE sequence > \(start) AND \(condition) ORDER BY sequence LIMIT \(limit + 1)
       """, as: Int64.self, String.self, String.self)
-    let page = found.prefix(limit)
-    let records = try page.compactMap { try record(RecordName($0.1, $0.2)) }
-    guard found.count > limit, let end = page.last?.0 else {
+    var records: [ServerRecord] = []
+    var end: Int64 = start
+    var weight = 0
+    for (sequence, type, uuid) in found.prefix(limit) where weight < Self.pageWeight {
+      end = sequence
+      guard let record = try record(RecordName(type, uuid)) else { continue }
+      weight += record.weight
+      records.append(record)
+    }
+    if end == found.last?.0 ?? start {
       return ChangePage(records: records, end: try lastSequence, remaining: 0)
     }
     // The plus keeps SQLite from reading the whole rows: an index holds all that is counted.

@@ -9,7 +9,7 @@ struct IncomingOperation: Sendable {
   /// The number of the newest schema file that the device has applied, where it says so.
   let schemaVersion: Int64?
   let createdAt: Int64
-  let patch: RecordPatch
+  var patch: RecordPatch
   /// The values that the fields had at `baseVersion`.
   let base: SyncObject
 

@@ -7,7 +7,9 @@ extension OperationJudge {
   ) throws -> PushOutcome? {
     var missing: [String] = []
     var deleted: [String] = []
-    for (column, target) in targets(of: operation.patch.fields, entity) {
+    // A reference that is stored already is no change; what it refers to may have been deleted since.
+    let changed = operation.patch.fields.filter { existing?.state.fields[$0.name] != $0.value }
+    for (column, target) in targets(of: changed, entity) {
       switch try storage.isDeleted(target) {
       case nil: missing.append(column)
       case true?: deleted.append(column)

@@ -9,10 +9,21 @@ struct OperationJudge {
 
   /// What becomes of an operation, and how many other records it took along.
   func judge(_ operation: IncomingOperation) throws -> (outcome: PushOutcome, taken: Int) {
+    let judged = try judgeWhole(operation)
+    // What was edited before a deletion is worth keeping, and no reason to refuse the deletion.
+    guard operation.kind == .delete, !operation.patch.fields.isEmpty, judged.outcome.isBrokenRule else { return judged }
+    var deletion = operation
+    deletion.patch.fields = [:]
+    return try judgeWhole(deletion)
+  }
+
+  private func judgeWhole(_ operation: IncomingOperation) throws -> (outcome: PushOutcome, taken: Int) {
     guard let entity = entities[operation.name.entityType] else {
       return (.rejected(.invalid("there is no such kind of record", field: "entityType")), 0)
     }
     if let problem = validate(operation, entity) { return (.rejected(problem), 0) }
+    var operation = operation
+    if !entity.hasUserEdits { operation.patch.userEditedFields = nil }
     let existing = try storage.record(operation.name)
     if existing == nil, operation.kind == .delete { return (.accepted(version: 0, serverId: nil), 0) }
     if existing == nil, operation.kind == .update {
@@ -25,8 +36,7 @@ struct OperationJudge {
       return try decide(operation, entity, existing)
     } catch let refusal as StorageRefusal {
       switch refusal {
-      case .invalid(let field, let message):
-        return (.rejected(.invalid(message, field: field)), 0)
+      case .invalid(let field, let message): return (.rejected(.invalid(message, field: field)), 0)
       case .notUnique(let columns): return (.conflict(.notUnique, fields: columns, existing), 0)
       }
     }

@@ -54,7 +54,7 @@ struct PushBatch {
       if !outcome.isStored { unsettled[operation.name] = id }
       return outcome
     } catch {
-      log.failure("an operation on \(operation.name.entityType): \(error)")
+      log.failure("an operation on \(entities[operation.name.entityType]?.type ?? "an unknown kind"): \(error)")
       unsettled[operation.name] = id
       return .rejected(.failure)
     }

@@ -30,6 +30,15 @@ enum PushOutcome {
     }
   }
 
+  /// Whether a value of the operation breaks a rule of the data.
+  var isBrokenRule: Bool {
+    switch self {
+    case .conflict(.notUnique, _, _): true
+    case .rejected(let problem): problem.status == 422
+    default: false
+    }
+  }
+
   /// The result of the wire format.
   func json(operationId: String, entities: [String: EntityDescription]) -> SyncValue {
     var object: SyncObject = ["operationId": .text(operationId), "result": .text(word)]

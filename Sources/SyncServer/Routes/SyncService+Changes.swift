@@ -38,6 +38,9 @@ extension SyncService {
     return .json(["changed": .bool(hasChanged)])
   }
 
+  private static let answerWeight = 64 << 20
+  private static let tooMuch = HTTPProblem(413, "The answer would be too large", "ask for fewer records at once")
+
   func records(_ call: RouteCall) async throws -> Response {
     let body = try object(call)
     guard case .text(let type)? = body["entityType"], storage.entities[type] != nil else {
@@ -58,8 +61,11 @@ extension SyncService {
     return try await storage.read(call.member.account) { [uuids] data in
       var found: [SyncValue] = []
       var missing: [SyncValue] = []
+      var weight = 0
       for uuid in uuids {
         if let record = try data.record(RecordName(type, uuid)) {
+          weight += record.weight
+          if weight > Self.answerWeight, !found.isEmpty { throw Self.tooMuch }
           found.append(record.json(entities))
         } else {
           missing.append(.text(uuid))

@@ -52,7 +52,8 @@ public protocol RecordReading {
   func record(_ name: RecordName) throws -> ServerRecord?
   /// Whether a record is deleted; nil when it was never there.
   func isDeleted(_ name: RecordName) throws -> Bool?
-  /// The records that changed after a number, deleted ones too; without a number all that are not deleted.
+  /// The records that changed after a number, deleted ones too; without a number all that are not deleted. A page may
+  /// have fewer than `limit` when the records are large, and has at least one where there is one.
   /// - Parameter projects: only records that belong to one of these, and those that belong to none; nil for all.
   func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage
   /// The digests of the records of a kind that are not deleted, by uuid.

@@ -49,6 +49,14 @@ public struct ServerRecord: Sendable, Equatable {
   /// The version of the record.
   public var version: Int64 { state.syncVersion }
 
+  /// About how many bytes its texts have, for keeping answers to a size.
+  var weight: Int {
+    state.fields.members.reduce(200) { sum, member in
+      if case .text(let text) = member.value { return sum + text.utf8.count }
+      return sum + 16
+    }
+  }
+
   /// Whether a field, or the deletion, was changed after a version.
   public func hasChanged(_ field: String, after version: Int64) -> Bool {
     (fieldVersions[field] ?? firstVersion) > version

@@ -9,7 +9,7 @@ import Testing
   private static let folders = Locked<[TemporaryFolder]>([])
 
   private static let checks = StorageConformance {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     folders.withLock { $0.append(folder) }
     return try EmbeddedStorage(
       in: try ServerFolder(folder.path + "/data", isCreating: true), schemas: [RestorationSchema.schema], accounts: [])

@@ -4,9 +4,9 @@ import Foundation
 final class TemporaryFolder: Sendable {
   let path: String
 
-  init() {
+  init() throws {
     path = FileManager.default.temporaryDirectory.path + "/fieldvault-server-\(UUID().uuidString.prefix(8))"
-    try! FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
   }
 
   deinit { try? FileManager.default.removeItem(atPath: path) }

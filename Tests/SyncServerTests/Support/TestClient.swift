@@ -48,7 +48,8 @@ struct TestClient: Sendable {
   func request(
     _ method: String, _ path: String, _ body: SyncValue? = nil, raw: [UInt8]? = nil, headers: [String: String] = [:]
   ) async throws -> Answer {
-    var request = URLRequest(url: URL(string: url + path)!)
+    guard let url = URL(string: url + path) else { throw Unexpected("no URL: \(path)") }
+    var request = URLRequest(url: url)
     request.httpMethod = method
     request.timeoutInterval = 60
     if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
@@ -58,7 +59,7 @@ struct TestClient: Sendable {
     }
     for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
     let (data, response) = try await URLSession.shared.data(for: request)
-    let http = response as! HTTPURLResponse
+    guard let http = response as? HTTPURLResponse else { throw Unexpected("no answer of HTTP") }
     var fields: [String: String] = [:]
     for (name, value) in http.allHeaderFields { fields["\(name)".lowercased()] = "\(value)" }
     return Answer(

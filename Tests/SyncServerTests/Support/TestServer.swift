@@ -12,10 +12,10 @@ final class TestServer: Sendable {
   let lines = Locked<[String]>([])
 
   init(
-    in folder: TemporaryFolder = TemporaryFolder(), identity: TLSIdentity? = nil,
+    in given: TemporaryFolder? = nil, identity: TLSIdentity? = nil,
     _ change: (inout ServerLimits) -> Void = { _ in }
   ) throws {
-    self.folder = folder
+    folder = try given ?? TemporaryFolder()
     var limits = ServerLimits()
     limits.requestBurst = 100_000
     change(&limits)

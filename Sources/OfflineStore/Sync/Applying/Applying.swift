@@ -24,10 +24,8 @@ extension SyncTransaction {
       try apply(remote, to: table, counts: &counts)
     } catch let missing as MissingReferences {
       counts.kept += 1
-      let first = missing.references[0]
-      try keep(
-        remote, "parent_missing", waitsFor: first.uuid,
-        detail: "\(first.column) refers to a \(first.entityType) that has not come yet")
+      try keep(remote, missing)
+      try breakCircle(through: remote, counts: &counts)
     }
   }
 
@@ -43,16 +41,20 @@ extension SyncTransaction {
       counts.kept += 1
       return try keep(remote, "in_flight", waitsFor: nil, detail: "an operation of the record waits for its answer")
     }
-    counts.applied += 1
-    if record.isDirty {
-      let base = try BaseTable.find(table.entity.type, record.key, in: connection)
-      if try rebase(record, base: base, on: remote, table) == .conflict {
-        counts.conflicts += 1
+    var rebasing: Rebasing?
+    let isStored = try storing(remote, table) {
+      if record.isDirty {
+        let base = try BaseTable.find(table.entity.type, record.key, in: connection)
+        rebasing = try rebase(record, base: base, on: remote, table)
       } else {
-        counts.merged += 1
+        try take(remote, over: record, table)
       }
-    } else {
-      try take(remote, over: record, table)
+      if remote.state.isDeleted { try noteGone(record.key, table) }
+    }
+    guard isStored else { return counts.kept += 1 }
+    counts.applied += 1
+    if let rebasing {
+      if rebasing == .conflict { counts.conflicts += 1 } else { counts.merged += 1 }
     }
     if remote.state.isDeleted, !record.state.isDeleted {
       counts.conflicts += try contestOrphans(of: record.key, table.entity.type, kind: .deletedRemotely)
@@ -74,25 +76,35 @@ extension SyncTransaction {
     try admitWaiting(for: remote.entityUuid, counts: &counts)
   }
 
+  /// Stores a version of the server, or keeps it as it came when a record that it refers to is not here, or one that is
+  /// here has its place. Then nothing of `body` is left: half of it would make the next merge take old values for new ones.
+  /// - Returns: whether it is stored.
+  func storing(_ remote: RemoteRecord, _ table: RecordTable, _ body: () throws -> Void) throws -> Bool {
+    do {
+      try connection.savepoint(body)
+    } catch let missing as MissingReferences {
+      try keep(remote, missing)
+      return false
+    } catch let error as SQLError where error.code == .constraint {
+      try refuse(remote, error, table)
+      return false
+    }
+    return true
+  }
+
   /// A clean record takes the server's version.
   private func take(_ remote: RemoteRecord, over record: StoredRecord, _ table: RecordTable) throws {
     var state = remote.state
-    let isTaken = try connection.fetchOne(
-      "SELECT 1 FROM SyncCascade WHERE entityId = \(record.key) AND entityType = \(table.entity.type)", as: Int.self)
-    if isTaken != nil, !state.isDeleted {
-      // It was deleted here with the record that it hangs on, and the server will hear of that.
-      state.isDeleted = true
-      try noteLost(
-        [LostValue(field: RecordState.deletionField, side: .remote, value: false)], base: record.state,
-        local: record.state, remote: remote.state, kind: .deletedLocally, record, table, resolution: "local_wins")
-    }
-    do {
-      try table.update(
-        record.key, from: record.state, to: state, .init(serverId: remote.serverId, lastSyncedAt: serverNow),
-        references: references, in: connection)
-    } catch let error as SQLError where error.code == .constraint {
-      return try refuse(remote, error, table)
-    }
+    let isTaken = try isTaken(record.key, table)
+    if isTaken, !state.isDeleted { state.isDeleted = true }
+    try table.update(
+      record.key, from: record.state, to: state, .init(serverId: remote.serverId, lastSyncedAt: serverNow),
+      references: references, in: connection)
+    guard isTaken, !remote.state.isDeleted, try !comeBackIfMoved(record.key, table) else { return }
+    // It was deleted here with the record that it hangs on, and the server will hear of that.
+    try noteLost(
+      [LostValue(field: RecordState.deletionField, side: .remote, value: false)], base: record.state,
+      local: record.state, remote: remote.state, kind: .deletedLocally, record, table, resolution: "local_wins")
   }
 
   /// What happened to a record that has changes of its own.
@@ -115,6 +127,12 @@ extension SyncTransaction {
       result.lost, base: base, local: record.state, remote: remote.state, kind: result.kind ?? .concurrentEdit, record,
       table, resolution: nil)
     try closeConflict(of: record, table)
+    var record = record
+    if record.state.isDeleted, !result.merged.isDeleted {
+      // The deletion has lost, and what it took along comes back with the record.
+      try asPerson { try revive(record, table) }
+      record = try table.find(key: record.key, in: connection) ?? record
+    }
     let growing = try QueuedOperation.growing(type, record.key, in: connection)
     let isDone = !result.needsPush
     if isDone {

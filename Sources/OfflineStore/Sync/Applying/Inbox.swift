@@ -3,6 +3,7 @@ import SyncModel
 
 /// Records from the server that cannot be stored yet: the table `SyncInbox`.
 extension SyncTransaction {
+  /// Keeps a version for later. A newer one that is kept already stays.
   func keep(_ remote: RemoteRecord, _ reason: String, waitsFor: String?, detail: String) throws {
     try connection.execute(
       """
@@ -10,7 +11,15 @@ extension SyncTransaction {
       VALUES (\(remote.entityType), \(remote.entityUuid), \(remote.wire.json), \(reason), \(waitsFor.sqlArgument), \(detail))
       ON CONFLICT (entityType, entityUuid) DO UPDATE SET record = excluded.record, reason = excluded.reason,
         waitsFor = excluded.waitsFor, detail = excluded.detail
+      WHERE json_extract(excluded.record, '$.version') >= json_extract(record, '$.version')
       """)
+  }
+
+  func keep(_ remote: RemoteRecord, _ missing: MissingReferences) throws {
+    let first = missing.references[0]
+    try keep(
+      remote, "parent_missing", waitsFor: first.uuid,
+      detail: "\(first.column) refers to a \(first.entityType) that has not come yet")
   }
 
   func forgetKept(_ type: String, _ uuid: String) throws {

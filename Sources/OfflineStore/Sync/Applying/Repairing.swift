@@ -27,7 +27,7 @@ extension SyncTransaction {
       return try apply(remote, counts: &counts)
     }
     repaired.fetched += 1
-    do {
+    _ = try storing(remote, table) {
       if record.isDirty {
         let base = try BaseTable.find(table.entity.type, record.key, in: connection)
         try rebase(record, base: base, on: remote, table)
@@ -36,11 +36,7 @@ extension SyncTransaction {
           record.key, from: record.state, to: remote.state, .init(serverId: remote.serverId, lastSyncedAt: serverNow),
           references: references, in: connection)
       }
-    } catch let missing as MissingReferences {
-      let first = missing.references[0]
-      try keep(
-        remote, "parent_missing", waitsFor: first.uuid,
-        detail: "\(first.column) refers to a \(first.entityType) that has not come yet")
+      if remote.state.isDeleted { try noteGone(record.key, table) }
     }
   }
 

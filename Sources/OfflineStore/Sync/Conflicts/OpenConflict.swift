@@ -12,6 +12,16 @@ package struct OpenConflict: Sendable {
   package let base: RecordState?
   package let remote: RecordState?
 
+  /// The open conflict of a record; nil when it has none.
+  static func find(of record: StoredRecord, _ type: String, in connection: Connection) throws -> OpenConflict? {
+    try connection.fetchOne(
+      """
+      SELECT conflictId FROM OfflineConflictResolution
+      WHERE entityId = \(record.key) AND entityType = \(type) AND resolvedAt IS NULL
+      """, as: String.self
+    ).map { try find($0, in: connection) }
+  }
+
   /// - Throws: ``VaultError`` with `noSuchRecord`.
   package static func find(_ id: String, in connection: Connection) throws -> OpenConflict {
     var found: OpenConflict?

@@ -43,6 +43,11 @@ extension SyncTransaction {
     let kind: OperationKind =
       record.state.isDeleted ? .delete : record.state.syncVersion == 0 ? .create : .update
     try ensureGrowing(kind, Array(operations.prefix(1)), record, table)
+    if let sent = operations.first, sent.payload != nil {
+      // The old name has its answer. Should the operation go on by itself, it is to be judged anew.
+      try connection.execute(
+        "UPDATE OfflineSyncQueue SET operationId = \(SyncSettings.newIdentifier()) WHERE queueNumber = \(sent.number)")
+    }
     try connection.execute(
       """
       UPDATE OfflineSyncQueue SET status = 'conflict', payload = NULL, scheduledAt = NULL, parkedBehind = NULL

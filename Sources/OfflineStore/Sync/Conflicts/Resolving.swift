@@ -37,7 +37,7 @@ extension SyncTransaction {
     do {
       switch conflict.kind {
       case .concurrentEdit, .deletedRemotely, .deletedLocally:
-        if let remote = conflict.remote {
+        if let remote = conflict.remote, try !isAboutParents(conflict, record, table) {
           try resolve(conflict, remote, record, table, decision)
         } else {
           try resolveOrphan(conflict, record, table, decision)
@@ -54,6 +54,24 @@ extension SyncTransaction {
         name: first.column)
     }
     try close(conflictId, decision, record, table)
+  }
+
+  /// Whether the server has not taken the record because what it refers to is gone, and not because of the record itself.
+  private func isAboutParents(_ conflict: OpenConflict, _ record: StoredRecord, _ table: RecordTable) throws -> Bool {
+    guard conflict.kind == .deletedRemotely, let remote = conflict.remote else { return false }
+    let own = merged(conflict, remote, record, table).conflict?.fields ?? []
+    return conflict.fields.contains { name in
+      table.places[name].map { table.columns[$0].reference != nil } == true && !own.contains(name)
+    }
+  }
+
+  /// Merged again, because a person may have gone on with the local version.
+  private func merged(
+    _ conflict: OpenConflict, _ remote: RecordState, _ record: StoredRecord, _ table: RecordTable
+  ) -> MergeResult {
+    merge(
+      base: conflict.base, local: record.state, remote: remote, rules: table.rules,
+      clock: MergeClock(serverNow: serverNow, localOffset: clockOffset))
   }
 
   private func close(_ id: String, _ decision: ConflictDecision, _ record: StoredRecord, _ table: RecordTable) throws {
@@ -82,10 +100,7 @@ extension SyncTransaction {
     _ conflict: OpenConflict, _ remote: RecordState, _ record: StoredRecord, _ table: RecordTable,
     _ decision: ConflictDecision
   ) throws {
-    // Merged again, because a person may have gone on with the local version.
-    let result = merge(
-      base: conflict.base, local: record.state, remote: remote, rules: table.rules,
-      clock: MergeClock(serverNow: serverNow, localOffset: clockOffset))
+    let result = merged(conflict, remote, record, table)
     let open = result.conflict
     let choice: FieldChoice = decision.side == .local ? .local : .remote
     var choices = decision.fields
@@ -109,7 +124,8 @@ extension SyncTransaction {
     try settle(record, on: target, remote: remote, table)
   }
 
-  private func settle(
+  /// Gives the record a version that a person has chosen over the server's, and queues what the server does not have.
+  func settle(
     _ record: StoredRecord, on target: RecordState, remote: RecordState, _ table: RecordTable
   ) throws {
     let type = table.entity.type
@@ -160,16 +176,7 @@ extension SyncTransaction {
     }
     if decision.side == .remote {
       if let remote = conflict.remote { return try settle(record, on: remote, remote: remote, table) }
-      try forgetOperations(of: record, table)
-      try asPerson {
-        _ = try connection.execute(
-          "DELETE FROM \(identifier: table.entity.table.name) WHERE \(identifier: table.entity.key) = \(record.key)")
-      }
-      try forgetOperations(of: record, table)
-      try connection.execute(
-        "UPDATE \(identifier: table.entity.table.name) SET isDirty = 0 WHERE \(identifier: table.entity.key) = \(record.key)"
-      )
-      return
+      return try letGo(record, table)
     }
     let solved = conflict.fields.allSatisfy { changes[$0] != nil }
     if !solved {
@@ -201,11 +208,8 @@ extension SyncTransaction {
         .refused, "what \(table.entity.type).\(field) refers to is not on this device any more",
         hint: "move the record: --take local --set \(field)==UUID, or let it go: --take remote")
     }
-    guard parent.state.isDeleted else {
-      throw VaultError(
-        .refused, "the \(reference.entityType) that \(field) refers to is not known to the server yet",
-        hint: "sync first, move the record (--take local --set \(field)==UUID), or let it go (--take remote)")
-    }
+    // One that was brought back already is on its way, and the record waits for it.
+    if !parent.state.isDeleted { return }
     try asPerson { try revive(parent, parents) }
   }
 

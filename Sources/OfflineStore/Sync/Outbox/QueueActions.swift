@@ -45,21 +45,19 @@ extension SyncTransaction {
       try remove(operation)
       return 0
     }
-    try abandonConflict(of: record, table, by: nil, note: "discarded with its operation")
     let type = operation.entityType
+    let conflict = try OpenConflict.find(of: record, type, in: connection)
+    try abandonConflict(of: record, table, by: nil, note: "discarded with its operation")
+    // A contested record has a base that is older than what the server is known to have.
+    if let remote = conflict?.remote {
+      try settle(record, on: remote, remote: remote, table)
+      return 0
+    }
     guard let base = try BaseTable.find(type, record.key, in: connection) else {
-      try forgetOperations(of: record, table)
-      if record.state.isDeleted { return 0 }
-      let gone = try Dependents(connection: connection, entities: catalog.entities).count(
-        from: table.entity, record.key)
-      try asPerson {
-        _ = try connection.execute(
-          "DELETE FROM \(identifier: table.entity.table.name) WHERE \(identifier: table.entity.key) = \(record.key)")
-      }
-      try forgetOperations(of: record, table)
-      try connection.execute(
-        "UPDATE \(identifier: table.entity.table.name) SET isDirty = 0 WHERE \(identifier: table.entity.key) = \(record.key)"
-      )
+      let gone =
+        record.state.isDeleted
+        ? 0 : try Dependents(connection: connection, entities: catalog.entities).count(from: table.entity, record.key)
+      try letGo(record, table)
       return gone
     }
     if record.state.isDeleted, !base.isDeleted {
@@ -72,6 +70,18 @@ extension SyncTransaction {
     )
     try BaseTable.forget(type, record.key, in: connection)
     return 0
+  }
+
+  /// Removes a record that the server never had, with what hangs on it.
+  func letGo(_ record: StoredRecord, _ table: RecordTable) throws {
+    try forgetOperations(of: record, table)
+    try asPerson {
+      _ = try connection.execute(
+        "DELETE FROM \(identifier: table.entity.table.name) WHERE \(identifier: table.entity.key) = \(record.key)")
+    }
+    // The deletion has queued what nobody is to be told.
+    try forgetOperations(of: record, table)
+    try markClean(record, table)
   }
 
   func revive(_ record: StoredRecord, _ table: RecordTable) throws {

@@ -47,6 +47,14 @@ extension SyncTransaction {
       "DELETE FROM SyncRun WHERE endedAt < \(WireTime.text(time - 23 * 86_400_000))")
   }
 
+  /// What a base or the server's side of an open conflict refers to stays as long as a person may go back to that.
+  private static let isNotRemembered = """
+    uuid NOT IN (
+      SELECT field.value FROM SyncBase JOIN json_each(SyncBase.fields) AS field WHERE field.type = 'text'
+      UNION ALL SELECT field.value FROM OfflineConflictResolution AS conflict
+        JOIN json_each(conflict.remoteVersion) AS field WHERE conflict.resolvedAt IS NULL AND field.type = 'text')
+    """
+
   /// Removes records whose deletion the server has, or that it never had. One that something still refers to stays, marked.
   /// - Returns: how many were removed.
   package func purgeDeleted(limit: Int) throws -> Int {
@@ -66,7 +74,7 @@ extension SyncTransaction {
         [
           "isDeleted = 1", "isDirty = 0",
           "NOT EXISTS (SELECT 1 FROM SyncCascade WHERE entityId = record.\(SQL.quoted(entity.key)) AND entityType = '\(entity.type.replacingQuotes)')",
-        ] + referring
+        ] + referring + [Self.isNotRemembered]
       try connection.execute(
         """
         DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) IN (

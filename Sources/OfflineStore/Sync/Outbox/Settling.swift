@@ -92,7 +92,6 @@ extension SyncTransaction {
       .init(
         serverId: serverId, isDirty: !isDone, syncStatus: isDone ? "synced" : "pending",
         lastSyncedAt: serverNow), references: references, in: connection)
-    if isDone, state.isDeleted { try releaseFollowers(of: record, table) }
   }
 
   /// A pull has brought this version, or a later one, already.
@@ -109,7 +108,13 @@ extension SyncTransaction {
     let asSent = (before ?? RecordState(fields: [:], updatedAt: sent.patch.updatedAt)).applying(sent.patch)
     try noteLost(lost, base: before, local: asSent, remote: remote.state, record, table, resolution: nil)
     // What was changed since it was sent stands on what the server made of it.
-    try rebase(record, base: asSent, on: remote, table)
+    let isStored = try storing(remote, table) { try rebase(record, base: asSent, on: remote, table) }
+    guard !isStored else { return }
+    // Until it can be stored, the record is as it was sent, and what comes later is merged with that.
+    var ground = asSent
+    ground.syncVersion = record.state.syncVersion
+    ground.updatedAt = record.state.updatedAt
+    try settleOn(ground, remote.serverId, record, table)
   }
 
   // MARK: Not stored
@@ -229,12 +234,6 @@ extension SyncTransaction {
       INSERT INTO OfflineSyncQueue (entityType, entityId, entityUuid, operationType, priority)
       VALUES (\(table.entity.type), \(record.key), \(record.uuid), \(kind.rawValue), \(table.entity.sync?.defaultPriority ?? 2))
       """)
-  }
-
-  /// The deletion has reached the server, which took along what hung on the record: those may go here, too.
-  func releaseFollowers(of record: StoredRecord, _ table: RecordTable) throws {
-    try connection.execute(
-      "DELETE FROM SyncCascade WHERE rootId = \(record.key) AND rootType = \(table.entity.type)")
   }
 }
 

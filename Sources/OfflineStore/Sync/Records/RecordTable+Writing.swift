@@ -55,14 +55,15 @@ extension RecordTable {
   }
 
   /// Changes a row to a state. Only what differs from `old` is written, so that indexes and full-text search are left
-  /// alone; fields that the state does not have stay.
+  /// alone; fields that the state does not have stay. So do references of a deleted record to records that are not here.
   /// - Throws: as ``insert(_:_:_:references:in:)``.
   package func update(
     _ key: Int64, from old: RecordState, to state: RecordState, _ bookkeeping: Bookkeeping, references: ReferenceCache,
     in connection: WriteConnection
   ) throws {
     let changed = state.fields.filter { old.fields[$0.name] != $0.value }
-    let values = try values(of: changed, references, connection) + common(state, bookkeeping)
+    let values =
+      try values(of: changed, references, connection, leavesOutMissing: state.isDeleted) + common(state, bookkeeping)
     let assignments = values.map { "\(SQL.quoted($0.name)) = ?" }.joined(separator: ", ")
     let sql =
       "UPDATE \(SQL.quoted(entity.table.name)) SET \(assignments) WHERE \(SQL.quoted(entity.key)) = ?"
@@ -90,7 +91,7 @@ extension RecordTable {
   }
 
   private func values(
-    of fields: SyncObject, _ references: ReferenceCache, _ connection: Connection
+    of fields: SyncObject, _ references: ReferenceCache, _ connection: Connection, leavesOutMissing: Bool = false
   ) throws -> [(name: String, argument: SQLArgument)] {
     var values: [(name: String, argument: SQLArgument)] = []
     values.reserveCapacity(fields.count + 9)
@@ -108,6 +109,7 @@ extension RecordTable {
         if let key = try key(of: uuid, reference, references, connection) {
           argument = .integer(key)
         } else {
+          if leavesOutMissing { continue }
           missing.append((member.name, reference.entityType, uuid))
         }
       }

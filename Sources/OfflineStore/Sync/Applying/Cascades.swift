@@ -1,0 +1,49 @@
+import CipherSQL
+import SyncModel
+
+/// Records that a deletion took along here, and that the server is not told of one by one.
+extension SyncTransaction {
+  func isTaken(_ key: Int64, _ table: RecordTable) throws -> Bool {
+    try connection.fetchOne(
+      "SELECT 1 FROM SyncCascade WHERE entityId = \(key) AND entityType = \(table.entity.type)", as: Int.self) != nil
+  }
+
+  /// A record that is deleted at the server, too, is not only taken along here: it does not come back with its parent.
+  func noteGone(_ key: Int64, _ table: RecordTable) throws {
+    try connection.execute(
+      "DELETE FROM SyncCascade WHERE entityId = \(key) AND entityType = \(table.entity.type)")
+  }
+
+  /// Brings a record back, with what hangs on it, when nothing that it hangs on is deleted any more: the server has moved it
+  /// away from what was deleted here.
+  func comeBackIfMoved(_ key: Int64, _ table: RecordTable) throws -> Bool {
+    for column in table.columns {
+      guard let reference = column.reference, reference.cascades else { continue }
+      let parent = try connection.fetchOne(
+        """
+        SELECT parent.isDeleted FROM \(identifier: table.entity.table.name) AS record
+        JOIN \(identifier: reference.table) AS parent
+          ON parent.\(identifier: reference.key) = record.\(identifier: column.name)
+        WHERE record.\(identifier: table.entity.key) = \(key)
+        """, as: Bool.self)
+      if parent == true { return false }
+    }
+    try connection.execute(
+      "DELETE FROM SyncCascade WHERE entityId = \(key) AND entityType = \(table.entity.type)")
+    try connection.execute(
+      """
+      UPDATE \(identifier: table.entity.table.name) SET isDeleted = 0
+      WHERE \(identifier: table.entity.key) = \(key)
+      """)
+    for (child, column) in catalog.children(of: table.entity.type) {
+      let taken = try connection.fetch(
+        """
+        SELECT \(identifier: child.entity.key) FROM \(identifier: child.entity.table.name) AS record
+        WHERE \(identifier: column.name) = \(key) AND isDirty = 0 AND EXISTS (SELECT 1 FROM SyncCascade
+          WHERE entityId = record.\(identifier: child.entity.key) AND entityType = \(child.entity.type))
+        """, as: Int64.self)
+      for follower in taken { _ = try comeBackIfMoved(follower, child) }
+    }
+    return true
+  }
+}

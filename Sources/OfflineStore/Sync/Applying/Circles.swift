@@ -1,0 +1,50 @@
+import CipherSQL
+import SyncModel
+
+/// Records that refer to each other in a circle: each waits for another one, and none can be the first.
+extension SyncTransaction {
+  /// Lets in the records of a circle. One that can stand without its reference is stored without it, as one version older
+  /// than it is. It is kept as it came, and gets the reference when the other one is there.
+  func breakCircle(through last: RemoteRecord, counts: inout ApplyCounts) throws {
+    for (remote, waitsFor) in try circle(through: last) {
+      guard let table = catalog.tables[remote.entityType], try table.find(remote.entityUuid, in: connection) == nil
+      else { continue }
+      let columns = table.columns.filter { column in
+        column.reference != nil && remote.state.fields[column.name] == .text(waitsFor)
+      }
+      guard columns.allSatisfy({ !$0.column.isNotNull }) else { continue }
+      var state = remote.state
+      for column in columns { state.fields[column.name] = .null }
+      state.syncVersion -= 1
+      let isStored = try storing(remote, table) {
+        try table.insert(
+          remote.entityUuid, state,
+          .init(serverId: remote.serverId, createdAt: remote.createdAt, lastSyncedAt: serverNow),
+          references: references, in: connection)
+      }
+      if isStored { return try admitWaiting(for: remote.entityUuid, counts: &counts) }
+    }
+  }
+
+  /// The kept records from one on to where it is waited for again; none when there is no circle.
+  private func circle(through last: RemoteRecord) throws -> [(remote: RemoteRecord, waitsFor: String)] {
+    var members: [(RemoteRecord, String)] = []
+    var seen: Set<String> = []
+    var (type, uuid) = (last.entityType, last.entityUuid)
+    while seen.insert(uuid).inserted {
+      let kept = try connection.fetchRows(
+        """
+        SELECT record, waitsFor FROM SyncInbox
+        WHERE entityType = \(type) AND entityUuid = \(uuid) AND reason = 'parent_missing'
+        """, as: String.self, String.self
+      ).first
+      guard let (json, waitsFor) = kept, let table = catalog.tables[type] else { return [] }
+      let remote = try RemoteRecord(json: Array(json.utf8))
+      let column = table.columns.first { $0.reference != nil && remote.state.fields[$0.name] == .text(waitsFor) }
+      guard let reference = column?.reference else { return [] }
+      members.append((remote, waitsFor))
+      (type, uuid) = (reference.entityType, waitsFor)
+    }
+    return uuid == last.entityUuid ? members : []
+  }
+}

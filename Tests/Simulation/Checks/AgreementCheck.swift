@@ -1,0 +1,97 @@
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+/// Statement 6: all devices and the server agree on every record that they share.
+struct AgreementCheck {
+  let devices: [OpenDevice]
+  let server: Connection
+  /// What the server says of itself.
+  let digests: EntityDigests
+  let state: StateOfRecord
+
+  private static let allBuckets = Set(
+    (0..<256).map { number in
+      let text = String(number, radix: 16)
+      return text.count == 1 ? "0" + text : text
+    })
+
+  func check() throws {
+    for device in devices {
+      let catalog = device.vault.syncCatalog
+      for (type, table) in catalog.tables {
+        let ours = try device.read { connection in
+          try StoreDigests(catalog: catalog, connection: connection).digests(of: table).whole
+        }
+        let summary = digests.entities[type]
+        if summary?.digest == ours.digest || summary == nil && ours.count == 0 { continue }
+        try compare(device, table)
+      }
+      try checkInbox(device)
+    }
+  }
+
+  private func compare(_ device: OpenDevice, _ table: RecordTable) throws {
+    let type = table.entity.type
+    let catalog = device.vault.syncCatalog
+    let ours = try device.read { connection in
+      try StoreDigests(catalog: catalog, connection: connection).records(of: table, in: Self.allBuckets)
+    }
+    var here = Dictionary(ours.map { ($0.entityUuid, $0.digest) }, uniquingKeysWith: { first, _ in first })
+    var different: Set<String> = []
+    let theirs = try server.fetchRows(
+      "SELECT entityUuid, digest FROM ServerRecord WHERE entityType = \(type) AND isDeleted = 0", as: String.self,
+      String.self)
+    for (uuid, digest) in theirs where here.removeValue(forKey: uuid) != digest { different.insert(uuid) }
+    different.formUnion(here.keys)
+    different.subtract(try contested(device, type))
+    guard !different.isEmpty else { return }
+    throw Violation(
+      6,
+      try ["\(device.seat.name) and the server differ about \(different.count) of \(type)"]
+        + different.sorted().prefix(3).flatMap { try state.lines(type, $0) })
+  }
+
+  /// What a person has to decide is not shared yet.
+  private func contested(_ device: OpenDevice, _ type: String) throws -> Set<String> {
+    let uuids = try device.read { connection in
+      try connection.fetch(
+        """
+        SELECT entityUuid FROM OfflineConflictResolution WHERE entityType = \(type) AND resolvedAt IS NULL
+        """, as: String.self)
+    }
+    return Set(uuids).union(try heldBack(device, type))
+  }
+
+  /// Records that cannot be stored because another one that waits for a decision has their place, and those that refer to
+  /// them.
+  private func heldBack(_ device: OpenDevice, _ type: String) throws -> Set<String> {
+    try device.read { connection in
+      let kept = try connection.fetchRows(
+        "SELECT entityUuid, reason, coalesce(waitsFor, '') FROM SyncInbox WHERE entityType = \(type) OR reason = 'parent_missing'",
+        as: String.self, String.self, String.self)
+      let isOpen = try connection.fetchOne(
+        "SELECT 1 FROM OfflineConflictResolution WHERE entityType = \(type) AND resolvedAt IS NULL LIMIT 1",
+        as: Int.self)
+      guard isOpen != nil else { return [] }
+      var held = Set(kept.filter { $0.1 == "refused" }.map(\.0))
+      while true {
+        let more = kept.filter { $0.1 == "parent_missing" && held.contains($0.2) && !held.contains($0.0) }.map(\.0)
+        if more.isEmpty { return held }
+        held.formUnion(more)
+      }
+    }
+  }
+
+  private func checkInbox(_ device: OpenDevice) throws {
+    let kept = try device.read { connection in
+      try connection.fetchRows(
+        "SELECT entityType, entityUuid, reason || ': ' || coalesce(detail, '') FROM SyncInbox", as: String.self,
+        String.self, String.self)
+    }
+    for (type, uuid, reason) in kept where try !heldBack(device, type).contains(uuid) {
+      throw Violation(
+        6, ["\(device.seat.name) keeps \(type) \(uuid) in its inbox: \(reason)"] + (try state.lines(type, uuid)))
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import CipherSQL
+import SyncModel
+
+/// Statements 3 and 4 at the server: each operation counts once, and nothing comes before what it refers to.
+struct HistoryCheck {
+  let history: [ServerStore.Version]
+  let connection: Connection
+  /// What was sent, by operation.
+  let operations: [String: PushOperation]
+  /// Records that a person of some device deleted, brought back or gave up.
+  let handled: Set<String>
+
+  func check() throws {
+    try checkMarkers()
+    try checkVersions()
+    try checkReferences()
+  }
+
+  /// A value that was overwritten does not come back: each write has a value of its own, so only a write that counts twice
+  /// could bring it.
+  private func checkMarkers() throws {
+    var current: [String: String?] = [:]
+    var seen: [String: Set<String>] = [:]
+    for version in history {
+      if let before = current[version.uuid], before == version.marker { continue }
+      current[version.uuid] = version.marker
+      guard let marker = version.marker else { continue }
+      guard seen[version.uuid, default: []].insert(marker).inserted else {
+        throw Violation(
+          3,
+          ["\(version.entity) \(version.uuid): \(marker) came back with version \(version.version)"]
+            + lines(of: version.uuid))
+      }
+    }
+  }
+
+  /// Versions grow by one, and each that is not a deletion, which another record may have caused, has its own operation.
+  private func checkVersions() throws {
+    var last: [String: Int64] = [:]
+    var stored: [String: Int] = [:]
+    for version in history {
+      guard version.version == last[version.uuid, default: 0] + 1 else {
+        throw Violation(
+          3, ["\(version.entity) \(version.uuid): versions do not follow each other"] + lines(of: version.uuid))
+      }
+      last[version.uuid] = version.version
+      if !version.isDeleted { stored["\(version.serverId) \(version.version)", default: 0] += 1 }
+    }
+    var answered: [String: Int] = [:]
+    for text in try connection.fetch("SELECT answer FROM ServerAnswer", as: String.self) {
+      let answer = try SyncValue(parsing: text)
+      guard case .object(let object) = answer, case .integer(let version)? = object["version"],
+        case .integer(let id)? = object["serverId"]
+      else { continue }
+      answered["\(id) \(version)", default: 0] += 1
+    }
+    for (name, count) in stored where count > answered[name, default: 0] {
+      throw Violation(
+        3,
+        "\(count) records have the server id and version \(name), by \(answered[name, default: 0]) operations that were answered"
+      )
+    }
+  }
+
+  private func checkReferences() throws {
+    let refused = try connection.fetchRows(
+      "SELECT operationId, answer FROM ServerAnswer WHERE answer LIKE '%parent_missing%'", as: String.self, String.self)
+    let known = Set(history.map(\.uuid))
+    for (id, answer) in refused {
+      guard let operation = operations[id] else { continue }
+      // A parent that a person deleted or gave up before the server had it does not come, or comes when it is brought
+      // back. Any other that came later, the child should have waited for.
+      for member in operation.patch.fields.members {
+        guard case .text(let parent) = member.value, known.contains(parent), !isHandled(parent),
+          answer.contains("\"\(member.name)\"")
+        else { continue }
+        throw Violation(
+          4,
+          ["\(operation.entityType) \(operation.entityUuid) came before its \(member.name) \(parent)"]
+            + lines(of: parent))
+      }
+    }
+    let broken = try connection.fetch("SELECT \"table\" || ' ' || rowid FROM pragma_foreign_key_check", as: String.self)
+    guard broken.isEmpty else { throw Violation(4, broken.map { "the server has a reference to nothing: \($0)" }) }
+  }
+
+  /// Whether a person had their hand in the record, or in one that it hangs on.
+  private func isHandled(_ uuid: String) -> Bool {
+    var open = [uuid]
+    var seen: Set<String> = []
+    while let next = open.popLast() {
+      guard seen.insert(next).inserted else { continue }
+      if handled.contains(next) { return true }
+      for operation in operations.values where operation.entityUuid == next {
+        for case .text(let value) in operation.patch.fields.members.map(\.value) where value.utf8.count == 36 {
+          open.append(value)
+        }
+      }
+    }
+    return false
+  }
+
+  func lines(of uuid: String) -> [String] {
+    history.filter { $0.uuid == uuid }.map {
+      "server: version \($0.version) \($0.isDeleted ? "deleted " : "")\($0.marker ?? "NULL")"
+    }
+  }
+}

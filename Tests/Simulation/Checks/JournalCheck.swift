@@ -1,0 +1,89 @@
+import CipherSQL
+import OfflineStore
+
+/// Statement 1: what was acknowledged is at the server, or on its way, or a person of this device has changed it again or
+/// given it up, or the store has written down that it gave way.
+struct JournalCheck {
+  let device: OpenDevice
+  let connection: Connection
+  let state: StateOfRecord
+  /// The values that each record has had at the server.
+  let markers: [String: Set<String>]
+  let deletedAtServer: Set<String>
+
+  private enum Verdict { case settled, waits, lost }
+
+  func check() throws {
+    let (entries, acknowledged) = try Journal.read(device.journal.path)
+    // What came later about the same record, or about any other.
+    var laterOfRecord: [String: Set<Journal.Kind>] = [:]
+    var later: Set<Journal.Kind> = []
+    for (index, entry) in entries.enumerated().reversed() {
+      defer {
+        laterOfRecord[entry.uuid, default: []].insert(entry.kind)
+        later.insert(entry.kind)
+      }
+      guard acknowledged.contains(entry.transaction), !device.seat.settled.contains(index) else { continue }
+      let own = laterOfRecord[entry.uuid] ?? []
+      let verdict: Verdict
+      switch entry.kind {
+      case .mark: verdict = try mark(entry, own, later)
+      case .delete: verdict = try deletion(entry, own, later)
+      default: verdict = .settled
+      }
+      switch verdict {
+      case .settled: device.seat.settled.insert(index)
+      case .waits: break
+      case .lost:
+        throw Violation(
+          1,
+          try [
+            "\(device.seat.name) acknowledged \(entry.kind) \(entry.marker) in transaction \(entry.transaction), and it is nowhere"
+          ]
+            + state.lines(entry.entity, entry.uuid))
+      }
+    }
+  }
+
+  private func mark(_ entry: Journal.Entry, _ own: Set<Journal.Kind>, _ any: Set<Journal.Kind>) throws -> Verdict {
+    if markers[entry.uuid]?.contains(entry.marker) == true { return .settled }
+    if !own.isDisjoint(with: [.mark, .delete, .decide]) { return .settled }
+    if let seen = try conflict(entry, containing: entry.marker) { return seen ? .settled : .waits }
+    guard let (isDirty, isDeleted, marker) = try row(entry) else {
+      // Gone with another record that was deleted or given up here.
+      return any.isDisjoint(with: [.delete, .decide]) ? .lost : .settled
+    }
+    if isDirty, marker == entry.marker { return .waits }
+    return isDeleted && !any.isDisjoint(with: [.delete, .decide]) ? .settled : .lost
+  }
+
+  private func deletion(_ entry: Journal.Entry, _ own: Set<Journal.Kind>, _ any: Set<Journal.Kind>) throws -> Verdict {
+    if deletedAtServer.contains(entry.uuid) || !own.isDisjoint(with: [.revive, .decide]) { return .settled }
+    guard let (isDirty, isDeleted, _) = try row(entry) else { return markers[entry.uuid] == nil ? .settled : .lost }
+    if isDeleted, markers[entry.uuid] == nil { return .settled }
+    if let seen = try conflict(entry, containing: "") { return seen ? .settled : .waits }
+    if isDeleted, isDirty { return .waits }
+    // With a parent that was brought back or whose deletion was given up.
+    return any.isDisjoint(with: [.revive, .decide]) ? .lost : .settled
+  }
+
+  /// Whether a conflict that shows the value is resolved; nil when there is none.
+  private func conflict(_ entry: Journal.Entry, containing text: String) throws -> Bool? {
+    try connection.fetchOne(
+      """
+      SELECT resolvedAt IS NOT NULL FROM OfflineConflictResolution
+      WHERE entityType = \(entry.entity) AND entityUuid = \(entry.uuid) AND instr(localVersion, \(text)) > 0
+      ORDER BY resolvedAt IS NOT NULL LIMIT 1
+      """, as: Bool.self)
+  }
+
+  private func row(_ entry: Journal.Entry) throws -> (isDirty: Bool, isDeleted: Bool, marker: String)? {
+    guard let kind = Kind.named(entry.entity) else { return nil }
+    return try connection.fetchRows(
+      """
+      SELECT isDirty, isDeleted, coalesce(\(identifier: kind.marker), '') FROM \(identifier: kind.table)
+      WHERE uuid = \(entry.uuid)
+      """, as: Bool.self, Bool.self, String.self
+    ).first.map { (isDirty: $0.0, isDeleted: $0.1, marker: $0.2) }
+  }
+}

@@ -1,0 +1,84 @@
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+/// Everything about one record, on all devices and at the server, so that nobody has to dig.
+struct StateOfRecord {
+  let devices: [OpenDevice]
+  let server: Connection
+  let history: HistoryCheck
+
+  func lines(_ type: String, _ uuid: String) throws -> [String] {
+    var lines = ["\(type) \(uuid)"]
+    lines += history.lines(of: uuid)
+    lines += try server.fetch(
+      """
+      SELECT 'server: sequence ' || sequence || ' deleted ' || isDeleted || ' changed ' || fieldVersions
+      FROM ServerRecord WHERE entityType = \(type) AND entityUuid = \(uuid)
+      """, as: String.self)
+    if let kind = Kind.named(type) {
+      lines += try references(kind, uuid)
+    }
+    for device in devices {
+      lines += try device.read { connection in
+        try self.lines(device, connection, type, uuid).map { "\(device.seat.name): \($0)" }
+      }
+    }
+    return lines
+  }
+
+  private func references(_ kind: Kind, _ uuid: String) throws -> [String] {
+    try kind.references.flatMap { reference in
+      guard let target = Kind.named(reference.entity) else { return [String]() }
+      return try server.fetch(
+        SQL(
+          raw: """
+            SELECT 'server: \(reference.column) ' || target.uuid || CASE target.isDeleted WHEN 1 THEN ' (deleted)' ELSE '' END
+            FROM \(kind.table) AS record JOIN \(target.table) AS target ON target.\(target.key) = record.\(reference.column)
+            WHERE record.uuid = ?
+            """, arguments: [.text(uuid)]), as: String.self)
+    }
+  }
+
+  private func lines(_ device: OpenDevice, _ connection: Connection, _ type: String, _ uuid: String) throws -> [String]
+  {
+    var lines: [String] = []
+    guard let table = device.vault.syncCatalog.tables[type] else { return lines }
+    if let record = try table.find(uuid, in: connection) {
+      lines.append(
+        "version \(record.state.syncVersion) \(record.syncStatus)\(record.isDirty ? " dirty" : "")"
+          + "\(record.state.isDeleted ? " deleted" : "") \(SyncValue.object(record.state.fields).json)")
+      lines += try connection.fetch(
+        """
+        SELECT 'base version ' || syncVersion || ' deleted ' || isDeleted || ' ' || fields FROM SyncBase
+        WHERE entityType = \(type) AND entityId = \(record.key)
+        """, as: String.self)
+      lines += try connection.fetch(
+        """
+        SELECT 'taken along by ' || rootType || ' ' || rootId FROM SyncCascade
+        WHERE entityType = \(type) AND entityId = \(record.key)
+        """, as: String.self)
+    } else {
+      lines.append("not here")
+    }
+    lines += try connection.fetch(
+      """
+      SELECT 'operation ' || queueNumber || ' ' || operationType || ' ' || status || ' ' || coalesce(errorMessage, '')
+        || coalesce(' behind ' || parkedBehind, '') || coalesce(' ' || payload, '')
+      FROM OfflineSyncQueue WHERE entityType = \(type) AND entityUuid = \(uuid) ORDER BY queueNumber DESC LIMIT 6
+      """, as: String.self)
+    lines += try connection.fetch(
+      """
+      SELECT 'conflict ' || conflictType || ' ' || fields || ' ' || coalesce(resolution, 'open') || coalesce(' ' || notes, '')
+        || ' local ' || localVersion || ' remote ' || coalesce(remoteVersion, 'none')
+      FROM OfflineConflictResolution WHERE entityType = \(type) AND entityUuid = \(uuid)
+      ORDER BY detectedAt DESC LIMIT 3
+      """, as: String.self)
+    lines += try connection.fetch(
+      """
+      SELECT 'inbox ' || reason || coalesce(' for ' || waitsFor, '') || ' ' || record FROM SyncInbox
+      WHERE entityType = \(type) AND entityUuid = \(uuid)
+      """, as: String.self)
+    return lines
+  }
+}

@@ -1,0 +1,103 @@
+import CipherSQL
+import Foundation
+import OfflineStore
+
+/// What a person decides about conflicts and failed operations.
+struct Decisions {
+  let vault: Vault
+  let journal: Journal
+  let name: String
+  var random: Seeded
+  var transaction: Int
+
+  /// Decides about each open conflict with a probability.
+  /// - Returns: how many are decided.
+  /// - Throws: ``Violation`` for a conflict that nobody can end.
+  mutating func resolve(_ probability: Double) throws -> Int {
+    var count = 0
+    for conflict in try vault.conflicts(resolved: false) where random.chance(probability) {
+      if try decide(conflict) { count += 1 }
+    }
+    return count
+  }
+
+  private mutating func decide(_ conflict: ConflictEntry) throws -> Bool {
+    transaction += 1
+    journal.intend(
+      transaction,
+      [
+        Journal.Entry(
+          transaction: transaction, kind: .decide, entity: conflict.entityType, uuid: conflict.entityUuid, marker: "")
+      ])
+    var choices: [String: Vault.ConflictChoice] = [:]
+    let takesLocal = random.chance(0.5)
+    if conflict.conflictType == "concurrent_edit", conflict.fields.count > 1, random.chance(0.5) {
+      choices[conflict.fields[0]] = takesLocal ? .remote : .local
+    }
+    do {
+      try vault.resolveConflict(conflict.conflictId, takesLocal: takesLocal, choices: choices, person: name)
+    } catch let error as VaultError {
+      // What is refused has another way out, which is to let the server's version stand. Only a conflict that is not there
+      // any more needs none.
+      if error.code == .noSuchRecord { return false }
+      do {
+        try vault.resolveConflict(conflict.conflictId, takesLocal: false, person: name)
+      } catch let second as VaultError where second.code != .noSuchRecord {
+        throw Violation(
+          5,
+          [
+            "a conflict cannot be ended, neither way: \(conflict.conflictType) of \(conflict.entityType) "
+              + "\(conflict.entityUuid) in \(conflict.fields)", "first: \(error)", "take remote: \(second)",
+          ])
+      }
+    }
+    journal.acknowledge(transaction)
+    return true
+  }
+
+  /// Tries failed operations again, or gives them up.
+  /// - Returns: how many were touched.
+  mutating func settleFailed(_ probability: Double, retries: Double) throws -> Int {
+    var failed: [OutboxEntry] = []
+    try vault.forEachOperation { if $0.status == "failed" { failed.append($0) } }
+    var count = 0
+    for operation in failed where random.chance(probability) {
+      do {
+        if random.chance(retries) {
+          try vault.retry([operation.operationId])
+        } else {
+          try discard(operation)
+        }
+        count += 1
+      } catch let error as VaultError where error.code == .noSuchRecord || error.code == .busy {
+        // Another has settled it meanwhile, or is sending it.
+        continue
+      }
+    }
+    return count
+  }
+
+  /// Gives up an operation that waits, whatever it is.
+  mutating func discardAny() throws {
+    var waiting: [OutboxEntry] = []
+    try vault.forEachOperation { if $0.status != "processing" { waiting.append($0) } }
+    guard !waiting.isEmpty else { return }
+    do {
+      try discard(waiting[random.number(0..<waiting.count)])
+    } catch let error as VaultError where error.code == .noSuchRecord || error.code == .busy {
+      return
+    }
+  }
+
+  private mutating func discard(_ operation: OutboxEntry) throws {
+    transaction += 1
+    journal.intend(
+      transaction,
+      [
+        Journal.Entry(
+          transaction: transaction, kind: .decide, entity: operation.entityType, uuid: operation.entityUuid, marker: "")
+      ])
+    _ = try vault.discard([operation.operationId])
+    journal.acknowledge(transaction)
+  }
+}

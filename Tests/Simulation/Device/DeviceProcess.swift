@@ -1,0 +1,121 @@
+import CipherSQL
+import Foundation
+import OfflineStore
+import RestorationModel
+import SyncEngine
+import VaultKeys
+
+/// A device for a while: a person writes and decides, and a worker syncs beside that.
+/// `device NAME FOLDER URL SEED MILLISECONDS CLOCK-ERROR`
+enum DeviceProcess {
+  static func run(_ words: [String]) async -> Int32 {
+    guard words.count == 6, let seed = UInt64(words[3]), let time = Int(words[4]), let error = Int(words[5]) else {
+      return 2
+    }
+    do {
+      let vault = try DeviceVault.open(words[1])
+      try await work(vault, words[0], words[1], words[2], seed, .milliseconds(time), error == 0 ? nil : error)
+      vault.close()
+      return 0
+    } catch {
+      FileHandle.standardError.write(Data("\(error)\n".utf8))
+      return 1
+    }
+  }
+
+  private static func work(
+    _ vault: Vault, _ name: String, _ folder: String, _ url: String, _ seed: UInt64, _ time: Duration, _ error: Int?
+  ) async throws {
+    var random = Seeded(seed)
+    let worker = try DeviceVault.worker(vault, try DeviceVault.remote(folder, vault, url: url))
+    let runs = random.chance(0.5)
+    let other = random.next()
+    let end = ContinuousClock.now + time
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        do {
+          while !Task.isCancelled {
+            if runs { try await worker.run() } else { _ = try await worker.sync() }
+            try await Task.sleep(for: .milliseconds(15))
+          }
+        } catch is CancellationError {
+        }
+      }
+      group.addTask { try await live(vault, name, folder, Seeded(other), until: end, error) }
+      try await group.next()
+      group.cancelAll()
+      try await group.waitForAll()
+    }
+  }
+
+  private static func live(
+    _ vault: Vault, _ name: String, _ folder: String, _ seeded: Seeded, until end: ContinuousClock.Instant,
+    _ clockError: Int?
+  ) async throws {
+    let path = DeviceVault.journal(folder)
+    let first = try Journal.next(path)
+    let journal = try Journal(at: path)
+    defer { journal.close() }
+    var random = seeded
+    var person = Person(
+      vault: vault, journal: journal, name: name, clockError: clockError, random: Seeded(random.next()),
+      transaction: first)
+    var decisions = Decisions(
+      vault: vault, journal: journal, name: name, random: Seeded(random.next()), transaction: first)
+    while ContinuousClock.now < end {
+      if random.chance(0.9) {
+        try person.write()
+        decisions.transaction = person.transaction
+      } else {
+        switch random.number(0..<10) {
+        case 0: try decisions.discardAny()
+        case 1..<5: _ = try decisions.settleFailed(0.5, retries: 0.6)
+        default: _ = try decisions.resolve(0.3)
+        }
+        person.transaction = decisions.transaction
+      }
+      try await Task.sleep(for: .milliseconds(random.number(2..<40)))
+    }
+  }
+}
+
+/// Where the vault of a device is, and how it is opened.
+enum DeviceVault {
+  static func vault(_ folder: String) -> String { folder + "/job.vault" }
+  static func journal(_ folder: String) -> String { folder + "/journal" }
+  private static func key(_ folder: String) -> String { folder + "/key" }
+  private static func token(_ folder: String) -> String { folder + "/token" }
+
+  static func create(_ folder: String, token: String) throws {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let secret = UnlockSecret.keyFile(try KeyFile.create(at: key(folder)))
+    try Data(token.utf8).write(to: URL(filePath: Self.token(folder)))
+    try Vault.create(
+      at: vault(folder), schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
+      secret: secret
+    ).close()
+  }
+
+  static func open(_ folder: String) throws -> Vault {
+    try Vault.open(
+      at: vault(folder), with: .keyFile(try KeyFile.read(at: key(folder))), schemas: [RestorationSchema.schema])
+  }
+
+  /// A remote with little patience, so that what hangs does not hold up a round.
+  static func remote(_ folder: String, _ vault: Vault, url: String) throws -> FieldVaultRemote {
+    let token = try String(contentsOfFile: token(folder), encoding: .utf8)
+    try vault.setRemote(url: url, token: token)
+    var limits = TransportLimits()
+    limits.connectSeconds = 1
+    limits.idleSeconds = 0.4
+    limits.wholeSeconds = 5
+    return FieldVaultRemote(
+      transport: HTTPTransport(address: try ServerAddress(url), limits: limits) { token })
+  }
+
+  static func worker(_ vault: Vault, _ remote: FieldVaultRemote) throws -> SyncWorker {
+    SyncWorker(
+      vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online),
+      jitter: { Double.random(in: 0...0.01) })
+  }
+}

@@ -1,0 +1,57 @@
+/// What happens to one request on its way.
+enum Fault: String, CaseIterable, Sendable {
+  case pass
+  case delay
+  /// The connection ends at a random byte of the request.
+  case cutRequest = "cut request"
+  /// The server has done what was asked, and the connection ends at a random byte of the answer.
+  case cutAnswer = "cut answer"
+  /// The server has done what was asked, and the answer never comes.
+  case swallow
+  /// The request reaches the server twice, one after the other or at the same time.
+  case repeated = "repeated"
+  /// Somebody on the way answers with an error of a server.
+  case error
+  /// Somebody on the way answers with a page for people.
+  case portal
+  /// The answer comes in small pieces.
+  case trickle
+
+  /// How often it is chosen, out of 100.
+  private var weight: Int {
+    switch self {
+    case .pass: 55
+    case .delay: 8
+    case .cutRequest: 6
+    case .cutAnswer: 9
+    case .swallow: 3
+    case .repeated: 8
+    case .error: 5
+    case .portal: 3
+    case .trickle: 3
+    }
+  }
+
+  static func random(_ random: inout Seeded) -> Fault {
+    var number = random.number(0..<100)
+    for fault in allCases {
+      number -= fault.weight
+      if number < 0 { return fault }
+    }
+    return .pass
+  }
+
+  /// Answers that come from somebody on the way, or from a server in trouble.
+  static func errorAnswer(_ random: inout Seeded) -> [UInt8] {
+    switch random.number(0..<5) {
+    case 0: HTTPText.answer("502 Bad Gateway", ["Content-Type: text/html"], "<h1>bad gateway</h1>")
+    case 1: HTTPText.answer("503 Service Unavailable", ["Retry-After: 1"], "")
+    case 2: HTTPText.answer("503 Service Unavailable", [], "")
+    case 3: HTTPText.answer("429 Too Many Requests", ["Retry-After: 1"], "")
+    default: HTTPText.answer("500 Internal Server Error", ["Content-Type: text/plain"], "oh")
+    }
+  }
+
+  static let portalAnswer = HTTPText.answer(
+    "200 OK", ["Content-Type: text/html"], "<html><body>Welcome to the hotel. Please log in.</body></html>")
+}

@@ -1,0 +1,181 @@
+import CipherSQL
+import Foundation
+import Glibc
+import SyncModel
+
+/// Stands between devices and server, and does to requests what networks do. Each connection has a thread of its own.
+final class Proxy: Sendable {
+  let port: UInt16
+  private let server: UInt16
+  private let listener: Int32
+
+  private struct State {
+    var random: Seeded
+    var isFaulty = false
+    var counts: [Fault: Int] = [:]
+    var operations: [String: PushOperation] = [:]
+    var open: [ObjectIdentifier: SocketStream] = [:]
+  }
+  private let state: Locked<State>
+
+  init(to server: UInt16, seed: UInt64) throws {
+    self.server = server
+    state = Locked(State(random: Seeded(seed, "proxy", 0)))
+    listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    port = try Ports.bind(listener)
+    guard listen(listener, 128) == 0 else { throw Trouble("listen: \(String(cString: strerror(errno)))") }
+    Thread.detachNewThread { [self] in
+      while true {
+        let descriptor = accept(listener, nil, nil)
+        if descriptor < 0 {
+          if errno == EINTR || errno == ECONNABORTED { continue }
+          return
+        }
+        let client = SocketStream(descriptor)
+        Thread.detachNewThread { [self] in serve(client) }
+      }
+    }
+  }
+
+  /// Ends for good.
+  func stop() {
+    shutdown(listener, Int32(SHUT_RDWR))
+    calm()
+  }
+
+  /// How often each fault was done.
+  var counts: [Fault: Int] { state.withLock { $0.counts } }
+
+  /// What devices have sent, by operation.
+  var operations: [String: PushOperation] { state.withLock { $0.operations } }
+
+  /// From now on things go wrong.
+  func disturb() { state.withLock { $0.isFaulty = true } }
+
+  /// From now on everything passes; what hangs is ended.
+  func calm() {
+    let open = state.withLock { state in
+      state.isFaulty = false
+      return Array(state.open.values)
+    }
+    for stream in open { stream.end() }
+  }
+
+  private func serve(_ client: SocketStream) {
+    register(client)
+    defer { forget(client) }
+    var rest: [UInt8] = []
+    while let request = client.message(&rest) {
+      note(request)
+      let (fault, random) = choose()
+      var dice = random
+      guard answer(request, client, fault, &dice) else { break }
+    }
+    client.end()
+  }
+
+  private func note(_ request: [UInt8]) {
+    guard request.starts(with: Array("POST /v1/push".utf8)), let start = request.firstIndex(of: UInt8(ascii: "{")),
+      let push = try? PushRequest(json: Array(request[start...]))
+    else { return }
+    state.withLock { state in for operation in push.operations { state.operations[operation.operationId] = operation } }
+  }
+
+  private func choose() -> (Fault, Seeded) {
+    state.withLock { state in
+      let fault = state.isFaulty ? Fault.random(&state.random) : .pass
+      state.counts[fault, default: 0] += 1
+      return (fault, Seeded(state.random.next()))
+    }
+  }
+
+  /// Whether the connection goes on.
+  private func answer(_ request: [UInt8], _ client: SocketStream, _ fault: Fault, _ random: inout Seeded) -> Bool {
+    switch fault {
+    case .pass: return ask(request).map { client.write($0) } ?? false
+    case .delay:
+      usleep(UInt32(random.number(2_000..<60_000)))
+      return ask(request).map { client.write($0) } ?? false
+    case .cutRequest:
+      SocketStream(connectingTo: server)?.write(request.prefix(random.number(0..<request.count)))
+      return false
+    case .cutAnswer:
+      guard let answer = ask(request) else { return false }
+      client.write(answer.prefix(random.number(0..<answer.count)))
+      return false
+    case .swallow:
+      _ = ask(request)
+      // Until the device gives up, or the faults stop.
+      while client.read() != nil {}
+      return false
+    case .repeated: return twice(request, client, &random)
+    case .error: return client.write(Fault.errorAnswer(&random))
+    case .portal: return client.write(Fault.portalAnswer)
+    case .trickle:
+      guard let answer = ask(request) else { return false }
+      let size = max(1, answer.count / 20)
+      for start in stride(from: 0, to: answer.count, by: size) {
+        guard client.write(answer[start..<min(start + size, answer.count)]) else { return false }
+        usleep(3_000)
+      }
+      return true
+    }
+  }
+
+  private func twice(_ request: [UInt8], _ client: SocketStream, _ random: inout Seeded) -> Bool {
+    let takesFirst = random.chance(0.5)
+    if random.chance(0.5) {
+      let first = ask(request)
+      let second = ask(request)
+      return (takesFirst ? first : second).map { client.write($0) } ?? false
+    }
+    let other = Locked<[UInt8]?>(nil)
+    let done = DispatchSemaphore(value: 0)
+    Thread.detachNewThread { [self] in
+      let answer = ask(request)
+      other.withLock { $0 = answer }
+      done.signal()
+    }
+    let first = ask(request)
+    done.wait()
+    return (takesFirst ? first : other.withLock { $0 }).map { client.write($0) } ?? false
+  }
+
+  /// The server's answer; nil when it has none.
+  private func ask(_ request: [UInt8]) -> [UInt8]? {
+    guard let stream = SocketStream(connectingTo: server) else { return nil }
+    register(stream)
+    defer { forget(stream) }
+    var rest: [UInt8] = []
+    return stream.write(request) ? stream.message(&rest) : nil
+  }
+
+  private func register(_ stream: SocketStream) { state.withLock { $0.open[ObjectIdentifier(stream)] = stream } }
+  private func forget(_ stream: SocketStream) { state.withLock { $0.open[ObjectIdentifier(stream)] = nil } }
+}
+
+enum Ports {
+  /// Binds a socket to a port of this machine; 0 lets the system choose.
+  static func bind(_ descriptor: Int32, to port: UInt16 = 0) throws -> UInt16 {
+    guard withLoopback(port, { Glibc.bind(descriptor, $0, $1) }) == 0 else {
+      throw Trouble("bind: \(String(cString: strerror(errno)))")
+    }
+    var address = sockaddr_in()
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    withUnsafeMutablePointer(to: &address) { pointer in
+      _ = pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
+    }
+    return UInt16(bigEndian: address.sin_port)
+  }
+
+  /// A port for a server that is to come back to it again and again: below those that the system gives to connections,
+  /// which could take it while the server is down.
+  static func free() throws -> UInt16 {
+    for _ in 0..<100 {
+      let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      defer { close(descriptor) }
+      if let port = try? bind(descriptor, to: UInt16.random(in: 20_000..<30_000)) { return port }
+    }
+    throw Trouble("no port is free")
+  }
+}

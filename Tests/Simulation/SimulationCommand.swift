@@ -1,0 +1,54 @@
+import Foundation
+import Glibc
+
+/// Devices, a server and a bad network as processes, round after round, checked for what must always hold:
+/// `fieldvault-simulation [--small] [--rounds N] [--seed N] [--devices N] [--from WORLD] [--results FILE]`.
+@main
+enum SimulationCommand {
+  static func main() async throws {
+    let words = Array(CommandLine.arguments.dropFirst())
+    signal(SIGPIPE, SIG_IGN)
+    if words.first == "device" { exit(await DeviceProcess.run(Array(words.dropFirst()))) }
+    let options: Options
+    do {
+      options = try Options(words)
+    } catch {
+      say("\(error)")
+      exit(2)
+    }
+    exit(try await Campaign(options).run() ? 0 : 1)
+  }
+}
+
+struct Options: Sendable {
+  var rounds = 200
+  var seed = UInt64.random(in: 1...999_999)
+  /// Nil: three to five, another number in each world.
+  var devices: Int?
+  /// How many rounds a world lasts.
+  var roundsPerWorld = 50
+  var results: String?
+
+  init(_ words: [String]) throws {
+    var rest = words[...]
+    func number(_ option: String) throws -> Int {
+      guard let word = rest.popFirst(), let number = Int(word), number >= 0 else {
+        throw Trouble("\(option) needs a number")
+      }
+      return number
+    }
+    while let word = rest.popFirst() {
+      switch word {
+      case "--small": (rounds, roundsPerWorld) = (12, 6)
+      case "--rounds": rounds = try number(word)
+      case "--seed": seed = UInt64(try number(word))
+      case "--devices": devices = try number(word)
+      case "--rounds-per-world": roundsPerWorld = max(1, try number(word))
+      case "--results":
+        guard let path = rest.popFirst() else { throw Trouble("--results needs a file") }
+        results = path
+      default: throw Trouble("unknown option '\(word)'")
+      }
+    }
+  }
+}

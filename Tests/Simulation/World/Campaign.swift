@@ -1,0 +1,64 @@
+import Foundation
+
+/// Worlds one after the other, each for a number of rounds.
+final class Campaign {
+  private let options: Options
+  private let folder = NSTemporaryDirectory() + "/fieldvault-simulation-\(getpid())"
+  private let programs: Programs
+  private var tally = Tally()
+
+  init(_ options: Options) throws {
+    self.options = options
+    let own = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().path
+    let server = URL(filePath: own).deletingLastPathComponent().path + "/fieldvault-server"
+    guard FileManager.default.fileExists(atPath: server) else { throw Trouble("\(server) is missing: build it first") }
+    programs = Programs(own: own, server: server)
+  }
+
+  /// Whether everything held.
+  func run() async throws -> Bool {
+    say("seed \(options.seed)")
+    var number = 0
+    while number * options.roundsPerWorld < options.rounds {
+      guard try await perform(world: number) else { return false }
+      number += 1
+      say("\(min(number * options.roundsPerWorld, options.rounds)) rounds, \(tally.line)")
+    }
+    if let path = options.results {
+      try Data(Report.page(tally, options).utf8).write(to: URL(filePath: path))
+    }
+    try FileManager.default.removeItem(atPath: folder)
+    return true
+  }
+
+  private func perform(world number: Int) async throws -> Bool {
+    let seed = Seeded(options.seed, "worlds", number).first
+    var random = Seeded(seed, "rounds", 0)
+    let devices = options.devices ?? 3 + number % 3
+    let place = "\(folder)/world-\(number + 1)"
+    let world = try World(folder: place, seed: seed, devices: devices, programs: programs)
+    defer { world.stop() }
+    let first = number * options.roundsPerWorld
+    for round in first..<min(first + options.roundsPerWorld, options.rounds) {
+      do {
+        try await Round(world: world, isResolving: random.chance(0.5)).perform(&random)
+        tally.rounds += 1
+      } catch let violation as Violation {
+        say("seed \(options.seed), round \(round + 1) (world \(number + 1) of \(devices) devices): \(violation)")
+        say("the folders are kept in \(place)")
+        return false
+      }
+    }
+    tally.devices.insert(devices)
+    try tally.add(world)
+    try FileManager.default.removeItem(atPath: place)
+    return true
+  }
+}
+
+extension Seeded {
+  fileprivate var first: UInt64 {
+    var copy = self
+    return copy.next()
+  }
+}

@@ -1,0 +1,118 @@
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+/// A while of trouble, then quiet, then everything is looked at.
+struct Round {
+  let world: World
+  /// Whether open conflicts are decided before the look, or left open.
+  let isResolving: Bool
+
+  func perform(_ random: inout Seeded) async throws {
+    try world.disturb(&random)
+    let devices = try world.seats.map { try OpenDevice($0, url: world.url) }
+    defer { for device in devices { device.close() } }
+    for device in devices {
+      try device.read { try StoreCheck(device: device, connection: $0).check(isQuiet: false) }
+    }
+    do {
+      _ = try await Quiet(devices: devices, resolves: isResolving).settle(&random)
+    } catch let violation as Violation {
+      throw try explained(violation, devices)
+    }
+    try await check(devices)
+    for seat in world.seats { try SecrecyCheck.check(DeviceVault.vault(seat.folder)) }
+  }
+
+  private func check(_ devices: [OpenDevice]) async throws {
+    guard let first = devices.first else { return }
+    let digests: EntityDigests
+    do {
+      digests = try await first.remote.digests(projects: [])
+    } catch {
+      throw Violation(5, "the server tells no digests: \(error)")
+    }
+    try look(devices, digests)
+  }
+
+  private func history(_ server: Connection) throws -> HistoryCheck {
+    var handled: Set<String> = []
+    for seat in world.seats {
+      for entry in try Journal.read(DeviceVault.journal(seat.folder)).entries {
+        if [.delete, .revive, .decide].contains(entry.kind) { handled.insert(entry.uuid) }
+      }
+    }
+    return HistoryCheck(
+      history: try world.store.history(in: server), connection: server, operations: world.proxy.operations,
+      handled: handled)
+  }
+
+  private func explained(_ violation: Violation, _ devices: [OpenDevice]) throws -> Violation {
+    let database = try world.store.open()
+    defer { database.close() }
+    return try database.read { server in
+      let history = try history(server)
+      let state = StateOfRecord(devices: devices, server: server, history: history)
+      return Violation(violation.statement, violation.details + (try explanation(of: violation, state)))
+    }
+  }
+
+  private func look(_ devices: [OpenDevice], _ digests: EntityDigests) throws {
+    let database = try world.store.open()
+    defer { database.close() }
+    try database.read { server in
+      let history = try history(server)
+      let state = StateOfRecord(devices: devices, server: server, history: history)
+      try explaining(state) {
+        for device in devices {
+          try device.read { connection in
+            let check = StoreCheck(device: device, connection: connection)
+            try check.check(isQuiet: true)
+            try check.checkEnd()
+          }
+        }
+        try history.check()
+        try checkJournals(devices, history, state)
+      }
+      try AgreementCheck(devices: devices, server: server, digests: digests, state: state).check()
+    }
+  }
+
+  private func checkJournals(_ devices: [OpenDevice], _ history: HistoryCheck, _ state: StateOfRecord) throws {
+    var markers: [String: Set<String>] = [:]
+    var deleted: Set<String> = []
+    for version in history.history {
+      markers[version.uuid, default: []].insert(version.marker ?? "")
+      if version.isDeleted { deleted.insert(version.uuid) }
+    }
+    for device in devices {
+      try device.read { connection in
+        try JournalCheck(
+          device: device, connection: connection, state: state, markers: markers, deletedAtServer: deleted
+        ).check()
+      }
+    }
+  }
+
+  /// A violation that names records without saying all about them gets that added.
+  private func explaining(_ state: StateOfRecord, _ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch let violation as Violation where violation.statement != 1 && violation.statement != 6 {
+      throw Violation(violation.statement, violation.details + (try explanation(of: violation, state)))
+    }
+  }
+
+  private func explanation(of violation: Violation, _ state: StateOfRecord) throws -> [String] {
+    var lines: [String] = []
+    var seen: Set<String> = []
+    for detail in violation.details {
+      let words = detail.split(whereSeparator: { $0 == " " || $0 == ":" }).map(String.init)
+      for (type, uuid) in zip(words, words.dropFirst())
+      where uuid.count == 36 && seen.count < 4 && seen.insert(uuid).inserted {
+        lines += try state.lines(type, uuid)
+      }
+    }
+    return lines
+  }
+}

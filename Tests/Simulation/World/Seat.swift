@@ -1,0 +1,48 @@
+import Foundation
+import Glibc
+
+/// A device as the orchestrator sees it: a folder, and a process now and then.
+final class Seat {
+  let name: String
+  let folder: String
+  /// How wrong its clock is, in seconds; 0 for a right one.
+  let clockError: Int
+  private let program: String
+  private var process: ChildProcess?
+  /// Entries of the journal that need no further look.
+  var settled: Set<Int> = []
+
+  init(name: String, folder: String, clockError: Int, program: String) {
+    (self.name, self.folder, self.clockError, self.program) = (name, folder, clockError, program)
+  }
+
+  func start(url: String, seed: UInt64, milliseconds: Int) throws {
+    process = try ChildProcess(
+      [program, "device", name, folder, url, String(seed), String(milliseconds), String(clockError)],
+      output: folder + "/log")
+  }
+
+  /// Whether it was still running.
+  func kill() -> Bool {
+    guard let process, process.poll() == nil else { return false }
+    process.kill()
+    self.process = nil
+    return true
+  }
+
+  /// Waits for its end.
+  /// - Throws: ``Violation`` when it does not come, or is a failure.
+  func finish() throws {
+    guard let process else { return }
+    self.process = nil
+    guard let status = process.wait(seconds: 20) else {
+      throw Violation(5, "device \(name) does not end, process \(process.number)")
+    }
+    guard status == 0 else { throw Violation(5, "device \(name) ended with \(status): \(lastWords)") }
+  }
+
+  private var lastWords: String {
+    let text = (try? String(contentsOfFile: folder + "/log.err", encoding: .utf8)) ?? ""
+    return text.split(separator: "\n").suffix(6).joined(separator: " | ")
+  }
+}

@@ -1,0 +1,90 @@
+import Foundation
+
+/// A server, a network and some devices, from nothing.
+final class World {
+  let folder: String
+  let seed: UInt64
+  let server: ServerProcess
+  let proxy: Proxy
+  let seats: [Seat]
+  let store: ServerStore
+  private(set) var kills = (devices: 0, server: 0)
+
+  init(folder: String, seed: UInt64, devices: Int, programs: Programs) throws {
+    (self.folder, self.seed) = (folder, seed)
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    var random = Seeded(seed, "world", 0)
+    server = try ServerProcess(program: programs.server, folder: folder)
+    var seats: [Seat] = []
+    for number in 0..<devices {
+      let name = "d\(number + 1)"
+      let error = random.chance(0.35) ? random.number(-10..<11) * 86_400 : 0
+      let seat = Seat(name: name, folder: "\(folder)/\(name)", clockError: error, program: programs.own)
+      let token = try server.addUser(name)
+      try DeviceVault.create(seat.folder, token: token)
+      seats.append(seat)
+    }
+    self.seats = seats
+    proxy = try Proxy(to: server.port, seed: seed)
+    store = ServerStore(data: server.data)
+    try server.start()
+    try server.awaitAnswer()
+    try store.keepHistory()
+  }
+
+  var url: String { "http://127.0.0.1:\(proxy.port)" }
+
+  func stop() {
+    proxy.stop()
+    server.kill()
+    for seat in seats { _ = seat.kill() }
+  }
+
+  private enum Event {
+    case killDevice(Int)
+    case killServer
+    case startServer
+  }
+
+  /// A while in which devices work and things go wrong.
+  func disturb(_ random: inout Seeded) throws {
+    let length = random.number(300..<1_000)
+    var events: [(time: Int, event: Event)] = []
+    for seat in seats.indices {
+      for _ in 0..<2 where random.chance(0.3) { events.append((random.number(60..<length), .killDevice(seat))) }
+    }
+    if random.chance(0.35) {
+      let time = random.number(30..<length)
+      events.append((time, .killServer))
+      events.append((time + random.number(10..<200), .startServer))
+    }
+    events.sort { $0.time < $1.time }
+    proxy.disturb()
+    let start = ContinuousClock.now
+    for seat in seats { try seat.start(url: url, seed: random.next(), milliseconds: length) }
+    for (time, event) in events {
+      let pause = ContinuousClock.now.duration(to: start + .milliseconds(time))
+      if pause > .zero { usleep(UInt32(pause / .microseconds(1))) }
+      switch event {
+      case .killDevice(let number):
+        guard seats[number].kill() else { continue }
+        kills.devices += 1
+        let seed = random.next()
+        if length - time > 80 { try seats[number].start(url: url, seed: seed, milliseconds: length - time) }
+      case .killServer:
+        server.kill()
+        kills.server += 1
+      case .startServer: try server.start()
+      }
+    }
+    for seat in seats { try seat.finish() }
+    proxy.calm()
+    if !server.isRunning { try server.start() }
+    try server.awaitAnswer()
+  }
+}
+
+/// Where the programs are.
+struct Programs {
+  let own, server: String
+}

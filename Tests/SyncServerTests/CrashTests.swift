@@ -1,0 +1,54 @@
+import CipherSQL
+import Foundation
+import SyncModel
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+@Suite struct CrashTests {
+  /// Whatever moment the server is killed at: what it had answered is there, and sending everything again does nothing
+  /// twice.
+  @Test func killedServerKeepsWhatItAnswered() async throws {
+    let folder = try TemporaryFolder()
+    let data = folder.path + "/data"
+    let added = try await RunningServer.run(["user", "add", "ada", "--data", data, "--quiet"], in: folder)
+    let token = added.output.trimmingCharacters(in: .newlines)
+    let operations = (0..<600).map { number in
+      Operation.create("Project", Operation.newUuid(), ["title": .text("\(number)")])
+    }
+    let batches = stride(from: 0, to: operations.count, by: 5).map { Array(operations[$0..<$0 + 5]) }
+    var server = try RunningServer(["serve", "--data", data, "--listen", "127.0.0.1:0", "--quiet"], in: folder)
+    let client = TestClient(url: try await server.url(), token: token)
+    let answered = Locked<[SyncValue]>([])
+    let pushing = Task {
+      for batch in batches {
+        let answer = try await client.push(batch)
+        answered.withLock { $0 += answer.list("results") }
+      }
+    }
+    while answered.withLock({ $0.count }) < 50 { try await Task.sleep(for: .milliseconds(5)) }
+    server.signal(SIGKILL)
+    #expect(try await server.end() == 128 + SIGKILL)
+    #expect(await (try? pushing.value) == nil, "the push was cut off")
+
+    server = try RunningServer(["serve", "--data", data, "--listen", "127.0.0.1:0", "--quiet"], in: folder)
+    let later = TestClient(url: try await server.url(), token: token)
+    let kept = try await later.pull().changes.count
+    #expect(kept >= answered.withLock { $0.count } && kept < operations.count && kept % 5 == 0)
+    var again: [SyncValue] = []
+    for batch in batches { again += try await later.push(batch).list("results") }
+    let before = answered.withLock { $0 }
+    #expect(Array(again.prefix(before.count)) == before)
+    #expect(again.allSatisfy { $0.word == "accepted" && $0["version"] == 1 })
+    #expect(again.map { $0["serverId"] } == (1...600).map { .integer($0) })
+    #expect(try await later.pull().changes.count == operations.count)
+    server.signal(SIGTERM)
+    #expect(try await server.end() == 0)
+  }
+}

@@ -1,0 +1,49 @@
+import CipherSQL
+import SyncModel
+import Testing
+
+@testable import SyncServer
+
+/// Rows that a schema itself makes, which every device has without having pulled them.
+@Suite struct SeedRowTests {
+  private let schema = Schema(
+    name: "seeded",
+    migrations: [
+      MigrationFile(
+        version: 1, name: "categories",
+        sql: """
+          CREATE TABLE OfflineCategory (
+            categoryId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE, name TEXT NOT NULL UNIQUE,
+            userEditedFields TEXT NOT NULL DEFAULT '[]',
+            createdAt TEXT NOT NULL DEFAULT '2026-01-01T00:00:00.000Z',
+            updatedAt TEXT NOT NULL DEFAULT '2026-01-01T00:00:00.000Z', lastSyncedAt TEXT,
+            syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
+            isDirty INTEGER NOT NULL DEFAULT 1, isDeleted INTEGER NOT NULL DEFAULT 0
+          ) STRICT;
+          INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES ('Category', 'OfflineCategory', 'seeded');
+          INSERT INTO OfflineCategory (uuid, name) VALUES ('00000000-0000-7000-8000-000000000001', 'Fuel');
+          """)
+    ])
+
+  @Test func areRecordsFromTheBeginning() async throws {
+    let folder = try TemporaryFolder()
+    let data = try ServerFolder(folder.path + "/data", isCreating: true)
+    let server = try FieldVaultServer(.init(folder: data, listen: "127.0.0.1:0", schemas: [schema]))
+    let directory = try ServerDirectory(in: data)
+    let client = TestClient(url: server.url, token: try directory.addUser("ada", account: nil).token)
+    directory.close()
+    let seed = "00000000-0000-7000-8000-000000000001"
+    let (changes, _) = try await client.pull()
+    #expect(changes.count == 1 && changes[0]["version"] == 1 && changes[0]["fields"]?["name"] == "Fuel")
+    #expect(changes[0]["userEditedFields"] == [])
+    // A device that never pulled it changes what it has.
+    let words = try await client.results([
+      Operation.update("Category", seed, ["name": "Petrol"], base: ["name": "Fuel"], version: 0),
+      Operation.create("Category", Operation.newUuid(), ["name": "Petrol"]),
+    ])
+    #expect(words == ["merged", "conflict not_unique name"])
+    let later = try await client.pull().changes
+    #expect(later.count == 1 && later[0]["version"] == 2 && later[0]["fields"]?["name"] == "Petrol")
+    await server.stop()
+  }
+}

@@ -1,0 +1,62 @@
+import CipherSQL
+import RestorationModel
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// What a person gives up is clean afterwards, whatever stood in its way: nothing says conflict or waits for ever.
+@Suite struct GivingUpTests {
+  private let server: LocalServer
+  private let one: Device
+  private let two: Device
+
+  init() async throws {
+    server = try LocalServer()
+    one = try await Device("ada", at: server)
+    two = try await Device("ben", at: server)
+    try await one.write { db in
+      let project = try db.insert(Project(title: "House"))
+      try db.insert(Room(projectId: project.projectId, title: "Kitchen"))
+    }
+    try await one.sync()
+    try await two.sync()
+  }
+
+  /// On the second device: a note in a room that another person has deleted.
+  private func makeOrphan() async throws -> ConflictEntry {
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineRoom") }
+    try await one.sync()
+    try await two.write { try $0.insert(Note(projectId: 1, roomId: 1, body: "wet")) }
+    #expect(try await two.sync().conflicts == 1)
+    return try #require(try two.conflicts().first)
+  }
+
+  private func expectGone() async throws {
+    #expect(
+      try await two.values("SELECT syncStatus || isDirty FROM OfflineNote WHERE isDeleted = 0 OR isDirty = 1") == [])
+    #expect(try await two.values("SELECT uuid FROM OfflineNote WHERE syncStatus = 'conflict'") == [])
+    #expect(try await two.value("SELECT count(*) FROM OfflineSyncQueue WHERE completedAt IS NULL", as: Int.self) == 0)
+    #expect(try two.conflicts().isEmpty)
+    #expect(try await two.sync().pushed == 0)
+  }
+
+  @Test func anOrphanThatIsLetGoIsClean() async throws {
+    let conflict = try await makeOrphan()
+    try two.resolve(conflict.conflictId, takesLocal: false)
+    try await expectGone()
+  }
+
+  @Test func anOrphanWhoseOperationIsDiscardedIsClean() async throws {
+    _ = try await makeOrphan()
+    try two.discardAll()
+    try await expectGone()
+  }
+
+  @Test func anOrphanThatWasDeletedHereAndThenDiscardedIsClean() async throws {
+    _ = try await makeOrphan()
+    try await two.write { _ = try $0.execute("DELETE FROM OfflineNote") }
+    try two.discardAll()
+    try await expectGone()
+  }
+}

@@ -1,0 +1,130 @@
+import CipherSQL
+import RestorationModel
+import SyncModel
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// Versions of the server that cannot be stored when they come.
+@Suite struct KeptVersionTests {
+  private let server: LocalServer
+  private let one: Device
+  private let two: Device
+
+  init() async throws {
+    server = try LocalServer()
+    one = try await Device("ada", at: server)
+    two = try await Device("ben", at: server)
+    try await one.write { db in
+      let project = try db.insert(Project(title: "House"))
+      for _ in 0..<3 {
+        try db.insert(
+          AtmosphericLog(
+            projectId: project.projectId, date: .nowInMilliseconds(), relativeHumidity: 50, temperature: 70))
+      }
+      try db.insert(Location(projectId: project.projectId, title: "ground"))
+    }
+    try await one.sync()
+    try await two.sync()
+  }
+
+  /// An inlet has one outlet: the one that was chosen here and not sent stands in the way of the one that others chose.
+  @Test func aVersionThatBreaksARuleHereIsKeptAndTheRestFlows() async throws {
+    try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
+    try await one.sync()
+    try await two.write { db in
+      _ = try db.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 3")
+      _ = try db.execute("UPDATE OfflineAtmosphericLog SET temperature = 55 WHERE logId = 2")
+    }
+    let report = try await two.sync()
+    #expect(report.conflicts == 1)
+    let conflict = try #require(try two.conflicts().first)
+    #expect(conflict.conflictType == "not_unique")
+    // What is kept is no news in each round.
+    let again = try await two.sync()
+    #expect(again.pulled == 0 && again.outcome == .done)
+    try two.resolve(conflict.conflictId, takesLocal: false)
+    for device in [two, one, two] { try await device.sync() }
+    #expect(try await one.digests() == two.digests())
+    #expect(
+      try await one.value("SELECT temperature FROM OfflineAtmosphericLog WHERE inletId = 1", as: Double.self) == 55)
+    #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
+  }
+
+  /// What others deleted does not come back with a record that had taken it along here.
+  @Test func whatIsGoneForAllDoesNotComeBackWithItsParent() async throws {
+    try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Mill'") }
+    try await one.sync()
+    try await two.write { _ = try $0.execute("DELETE FROM OfflineProject") }
+    #expect(try await two.sync().conflicts == 1)
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineLocation") }
+    try await one.sync()
+    try await two.sync()
+    let conflict = try #require(try two.conflicts().first)
+    try two.resolve(conflict.conflictId, takesLocal: false)
+    for device in [two, one, two] { try await device.sync() }
+    #expect(try await two.values("SELECT title FROM OfflineProject WHERE isDeleted = 0") == ["Mill"])
+    #expect(try await two.values("SELECT title FROM OfflineLocation WHERE isDeleted = 0") == [])
+    #expect(try await one.digests() == two.digests())
+  }
+
+  @Test func recordsThatReferToEachOtherInACircleCome() async throws {
+    try await one.write { db in
+      _ = try db.execute("UPDATE OfflineAtmosphericLog SET inletId = logId % 3 + 1")
+      try db.insert(Location(projectId: 1, title: "first"))
+      try db.insert(Location(projectId: 1, parentLocationId: 2, title: "second"))
+      _ = try db.execute("UPDATE OfflineLocation SET parentLocationId = 3 WHERE locationId = 2")
+    }
+    for _ in 0..<2 { try await one.sync() }
+    let three = try await Device("cleo", at: server)
+    for device in [two, three] {
+      try await device.sync()
+      #expect(try await device.digests() == one.digests())
+      #expect(try await device.values("SELECT reason FROM SyncInbox") == [])
+    }
+  }
+
+  /// The server's version is what a person goes back to, not the older one that both had started from.
+  @Test func whoDiscardsAContestedChangeHasWhatTheServerHas() async throws {
+    try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Mill', projectNumber = '7'") }
+    try await one.sync()
+    try await two.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Barn'") }
+    #expect(try await two.sync().conflicts == 1)
+    try two.discardAll()
+    try await two.sync()
+    #expect(try await one.digests() == two.digests())
+    #expect(try await two.value("SELECT title || projectNumber FROM OfflineProject", as: String.self) == "Mill7")
+  }
+
+  /// What a person may go back to refers to records that are there, also when they are deleted.
+  @Test func whatAContestedVersionRefersToIsNotPurged() async throws {
+    try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
+    try await one.sync()
+    try await two.sync()
+    try await one.write { db in _ = try db.execute("DELETE FROM OfflineAtmosphericLog WHERE logId IN (1, 3)") }
+    try await one.sync()
+    try await two.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 3 WHERE logId = 2") }
+    #expect(try await two.sync().conflicts == 1)
+    try await two.sync()
+    try two.resolve(try #require(try two.conflicts().first).conflictId, takesLocal: false)
+    try await two.sync()
+    #expect(try await one.digests() == two.digests())
+  }
+
+  /// The answer to a contested operation is for ever. What goes on by itself afterwards is judged anew.
+  @Test func aContestedOperationGoesOnUnderANewName() async throws {
+    try await two.write { db in
+      _ = try db.execute("UPDATE OfflineAtmosphericLog SET temperature = 55 WHERE logId = 2")
+    }
+    let batch = try await two.vault.sync { try $0.nextBatch(limit: 25) }
+    let answer = PushResult(
+      operationId: batch[0].operationId, outcome: .conflict(.notUnique, fields: ["inletId"], record: nil))
+    try await two.vault.sync { transaction in
+      var counts = PushCounts()
+      try transaction.settle(answer, jitter: 0, counts: &counts)
+    }
+    let contested = try await two.values("SELECT operationId FROM OfflineSyncQueue WHERE status = 'conflict'")
+    #expect(contested.count == 1 && contested != [batch[0].operationId])
+  }
+}

@@ -1,0 +1,109 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import SyncModel
+import SyncServer
+import Testing
+import VaultKeys
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// A folder that goes with the test.
+final class TemporaryFolder: Sendable {
+  let path = NSTemporaryDirectory() + "fieldvault-sync-\(UUID().uuidString)"
+
+  init() { mkdir(path, 0o700) }
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// A server in this process, over a real socket.
+final class LocalServer {
+  let folder: TemporaryFolder
+  private(set) var server: FieldVaultServer
+
+  init(in folder: TemporaryFolder = TemporaryFolder()) throws {
+    self.folder = folder
+    server = try Self.start(folder)
+  }
+
+  private static func start(_ folder: TemporaryFolder, port: String = "0") throws -> FieldVaultServer {
+    var limits = ServerLimits()
+    limits.requestBurst = 1_000_000
+    return try FieldVaultServer(
+      FieldVaultServer.Settings(
+        folder: try ServerFolder(folder.path + "/data", isCreating: true), listen: "127.0.0.1:\(port)",
+        schemas: [RestorationSchema.schema], limits: limits))
+  }
+
+  func token(_ user: String, account: String = "water") throws -> String {
+    let directory = try ServerDirectory(in: try ServerFolder(folder.path + "/data", isCreating: false))
+    defer { directory.close() }
+    return try directory.addUser(user, account: account).token
+  }
+}
+
+/// A vault with a worker: a device of a person.
+final class Device: Sendable {
+  let folder = TemporaryFolder()
+  let vault: Vault
+  let worker: SyncWorker
+
+  init(_ name: String, at server: LocalServer, account: String = "water") async throws {
+    vault = try await Self.vault(folder.path + "/job.vault")
+    worker = try Self.worker(vault, url: server.server.url, token: try server.token(name, account: account))
+  }
+
+  private static func vault(_ path: String) async throws -> Vault {
+    try Vault.create(
+      at: path, schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
+      secret: keyFileSecret(1))
+  }
+
+  static func worker(_ vault: Vault, url: String, token: String) throws -> SyncWorker {
+    try set(vault, url, token)
+    let address = try ServerAddress(url)
+    let remote = FieldVaultRemote(transport: HTTPTransport(address: address) { token })
+    return SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+  }
+
+  private static func set(_ vault: Vault, _ url: String, _ token: String) throws {
+    try vault.setRemote(url: url, token: token)
+  }
+
+  @discardableResult
+  func sync(_ request: RoundRequest = RoundRequest(), _ place: SourceLocation = #_sourceLocation) async throws
+    -> SyncReport
+  {
+    let report = try await worker.sync(request)
+    #expect(report.outcome == .done, "\(String(describing: report.failure))", sourceLocation: place)
+    return report
+  }
+
+  @discardableResult
+  func write<Result: Sendable>(_ body: @escaping @Sendable (WriteConnection) throws -> Result) async throws -> Result {
+    try await vault.database.write(body)
+  }
+
+  func value<Value: SQLValue>(_ sql: SQL, as type: Value.Type = Value.self) async throws -> Value? {
+    try await vault.database.read { try $0.fetchOne(sql, as: type) }
+  }
+
+  func values(_ sql: SQL) async throws -> [String] {
+    try await vault.database.read { try $0.fetch(sql, as: String.self) }
+  }
+
+  /// All records as the server would say them, and the digests over them.
+  func digests() async throws -> [String: String] {
+    let catalog = vault.syncCatalog
+    return try await vault.database.read { connection in
+      let store = StoreDigests(catalog: catalog, connection: connection)
+      return try catalog.tables.mapValues { try store.digests(of: $0).whole.digest }
+    }
+  }
+}
+
+func keyFileSecret(_ number: UInt8) throws -> UnlockSecret {
+  var content = (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 7) ^ number }
+  return .keyFile(try SecureBytes(wiping: &content))
+}
