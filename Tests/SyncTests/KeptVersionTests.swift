@@ -69,6 +69,26 @@ import Testing
     #expect(try await one.digests() == two.digests())
   }
 
+  /// A record with a change of its own tells the server itself that it went with its parent.
+  @Test func whatToldItsDeletionItselfDoesNotComeBackWithItsParent() async throws {
+    try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Mill'") }
+    try await one.sync()
+    try await two.write { db in
+      _ = try db.execute("UPDATE OfflineLocation SET title = 'cellar'")
+      _ = try db.execute("DELETE FROM OfflineProject")
+    }
+    try await two.sync()
+    let conflict = try #require(try two.conflicts().first { $0.entityType == "Project" })
+    try two.resolve(conflict.conflictId, takesLocal: false)
+    for device in [two, one, two] { try await device.sync() }
+    #expect(try await one.digests() == two.digests())
+    for device in [one, two] {
+      #expect(
+        try await device.value("SELECT count(*) FROM OfflineLocation WHERE isDeleted = 0", as: Int.self)
+          == one.value("SELECT count(*) FROM OfflineLocation WHERE isDeleted = 0", as: Int.self))
+    }
+  }
+
   @Test func recordsThatReferToEachOtherInACircleCome() async throws {
     try await one.write { db in
       _ = try db.execute("UPDATE OfflineAtmosphericLog SET inletId = logId % 3 + 1")
