@@ -55,7 +55,8 @@ let package = Package(
     .executableTarget(
       name: "fieldvault",
       dependencies: [
-        "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "RestorationModel", "CommandLineSupport", "CPlatform",
+        "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "SyncModel", "RestorationModel", "CommandLineSupport",
+        "CPlatform",
       ]),
 
     .executableTarget(
@@ -98,7 +99,8 @@ let package = Package(
         "SyncEngine", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "RestorationModel",
       ]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
-    .testTarget(name: "FieldVaultTests", dependencies: ["fieldvault", "CommandLineSupport", "CPlatform"]),
+    .testTarget(
+      name: "FieldVaultTests", dependencies: ["fieldvault", "fieldvault-server", "CommandLineSupport", "CPlatform"]),
   ],
   swiftLanguageModes: [.v6]
 )

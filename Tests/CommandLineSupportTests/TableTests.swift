@@ -35,6 +35,18 @@ struct TableTests {
     #expect(text.split(separator: "\n").allSatisfy { displayWidth(String($0)) <= 40 })
   }
 
+  @Test func keepsColumnsWholeThatAreCopiedFrom() {
+    var table = TextTable(["id", "message"], whole: ["id"])
+    table.add(["01a1fe68-d6ac-751d", "the server refused it"])
+    #expect(
+      table.text(for: Terminal(isTerminal: true, width: 30)) == #"""
+        id                  message
+        01a1fe68-d6ac-751d  the serve…
+
+        """#)
+    #expect(table.text(for: Terminal(isTerminal: true, width: 10)).contains("01a1fe68-d6ac-751d"))
+  }
+
   @Test func fitsWhateverTheWidth() {
     var random = Randomness("width of tables")
     for _ in 0..<300 {

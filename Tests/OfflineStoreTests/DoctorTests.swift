@@ -188,6 +188,18 @@ import VaultKeys
     #expect(try FileManager.default.contentsOfDirectory(atPath: path + "/db") == ["0001"])
   }
 
+  @Test func aChangeWithoutItsOperationIsFoundAndQueued() throws {
+    try write { db in
+      try db.execute("DELETE FROM OfflineSyncQueue WHERE entityType = 'Note' AND entityId <= 20")
+      try db.execute("UPDATE OfflineSyncQueue SET status = 'conflict' WHERE entityType = 'Note' AND entityId = 30")
+    }
+    let found = try examine().findings("sync")
+    #expect(found.first?.what.contains("20 records of Note have changes and no operation") == true)
+    #expect(found.first?.what.contains("1 operation waits for a conflict that is not there") == true)
+    let (report, after) = try repair()
+    #expect(report.done == ["queued what had no operation"] && after.findings.isEmpty)
+  }
+
   @Test func searchIsMadeAnew() throws {
     try write { db throws in
       let name = "fieldvault_search_insert_NoteSearch"

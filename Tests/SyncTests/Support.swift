@@ -44,7 +44,7 @@ final class LocalServer {
 }
 
 /// A vault with a worker: a device of a person.
-final class Device {
+final class Device: Sendable {
   let folder = TemporaryFolder()
   let vault: Vault
   let worker: SyncWorker

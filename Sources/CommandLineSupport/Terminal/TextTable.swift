@@ -1,7 +1,8 @@
 /// Rows in aligned columns, for people.
 ///
 /// On a terminal the widest columns are cut until a row fits into a line; in a file or a pipe nothing is cut. Columns
-/// that hold only numbers are aligned at the right. Whatever the cells hold, the terminal is not driven by it.
+/// that hold only numbers are aligned at the right. Columns that a person copies from can be kept whole. Whatever the
+/// cells hold, the terminal is not driven by it.
 ///
 /// ```swift
 /// var table = TextTable(["id", "entity", "status"])
@@ -13,6 +14,8 @@ public struct TextTable: Sendable {
   public let titles: [String]
   /// Where the cells of each column stand; nil lets the cells decide.
   public var alignments: [Alignment?]
+  /// The titles of columns that are never cut.
+  public let whole: Set<String>
   private var rows: [[String]] = []
 
   /// Where a cell stands in its column.
@@ -24,9 +27,10 @@ public struct TextTable: Sendable {
   }
 
   /// An empty table.
-  public init(_ titles: [String], alignments: [Alignment?] = []) {
+  public init(_ titles: [String], alignments: [Alignment?] = [], whole: Set<String> = []) {
     self.titles = titles.map(escaped)
     self.alignments = alignments
+    self.whole = whole
   }
 
   /// Whether there are no rows.
@@ -73,9 +77,10 @@ public struct TextTable: Sendable {
     guard terminal.isTerminal else { return widths }
     var excess = widths.reduce(2 * (widths.count - 1), +) - terminal.width
     // The widest column gives way until it is as wide as the next, and so on, so that narrow ones stay whole.
-    while excess > 0, let widest = widths.max(), widest > 4 {
-      let next = max(widths.filter { $0 < widest }.max() ?? 4, 4)
-      let columns = widths.indices.filter { widths[$0] == widest }
+    let cuttable = titles.indices.filter { !whole.contains(titles[$0]) }
+    while excess > 0, let widest = cuttable.map({ widths[$0] }).max(), widest > 4 {
+      let next = max(cuttable.map { widths[$0] }.filter { $0 < widest }.max() ?? 4, 4)
+      let columns = cuttable.filter { widths[$0] == widest }
       let cut = max(1, min(widest - next, excess / columns.count))
       for column in columns where excess > 0 {
         widths[column] -= cut

@@ -17,6 +17,7 @@ extension Doctor {
     checkReferences(access, &diagnosis)
     try report("Checking full-text search")
     checkSearch(access, &diagnosis)
+    checkSync(access, &diagnosis)
     try report("Checking the schema")
     checkSchema(access, &diagnosis)
   }
@@ -182,6 +183,28 @@ extension Doctor {
       diagnosis.add(
         .warning, "schema", "the schema cannot be compared: \(describe(error))",
         meaning: "whether the tables are as their files make them is not known", next: "fieldvault migrate verify")
+    }
+  }
+
+  private func checkSync(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) {
+    do {
+      let violations = try access.withDatabase { database in
+        try database.read { connection -> [String] in
+          guard try connection.fetchOne("SELECT 1 FROM sqlite_schema WHERE name = 'OfflineSyncQueue'", as: Int.self) != nil
+          else { return [] }
+          return try SyncInvariants(
+            catalog: SyncCatalog(try Entities.read(from: connection)), connection: connection
+          ).violations()
+        }
+      }
+      if !violations.isEmpty {
+        diagnosis.add(
+          .warning, "sync", "records, outbox and conflicts do not agree: \(summary(violations))",
+          meaning: "some changes would not reach the server, or be sent for nothing", next: "fieldvault doctor --repair")
+      }
+      diagnosis.checked.append("every change has its operation or its conflict")
+    } catch {
+      noteFailure(error, "sync", "the outbox", diagnosis.findings("pages").isEmpty, &diagnosis)
     }
   }
 

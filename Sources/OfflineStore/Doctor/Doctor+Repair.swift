@@ -98,20 +98,23 @@ extension Doctor {
     let indexes: Bool
     let search: Bool
     let triggers: Bool
+    let sync: Bool
 
     init(_ diagnosis: Diagnosis) {
       indexes = !diagnosis.findings("indexes").isEmpty
       search = !diagnosis.findings("search").isEmpty
       triggers = !diagnosis.findings("triggers").isEmpty
+      sync = !diagnosis.findings("sync").isEmpty
     }
 
-    var isEmpty: Bool { !indexes && !search && !triggers }
+    var isEmpty: Bool { !indexes && !search && !triggers && !sync }
 
     /// What was done, in words.
     var actions: [String] {
       (indexes ? ["made all indexes anew from their tables"] : [])
         + (search ? ["made full-text search anew from its records"] : [])
         + (triggers ? ["made the derived triggers anew"] : [])
+        + (sync ? ["queued what had no operation"] : [])
     }
 
     func apply(to database: Database) throws {
@@ -120,6 +123,9 @@ extension Doctor {
         if triggers {
           try DerivedTriggers.drop(in: connection)
           try DerivedTriggers.create(in: connection)
+        }
+        if sync {
+          try SyncInvariants.restore(SyncCatalog(try Entities.read(from: connection)), on: connection)
         }
         if search {
           for index in try SearchIndexes.all(in: connection) { try SearchIndexes.rebuild(index, on: connection) }
@@ -163,7 +169,7 @@ extension Doctor {
     }
     var diagnosis = Diagnosis()
     try checkDatabase(copy, &diagnosis)
-    let mended = ["indexes": mending.indexes, "search": mending.search, "triggers": mending.triggers]
+    let mended = ["indexes": mending.indexes, "search": mending.search, "triggers": mending.triggers, "sync": mending.sync]
     return diagnosis.findings.first { mended[$0.check] ?? false || $0.severity == .damage }?.what
   }
 }

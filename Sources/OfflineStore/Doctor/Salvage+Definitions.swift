@@ -118,6 +118,10 @@ struct Definitions {
       }
       // This makes full-text search anew as well.
       try DerivedTriggers.create(in: connection)
+      // Operations may have been saved whose records have not, and records whose operations have not.
+      if try Self.names(in: connection).contains("OfflineSyncQueue") {
+        try SyncInvariants.restore(SyncCatalog(try Entities.read(from: connection)), on: connection)
+      }
     }
     return problems
   }

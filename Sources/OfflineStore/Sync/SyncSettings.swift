@@ -55,6 +55,17 @@ package enum SyncSettings {
       """)
   }
 
+  /// Has all records compared at the next contact. A reason that stands already stays: following other projects means more
+  /// than a comparison.
+  package static func compareNext(_ reason: String, in connection: WriteConnection) throws {
+    if try value(.reconcileNext, in: connection) == nil { try set(.reconcileNext, reason, in: connection) }
+  }
+
+  /// Asks the worker that runs, in this process or another, for a round.
+  package static func nudge(in connection: WriteConnection) throws {
+    try set(.nudge, newIdentifier(), in: connection)
+  }
+
   package static func clockOffset(in connection: Connection) throws -> Int64 {
     try value(.clockOffset, in: connection).flatMap { Int64($0) } ?? 0
   }

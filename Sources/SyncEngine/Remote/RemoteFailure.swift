@@ -42,16 +42,19 @@ extension RemoteFailure {
   init(_ answer: HTTPAnswer, problem: ServerProblem?) {
     let meaning = AnswerClass(
       status: answer.status, problem: problem, retryAfterSeconds: answer.retryAfterSeconds)
-    let said = problem.map { ": " + ($0.detail.isEmpty ? $0.title : $0.detail) } ?? ""
+    // Of a token that is not valid there is nothing more to say than that.
+    let said = answer.status == 401 ? "" : problem.map { ": " + ($0.detail.isEmpty ? $0.title : $0.detail) } ?? ""
     let (message, hint): (String, String) =
       switch meaning {
-      case .pauseCredentials: ("the server does not accept the token", "log in again")
+      case .pauseCredentials: ("the server does not accept the token", "fieldvault remote set URL --token-file FILE")
       case .cursorUnknown: ("the server does not know how far this device is", "the next sync compares everything")
       case .schemaTooOld: ("the server does not have this vault's schema yet", "update the server, then sync again")
       case .tooLarge: ("the request was too large for the server", "fewer operations are sent at once")
       case .later(let seconds):
         ("the server has too much to do", "it is asked again \(seconds.map { "in \($0) s" } ?? "later")")
       case .attempt: ("the server failed", "it is tried again; look at the server's log if it stays so")
+      case .refused where answer.status == 404:
+        ("the server has nothing at this address", "check the server's address, or update the server")
       case .refused: ("the server refuses the request", "update this program or the server")
       case .ok, .unreachable, .cancelled:
         ("the server cannot be reached", "nothing is lost; sync goes on when it can be reached again")

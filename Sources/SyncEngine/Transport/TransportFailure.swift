@@ -41,7 +41,7 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
     case .cancelled: "nothing is lost; repeat it"
     case .insecure: "use an https:// address"
     case .badAddress: "an address looks like https://sync.example.org"
-    case .badToken: "log in again"
+    case .badToken: "fieldvault remote set URL --token-file FILE"
     }
   }
 

@@ -6,16 +6,25 @@ extension SyncWorker {
   /// Does rounds whenever there is a reason: a local write, also one of another process; a change at the server; the network
   /// that is back; 15 minutes without any; ``nudge()`` and ``resume()``. Ends when the task is cancelled, with what is under
   /// way put back.
+  /// - Parameter request: what the rounds are to do; all records are compared in the first one alone.
   /// - Throws: ``SyncRefused`` with `busy` or `noRemote`; what goes wrong on this device.
-  public func run() async throws {
+  public func run(_ request: RoundRequest = RoundRequest()) async throws {
     guard let lock = try SyncLock(of: vault.layout) else { throw SyncRefused.busy }
     defer { withExtendedLifetime(lock) {} }
-    let watch = try DatabaseWatch(vault.databasePath) { [signal] in signal.yield(.wrote) }
+    let isTold = isTold
+    let watch = try DatabaseWatch(vault.databasePath) { [signal] in
+      // Many writes in a row are one reason to look.
+      let isNew = isTold.withLock { told in
+        defer { told = true }
+        return !told
+      }
+      if isNew { signal.yield(.wrote) }
+    }
     defer { watch.stop() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { await self.followNetwork() }
-      group.addTask { await self.followServer() }
-      group.addTask { try await self.work() }
+      if request.pulls { group.addTask { await self.followServer() } }
+      group.addTask { try await self.work(request) }
       defer { group.cancelAll() }
       // The first to end is the work: by cancellation, or by an error.
       try await group.next()
@@ -23,14 +32,16 @@ extension SyncWorker {
     }
   }
 
-  private func work() async throws {
+  private func work(_ wanted: RoundRequest) async throws {
+    var request = wanted
     var schedule = Schedule(now: Vault.now, network: monitor.state)
     var nudge = try await setting(.nudge)
     var waiting = signals.makeAsyncIterator()
     while !Task.isCancelled {
       if let cause = schedule.begin(now: Vault.now) {
         do {
-          let report = try await round(cause, RoundRequest())
+          let report = try await round(cause, request)
+          request.isFull = request.isFull && report.outcome != .done
           schedule.ended(report.outcome, now: Vault.now, nextDue: nextDue, jitter: random())
         } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
           schedule.ended(.paused, now: Vault.now, nextDue: nil, jitter: 0)
@@ -52,11 +63,12 @@ extension SyncWorker {
         schedule.networkChanged(to: state)
         tell(.network(state))
       case .wrote:
-        let asked = try await setting(.nudge)
-        if asked != nudge {
-          nudge = asked
+        isTold.withLock { $0 = false }
+        let news = try await news()
+        if news.nudge != nudge {
+          nudge = news.nudge
           schedule.want(.manual)
-        } else if try await hasReady() {
+        } else if request.pushes, news.hasReady {
           tell(.queued)
           schedule.want(.localWrite)
         }
@@ -68,12 +80,14 @@ extension SyncWorker {
     try await vault.database.read { try SyncSettings.value(name, in: $0) }
   }
 
-  private func hasReady() async throws -> Bool {
-    try await vault.database.read { connection in
-      try connection.fetchOne(
+  /// What another connection has written. The system tells of a write before it is committed, so this waits for the writer.
+  private func news() async throws -> (nudge: String?, hasReady: Bool) {
+    try await vault.database.write { connection in
+      let ready = try connection.fetchOne(
         """
         SELECT 1 FROM OfflineSyncQueue WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL LIMIT 1
-        """, as: Int.self) != nil
+        """, as: Int.self)
+      return (try SyncSettings.value(.nudge, in: connection), ready != nil)
     }
   }
 
@@ -83,6 +97,7 @@ extension SyncWorker {
 
   /// Asks the server to answer when there is something new, over and over. The server keeps the question until then.
   private func followServer() async {
+    var failures = 0
     while !Task.isCancelled {
       let rounds = events
       do {
@@ -91,13 +106,22 @@ extension SyncWorker {
           continue
         }
         if try await remote.watch(cursor: cursor, seconds: 50) {
+          if isInRound { await Self.nextRound(of: rounds) }
+          // The change was this device's own, or a round has fetched it already.
+          if try await setting(.cursor) != cursor { continue }
+          let following = events
           signal.yield(.want(.remoteChange))
           // Until a round has moved the cursor, the answer would be the same.
-          await Self.nextRound(of: rounds)
+          await Self.nextRound(of: following)
         }
+        failures = 0
+      } catch is CancellationError {
+        return
       } catch {
-        // The rounds find out what is wrong, and say so.
-        if !(error is CancellationError) { await Self.nextRound(of: rounds) }
+        // A round finds out what is wrong, says so, and is tried again until the server is back.
+        if failures == 0 { signal.yield(.want(.network)) }
+        failures += 1
+        do { try await Task.sleep(for: .seconds(min(5 << min(failures - 1, 6), 300))) } catch { return }
       }
     }
   }

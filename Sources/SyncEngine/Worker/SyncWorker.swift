@@ -20,6 +20,8 @@ public actor SyncWorker {
   private let jitter: @Sendable () -> Double
   let signals: AsyncStream<Signal>
   let signal: AsyncStream<Signal>.Continuation
+  /// Whether a write was told of and not looked at yet.
+  let isTold = Locked(false)
 
   /// What may bring a round.
   enum Signal: Sendable {
@@ -64,7 +66,9 @@ public actor SyncWorker {
   public nonisolated func resume() { signal.yield(.want(.resume)) }
 
   func round(_ cause: Schedule.Cause, _ request: RoundRequest) async throws -> SyncReport {
-    try checkSettings()
+    isInRound = true
+    defer { isInRound = false }
+    try await checkSettings()
     let run = try await vault.sync { try $0.beginRun(cause: cause.rawValue) }
     let hub = hub
     hub.tell(.syncing)
@@ -95,6 +99,7 @@ public actor SyncWorker {
     return runner.report
   }
 
+  private(set) var isInRound = false
   /// When the next operation becomes due that waits for its time.
   private(set) var nextDue: Int64?
 
@@ -102,15 +107,16 @@ public actor SyncWorker {
 
   func random() -> Double { jitter() }
 
-  private func checkSettings() throws {
-    let settings = try vaultSettings()
-    guard settings.hasRemote else { throw SyncRefused.noRemote }
-    guard settings.mode == "cloud" else { throw SyncRefused.deviceOnly }
-    guard !settings.isUnmeteredOnly || monitor.isUnmetered else { throw SyncRefused.metered }
-  }
-
-  private nonisolated func vaultSettings() throws -> (hasRemote: Bool, mode: String, isUnmeteredOnly: Bool) {
-    (try vault.remote() != nil, try vault.preference(.mode), try vault.preference(.unmeteredOnly) == "true")
+  func checkSettings() async throws {
+    let (url, mode, unmetered) = try await vault.database.read { connection in
+      (
+        try SyncSettings.value(.remoteURL, in: connection), try SyncSettings.value(.mode, in: connection),
+        try SyncSettings.value(.unmeteredOnly, in: connection)
+      )
+    }
+    guard url != nil else { throw SyncRefused.noRemote }
+    guard mode != "device" else { throw SyncRefused.deviceOnly }
+    guard unmetered != "true" || monitor.isUnmetered else { throw SyncRefused.metered }
   }
 
   private static func result(of report: SyncReport) -> SyncTransaction.RunResult {

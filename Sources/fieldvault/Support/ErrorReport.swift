@@ -1,6 +1,7 @@
 import CipherSQL
 import CommandLineSupport
 import OfflineStore
+import SyncEngine
 import VaultKeys
 
 /// What an error looks like to a person, and which exit code it has.
@@ -34,6 +35,13 @@ struct ErrorReport {
       isSilent = error.kind == .closed
     case let error as ShellError:
       self.init(exitCode: error.exitCode, message: error.message, hint: error.hint)
+    case let error as SyncRefused:
+      self.init(exitCode: Self.exitCode(of: error), message: error.message, hint: error.hint)
+    case let error as RemoteFailure:
+      self.init(
+        exitCode: Self.exitCode(of: error.answer), message: error.message, hint: error.hint.isEmpty ? nil : error.hint)
+    case let error as TransportFailure:
+      self.init(exitCode: Self.exitCode(of: AnswerClass(error)), message: error.message, hint: error.hint)
     case is CancellationError:
       self.init(exitCode: .interrupted, message: "interrupted", hint: nil)
     default:
@@ -86,6 +94,24 @@ struct ErrorReport {
     case .constraint, .invalidSQL, .readOnly, .migration, .tooBig, .typeMismatch: .refused
     case .interrupted: .interrupted
     default: .failed
+    }
+  }
+
+  private static func exitCode(of error: SyncRefused) -> ExitCode {
+    switch error {
+    case .noRemote: .failed
+    case .busy: .busy
+    // Offline because somebody wants it so.
+    case .deviceOnly, .metered: .offline
+    }
+  }
+
+  private static func exitCode(of answer: AnswerClass) -> ExitCode {
+    switch answer {
+    case .unreachable, .later, .attempt: .offline
+    case .pauseCredentials: .credentials
+    case .cancelled: .interrupted
+    case .ok, .cursorUnknown, .schemaTooOld, .tooLarge, .refused: .failed
     }
   }
 

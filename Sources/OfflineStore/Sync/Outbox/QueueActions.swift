@@ -98,10 +98,20 @@ extension SyncTransaction {
     }
   }
 
+  /// Whether the outbox has an operation that is not done.
+  func isWaiting(_ operationId: String) throws -> Bool { try find(operationId) != nil }
+
+  /// - Throws: ``VaultError`` with `noSuchRecord`.
+  func requireWaiting(_ operationId: String) throws { _ = try waiting(operationId) }
+
+  private func find(_ operationId: String) throws -> QueuedOperation? {
+    try QueuedOperation.all(
+      where: "operationId = ? AND completedAt IS NULL", [.text(operationId)], in: connection
+    ).first
+  }
+
   private func waiting(_ operationId: String) throws -> QueuedOperation {
-    let found = try QueuedOperation.all(
-      where: "operationId = ? AND completedAt IS NULL", [.text(operationId)], in: connection)
-    guard let operation = found.first else {
+    guard let operation = try find(operationId) else {
       throw VaultError(
         .noSuchRecord, "no operation \(operationId) waits", hint: "fieldvault queue list shows those that do")
     }

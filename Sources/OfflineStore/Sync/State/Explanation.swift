@@ -38,8 +38,7 @@ struct Explainer {
 
   func explain(_ table: RecordTable, _ uuid: String) throws -> Explanation {
     guard let record = try table.find(uuid, in: connection) else { throw RecordReader.missing(table.entity) }
-    var chain: [Explanation.Link] = []
-    try follow(table, record, into: &chain)
+    let chain = try chain(table, record)
     if let first = chain.first {
       return Explanation(syncStatus: record.syncStatus, reason: first.reason, chain: chain)
     }
@@ -56,22 +55,43 @@ struct Explainer {
     return "the server has it as it is here, at version \(record.state.syncVersion)"
   }
 
-  private func follow(_ table: RecordTable, _ record: StoredRecord, into chain: inout [Explanation.Link]) throws {
-    let type = table.entity.type
-    if chain.contains(where: { $0.entityUuid == record.uuid }) || chain.count >= 20 { return }
-    guard let operation = try QueuedOperation.ofRecord(type, record.key, in: connection).first else { return }
-    let place = chain.count
-    func link(_ reason: String) -> Explanation.Link {
-      Explanation.Link(
-        entityType: type, entityUuid: record.uuid, operationId: operation.operationId, status: operation.status,
-        reason: reason)
+  /// A record on its way, and what it waits for itself.
+  private struct Step {
+    let table: RecordTable
+    let record: StoredRecord
+    let operation: QueuedOperation
+    let reason: String?
+    var parents: [(field: String, uuid: String)] = []
+  }
+
+  /// What the record waits for, each before those that it waits for itself: the room before its project.
+  private func chain(_ table: RecordTable, _ record: StoredRecord) throws -> [Explanation.Link] {
+    var order: [Step] = []
+    var seen: Set<String> = []
+    try visit(table, record, &order, &seen)
+    order.reverse()
+    let places = Dictionary(order.enumerated().map { ($1.record.uuid, $0) }, uniquingKeysWith: { first, _ in first })
+    return try order.map { step in
+      let nearest = step.parents.min { places[$0.uuid] ?? .max < places[$1.uuid] ?? .max }
+      let parent = nearest.flatMap { parent in places[parent.uuid].map { (parent.field, order[$0].table.entity.type) } }
+      let reason =
+        try step.reason ?? parent.map { "the server does not have the \($0.1) yet that \($0.0) refers to" }
+        ?? waiting(step.operation)
+      return Explanation.Link(
+        entityType: step.table.entity.type, entityUuid: step.record.uuid, operationId: step.operation.operationId,
+        status: step.operation.status, reason: reason)
     }
-    chain.append(link(""))
-    if let reason = try stopped(operation) {
-      chain[place] = link(reason)
-      return
-    }
-    for column in table.columns where operation.kind != .delete {
+  }
+
+  /// Parents first, each once.
+  private func visit(
+    _ table: RecordTable, _ record: StoredRecord, _ order: inout [Step], _ seen: inout Set<String>
+  ) throws {
+    guard seen.count < 20, seen.insert(record.uuid).inserted,
+      let operation = try QueuedOperation.ofRecord(table.entity.type, record.key, in: connection).first
+    else { return }
+    var step = Step(table: table, record: record, operation: operation, reason: try stopped(operation))
+    for column in table.columns where step.reason == nil && operation.kind != .delete {
       guard let reference = column.reference, let parents = catalog.tables[reference.entityType],
         case .text(let uuid)? = record.state.fields[column.name], let parent = try parents.find(uuid, in: connection),
         parent.state.syncVersion == 0,
@@ -79,10 +99,10 @@ struct Explainer {
           $0.kind == .create
         })
       else { continue }
-      chain[place] = link("the server does not have the \(reference.entityType) yet that \(column.name) refers to")
-      return try follow(parents, parent, into: &chain)
+      step.parents.append((column.name, uuid))
+      try visit(parents, parent, &order, &seen)
     }
-    chain[place] = link(try waiting(operation))
+    order.append(step)
   }
 
   private func stopped(_ operation: QueuedOperation) throws -> String? {

@@ -98,7 +98,13 @@ extension Vault {
   /// - Returns: how many records went.
   /// - Throws: ``VaultError`` with `noSuchRecord` or `busy`.
   public func discard(_ ids: [String]) throws -> Int {
-    try syncNow { transaction in try ids.reduce(0) { try $0 + transaction.discard($1) } }
+    try syncNow { transaction in
+      for id in ids { try transaction.requireWaiting(id) }
+      // One that goes may take others along: those of the same record, and of what hangs on it.
+      return try ids.reduce(0) { count, id in
+        try transaction.isWaiting(id) ? count + transaction.discard(id) : count
+      }
+    }
   }
 }
 

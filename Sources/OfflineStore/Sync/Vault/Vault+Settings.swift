@@ -33,12 +33,15 @@ extension Vault {
   /// Sets the server. A token is kept in the encrypted database and nowhere else.
   ///
   /// Whether it is another server than before shows at the next contact: then everything is queued as new.
-  /// - Parameter token: nil keeps the one that is there.
+  /// - Parameter token: nil keeps the one that is there, unless the address is another: a token is sent only to the address
+  ///   that it was given for.
   public func setRemote(url: String, token: String?) throws {
     try database.write { connection in
+      let isSame = try SyncSettings.value(.remoteURL, in: connection) == url
       try SyncSettings.set(.remoteURL, url, in: connection)
-      if let token { try SyncSettings.set(.remoteToken, token, in: connection) }
+      if token != nil || !isSame { try SyncSettings.set(.remoteToken, token, in: connection) }
       try SyncSettings.set(.pause, nil, in: connection)
+      try SyncSettings.nudge(in: connection)
     }
   }
 
@@ -80,7 +83,7 @@ extension Vault {
     }
   }
 
-  /// Changes a setting.
+  /// Changes a setting. A worker that runs takes it at once.
   /// - Throws: ``VaultError`` with `badValue` that says what would be right.
   public func setPreference(_ preference: Preference, _ value: String) throws {
     try syncNow { transaction in
@@ -99,10 +102,11 @@ extension Vault {
         let before = try SyncSettings.value(.mode, in: connection) ?? "cloud"
         try SyncSettings.set(.mode, mode, in: connection)
         // Much may have happened on both sides meanwhile.
-        if before == "device", mode == "cloud" { try SyncSettings.set(.reconcileNext, "mode", in: connection) }
+        if before == "device", mode == "cloud" { try SyncSettings.compareNext("mode", in: connection) }
       case .unmeteredOnly: try SyncSettings.set(.unmeteredOnly, oneOf(["true", "false"]), in: connection)
       case .projects: try transaction.follow(try Self.scopes(value))
       }
+      try SyncSettings.nudge(in: connection)
     }
   }
 

@@ -1,0 +1,62 @@
+import CipherSQL
+import SyncModel
+
+extension Vault {
+  /// Forgets the token, the user, and reference data that nothing points to. The vault stays with its account, and what is
+  /// not sent stays queued: it is sent when a member of the same account logs in.
+  ///
+  /// Reference data is what the server decides about and what hangs on nothing but reference data, such as people and
+  /// materials. It comes back with the next login.
+  /// - Returns: how many records went.
+  public func logout() throws -> Int {
+    try syncNow { try $0.logout() }
+  }
+}
+
+extension SyncTransaction {
+  func logout() throws -> Int {
+    for name in [SyncSettings.Name.remoteToken, .user, .pause] { try SyncSettings.set(name, nil, in: connection) }
+    let cleared = try clearReferenceData()
+    // The cursor is behind what went: only a comparison brings it back.
+    if cleared > 0 { try SyncSettings.compareNext("logout", in: connection) }
+    return cleared
+  }
+
+  private func clearReferenceData() throws -> Int {
+    var removed = 0
+    try connection.execute("UPDATE WriteContext SET mode = 'purge'")
+    for table in catalog.childrenFirst where catalog.isReferenceData(table.entity.type) {
+      let entity = table.entity
+      let candidates = try connection.fetch(
+        """
+        SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) AS record
+        WHERE isDirty = 0 AND syncVersion > 0 AND NOT EXISTS (
+          SELECT 1 FROM OfflineSyncQueue
+          WHERE entityType = \(entity.type) AND entityId = record.\(identifier: entity.key) AND completedAt IS NULL)
+        """, as: Int64.self)
+      for key in candidates {
+        guard try !isReferred(key, in: entity) else { continue }
+        try connection.execute(
+          "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
+        removed += 1
+      }
+    }
+    try connection.execute("UPDATE WriteContext SET mode = 'sync'")
+    return removed
+  }
+}
+
+extension SyncCatalog {
+  /// Whether records of this kind are the server's to decide about, and hang on nothing else.
+  func isReferenceData(_ type: String) -> Bool { isReferenceData(type, seen: []) }
+
+  private func isReferenceData(_ type: String, seen: Set<String>) -> Bool {
+    // In a circle the others decide.
+    if seen.contains(type) { return true }
+    guard let table = tables[type], table.rules.policy == .serverWins else { return false }
+    return table.columns.allSatisfy { column in
+      guard let reference = column.reference, reference.cascades else { return true }
+      return isReferenceData(reference.entityType, seen: seen.union([type]))
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import OfflineStore
+
+extension SyncWorker {
+  /// Does one round now. Where another process syncs the vault, asks that one for a round and waits for its end; when the
+  /// other ends meanwhile, does the round itself.
+  ///
+  /// A worker that is asked does a whole round, whatever `request` leaves out.
+  /// - Parameters:
+  ///   - patience: how long the other may take.
+  ///   - othersWork: called once when there is another.
+  /// - Throws: ``SyncRefused`` with `busy` when the other has not done a round in that time; what ``sync(_:)`` throws.
+  public func syncBeside(
+    _ request: RoundRequest = RoundRequest(), patience: Duration = .seconds(60), othersWork: @Sendable () -> Void = {}
+  ) async throws -> SyncReport {
+    if let report = try await syncUnlessBusy(request) { return report }
+    try await checkSettings()
+    othersWork()
+    let last = try await vault.nudge(comparingAll: request.isFull)
+    let end = ContinuousClock.now + patience
+    while ContinuousClock.now < end {
+      try await Task.sleep(for: .milliseconds(100))
+      if let run = try await vault.endedRun(after: last) { return SyncReport(run) }
+      if let report = try await syncUnlessBusy(request) { return report }
+    }
+    throw SyncRefused.busy
+  }
+
+  private func syncUnlessBusy(_ request: RoundRequest) async throws -> SyncReport? {
+    do {
+      return try await sync(request)
+    } catch let refused as SyncRefused {
+      guard refused == .busy else { throw refused }
+      return nil
+    }
+  }
+}
+
+extension SyncReport {
+  /// A round of another process, as far as the history knows it.
+  init(_ run: SyncRunEntry) {
+    self.init()
+    pushed = run.pushed
+    merged = run.merged
+    conflicts = run.conflicts
+    failed = run.failed
+    pulled = run.pulled
+    repaired = run.repaired
+    bytesSent = run.bytesSent
+    bytesReceived = run.bytesReceived
+    outcome = RoundOutcome(rawValue: run.outcome) ?? .failed
+    guard let message = run.errorMessage else { return }
+    let answer: AnswerClass =
+      switch outcome {
+      case .paused: .pauseCredentials
+      case .cancelled: .cancelled
+      case .failed: .refused
+      case .done, .offline: .unreachable
+      }
+    failure = RemoteFailure(answer, message: message, hint: "")
+  }
+}

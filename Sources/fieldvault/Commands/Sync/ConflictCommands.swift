@@ -1,0 +1,113 @@
+import CommandLineSupport
+import OfflineStore
+import SyncModel
+
+enum ConflictListCommand {
+  static func run(_ context: CommandContext) throws {
+    let all = context.arguments.flag("all")
+    let vault = try context.openVault()
+    let entries = try vault.conflicts(resolved: all)
+    if context.isJSON {
+      var json = JSONWriter(for: context.output)
+      json.beginArray()
+      for entry in entries {
+        try ConflictFormat.write(entry, &json)
+        try json.drain(to: context.output)
+      }
+      json.endArray()
+      json.endDocument()
+      return try json.drain(to: context.output)
+    }
+    if entries.isEmpty { return context.hint(all ? "There never was a conflict." : "No conflict is open.") }
+    var table = TextTable(["id", "entity", "what happened", all ? "outcome" : "found (UTC)", "fields"], whole: ["id"])
+    for entry in entries {
+      let outcome = entry.resolution.map { "\($0.replacing("_", with: " ")), \(entry.resolvedBy ?? "")" } ?? "open"
+      table.add([
+        entry.conflictId, entry.entityType, entry.conflictType.replacing("_", with: " "),
+        all ? outcome : TimeText.short(entry.detectedAt), entry.fields.joined(separator: ", "),
+      ])
+    }
+    try context.output.write(
+      table.text(for: context.output.terminal) { entries[$0].resolvedAt == nil || !all ? nil : .dim })
+    if let open = entries.first(where: { $0.resolvedAt == nil }) {
+      context.hint("To see both sides: fieldvault conflicts show \(open.conflictId)")
+    }
+  }
+}
+
+enum ConflictShowCommand {
+  static func run(_ context: CommandContext) throws {
+    let vault = try context.openVault()
+    let entry = try vault.conflict(try context.arguments.required("ID"))
+    if context.isJSON { return try context.writeJSON { try ConflictFormat.write(entry, &$0) } }
+    try SideBySide(entry, order: vault.entities.entity(entry.entityType).fields).show(context)
+  }
+}
+
+enum ConflictResolveCommand {
+  static func run(_ context: CommandContext) throws {
+    let id = try context.arguments.required("ID")
+    let takesLocal = try context.arguments.required("take") == "local"
+    var choices: [String: Vault.ConflictChoice] = [:]
+    for word in context.arguments.values("set") {
+      let (field, choice) = try parse(word, context)
+      guard choices.updateValue(choice, forKey: field) == nil else {
+        throw context.arguments.mistake("--set says two things about \(field)", about: "set")
+      }
+    }
+    let vault = try context.openVault()
+    let person = try vault.remote()?.user ?? Terminal.variable("USER") ?? "somebody"
+    try vault.resolveConflict(
+      id, takesLocal: takesLocal, choices: choices, note: context.arguments.value("note"), person: person)
+    let entry = try vault.conflict(id)
+    if context.isJSON { return try context.writeJSON { try ConflictFormat.write(entry, &$0) } }
+    let how =
+      switch entry.resolution {
+      case "local_wins": "what stands here counts"
+      case "remote_wins": "what the server has counts"
+      default: "field by field"
+      }
+    try context.tell("Resolved: \(how).")
+    let left = try vault.status().conflicts
+    if left > 0 {
+      context.hint("\(left == 1 ? "1 conflict is" : "\(countText(left)) conflicts are") still open.")
+    } else {
+      context.hint("The server hears of it with the next 'fieldvault sync'.")
+    }
+  }
+
+  private static func parse(_ word: String, _ context: CommandContext) throws -> (String, Vault.ConflictChoice) {
+    let wrong = context.arguments.mistake(
+      "--set takes FIELD=local, FIELD=remote, or a value behind a second '=': FIELD==VALUE", about: "set")
+    guard let sign = word.firstIndex(of: "="), sign > word.startIndex else { throw wrong }
+    let choice = word[word.index(after: sign)...]
+    let field = String(word[..<sign])
+    switch choice {
+    case "local": return (field, .local)
+    case "remote": return (field, .remote)
+    default:
+      guard choice.first == "=" else { throw wrong }
+      return (field, .value(String(choice.dropFirst())))
+    }
+  }
+}
+
+enum ConflictFormat {
+  static func write(_ entry: ConflictEntry, _ json: inout JSONWriter) throws {
+    json.beginObject()
+    json.member("conflictId", entry.conflictId)
+    json.member("entityType", entry.entityType)
+    json.member("entityUuid", entry.entityUuid)
+    json.member("conflictType", entry.conflictType)
+    try json.member("base", json: entry.base)
+    try json.member("localVersion", json: entry.localVersion)
+    try json.member("remoteVersion", json: entry.remoteVersion)
+    json.member("fields", entry.fields)
+    json.member("detectedAt", entry.detectedAt)
+    json.member("resolvedAt", entry.resolvedAt)
+    json.member("resolution", entry.resolution)
+    json.member("resolvedBy", entry.resolvedBy)
+    json.member("notes", entry.notes)
+    json.endObject()
+  }
+}

@@ -1,0 +1,65 @@
+import CommandLineSupport
+import OfflineStore
+import SyncModel
+
+enum HistoryCommand {
+  static func run(_ context: CommandContext) throws {
+    let limit = try context.arguments.integer("limit", in: 1...) ?? 20
+    let runs = try context.openVault().history(limit: limit)
+    if context.isJSON { return try context.writeJSON { write(runs, &$0) } }
+    if runs.isEmpty { return context.hint("This vault was never synced.") }
+    try context.output.write(
+      table(runs, context.output.terminal).text(for: context.output.terminal) {
+        ["done", "running"].contains(runs[$0].outcome) ? nil : .yellow
+      })
+    guard QueueFormat.isNarrow(context.output.terminal), let message = runs.compactMap(\.errorMessage).first else {
+      return
+    }
+    context.hint("The newest that did not go well: \(escaped(message))")
+  }
+
+  private static func table(_ runs: [SyncRunEntry], _ terminal: Terminal) -> TextTable {
+    let isNarrow = QueueFormat.isNarrow(terminal)
+    let titles = ["began (UTC)", "cause", "outcome", "sent", "fetched", "conflicts", "failed"]
+    var table = TextTable(isNarrow ? titles : titles + ["took", "message"], whole: ["began (UTC)"])
+    for run in runs {
+      table.add([
+        TimeText.short(run.startedAt), run.cause.replacing("_", with: " "), run.outcome, number(run.pushed),
+        number(run.pulled + run.repaired), number(run.conflicts), number(run.failed), duration(of: run),
+        run.errorMessage ?? "",
+      ])
+    }
+    return table
+  }
+
+  private static func number(_ count: Int) -> String { count == 0 ? "" : String(count) }
+
+  private static func duration(of run: SyncRunEntry) -> String {
+    guard let start = WireTime.milliseconds(run.startedAt), let end = run.endedAt.flatMap({ WireTime.milliseconds($0) })
+    else { return "" }
+    return durationText(Double(end - start) / 1000)
+  }
+
+  private static func write(_ runs: [SyncRunEntry], _ json: inout JSONWriter) {
+    json.beginArray()
+    for run in runs {
+      json.beginObject()
+      json.member("runId", Int(run.runId))
+      json.member("startedAt", run.startedAt)
+      json.member("endedAt", run.endedAt)
+      json.member("cause", run.cause)
+      json.member("pushed", run.pushed)
+      json.member("merged", run.merged)
+      json.member("conflicts", run.conflicts)
+      json.member("failed", run.failed)
+      json.member("pulled", run.pulled)
+      json.member("repaired", run.repaired)
+      json.member("bytesSent", run.bytesSent)
+      json.member("bytesReceived", run.bytesReceived)
+      json.member("outcome", run.outcome)
+      json.member("errorMessage", run.errorMessage)
+      json.endObject()
+    }
+    json.endArray()
+  }
+}

@@ -1,0 +1,44 @@
+import CommandLineSupport
+import OfflineStore
+
+enum LogoutCommand {
+  static func run(_ context: CommandContext) throws {
+    let vault = try context.openVault()
+    let unsent = try vault.status().entities.filter { $0.dirty > 0 }
+    let names = unsent.map { "\(countText($0.dirty)) \($0.entityType)" }.joined(separator: ", ")
+    if !unsent.isEmpty, !context.arguments.flag("yes") {
+      guard context.canAsk else {
+        throw VaultError(
+          .refused, "these records are not sent: \(names)",
+          hint: "fieldvault sync, or log out with --yes: they stay here, and are sent after the next login")
+      }
+      try context.people.line("Not sent: \(names). They stay here, and are sent after the next login.")
+      guard try context.confirms("Log out?") else {
+        context.exitCode = .failed
+        return context.hint("Still logged in.")
+      }
+    }
+    let cleared = try vault.logout()
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("cleared", cleared)
+        json.key("unsent")
+        json.beginArray()
+        for entity in unsent {
+          json.beginObject()
+          json.member("entityType", entity.entityType)
+          json.member("records", entity.dirty)
+          json.endObject()
+        }
+        json.endArray()
+        json.endObject()
+      }
+    }
+    try context.tell("Logged out." + (unsent.isEmpty ? "" : " Not sent: \(names)."))
+    if cleared > 0 {
+      try context.tell("\(recordsText(cleared)) of reference data went, and come back with the next login.")
+    }
+    if let url = try vault.remote()?.url { context.hint("To log in: fieldvault remote set \(url) --token-file FILE") }
+  }
+}

@@ -1,0 +1,62 @@
+import CommandLineSupport
+import OfflineStore
+
+enum QueueRetryCommand {
+  static func run(_ context: CommandContext) throws {
+    let ids = context.arguments.values("ID")
+    let vault = try context.openVault()
+    let count: Int
+    if context.arguments.flag("all") {
+      count = try vault.retryAll()
+    } else {
+      try vault.retry(ids)
+      count = ids.count
+    }
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("retried", count)
+        json.endObject()
+      }
+    }
+    if count == 0 { return try context.tell("Nothing has failed.") }
+    try context.tell("Queued \(operationsText(count)) again.")
+    context.hint("Sent with the next 'fieldvault sync'.")
+  }
+}
+
+enum QueueDiscardCommand {
+  static func run(_ context: CommandContext) throws {
+    var ids: [String] = []
+    // The same one named twice is one.
+    for id in context.arguments.values("ID") where !ids.contains(id) { ids.append(id) }
+    let vault = try context.openVault()
+    // What goes, as it is before it goes; an id that there is not is refused here.
+    let entries = try ids.map { try vault.operation($0).entry }
+    if context.canAsk, !context.arguments.flag("yes") {
+      for entry in entries {
+        try context.people.line("  \(entry.operationType) \(entry.entityType) \(entry.entityUuid)")
+      }
+      let undone =
+        entries.count == 1
+        ? "Give this up? What was changed here is lost." : "Give these up? What was changed here is lost."
+      guard try context.confirms(undone) else {
+        context.exitCode = .failed
+        return context.hint("Nothing was discarded.")
+      }
+    }
+    let gone = try vault.discard(ids)
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("discarded", entries.map(\.operationId))
+        json.member("records", gone)
+        json.endObject()
+      }
+    }
+    for entry in entries {
+      try context.tell("Discarded \(entry.operationType) \(entry.entityType) \(entry.entityUuid).")
+    }
+    if gone > 0 { try context.tell("\(recordsText(gone)) that the server never had went.") }
+  }
+}

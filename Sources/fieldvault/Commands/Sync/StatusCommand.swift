@@ -1,0 +1,115 @@
+import CommandLineSupport
+import OfflineStore
+import SyncEngine
+
+enum StatusCommand {
+  static func run(_ context: CommandContext) throws {
+    let vault = try context.openVault()
+    let status = try vault.status()
+    let network = try Server.state(of: vault)
+    if context.isJSON { return try write(status, network, context) }
+    try tell(status, network, context)
+  }
+
+  private static func write(_ status: StoreStatus, _ network: NetworkState?, _ context: CommandContext) throws {
+    try context.writeJSON { json in
+      json.beginObject()
+      json.member("pending", status.pending)
+      json.member("processing", status.processing)
+      json.member("failed", status.failed)
+      json.member("conflicts", status.conflicts)
+      json.member("network", network?.rawValue)
+      json.member("lastSync", status.lastSync)
+      json.key("entities")
+      json.beginArray()
+      for entity in status.entities {
+        json.beginObject()
+        json.member("entityType", entity.entityType)
+        json.member("records", entity.records)
+        json.member("unsent", entity.dirty)
+        json.endObject()
+      }
+      json.endArray()
+      json.member("mode", status.mode)
+      json.member("url", status.remoteURL)
+      json.member("pause", status.pause)
+      json.member("parked", status.parked)
+      json.member("kept", status.kept)
+      json.endObject()
+    }
+  }
+
+  // MARK: For people
+
+  private static func tell(_ status: StoreStatus, _ network: NetworkState?, _ context: CommandContext) throws {
+    let terminal = context.output.terminal
+    func line(_ title: String, _ text: String, _ style: Style? = nil) throws {
+      let padded = title + String(repeating: " ", count: max(0, 11 - title.count))
+      try context.output.line(terminal.styled(padded, .bold) + (style.map { terminal.styled(text, $0) } ?? text))
+    }
+    try line("Server", server(status, network), network == .online ? .green : nil)
+    if let pause = status.pause { try line("Paused", escaped(pause), .yellow) }
+    try line("Last sync", status.lastSync.map { TimeText.ago($0) } ?? "never")
+    var waiting = status.pending == 0 ? "nothing" : operationsText(status.pending)
+    if status.parked > 0 { waiting += ", \(countText(status.parked)) of them behind one that failed or is in conflict" }
+    try line("To send", waiting)
+    if status.processing > 0 { try line("On the way", operationsText(status.processing)) }
+    if status.failed > 0 { try line("Failed", "\(operationsText(status.failed)): fieldvault queue list", .red) }
+    if status.conflicts > 0 {
+      try line("Conflicts", "\(countText(status.conflicts)) to decide: fieldvault conflicts list", .yellow)
+    }
+    if status.kept > 0 {
+      try line("Kept", "\(recordsText(status.kept)) from the server that cannot be stored yet: fieldvault doctor")
+    }
+    let shown = status.entities.filter { $0.records > 0 || $0.dirty > 0 }
+    guard !shown.isEmpty else { return }
+    var table = TextTable(["entity", "records", "not sent"])
+    for entity in shown {
+      table.add([entity.entityType, String(entity.records), entity.dirty == 0 ? "" : String(entity.dirty)])
+    }
+    try context.output.write("\n" + table.text(for: terminal))
+  }
+
+  private static func server(_ status: StoreStatus, _ network: NetworkState?) -> String {
+    guard let url = status.remoteURL else { return "none: fieldvault remote set URL" }
+    if status.mode == "device" { return "\(escaped(url)), not used: the vault is in device-only mode" }
+    return switch network {
+    case .online: "\(escaped(url)), online"
+    case .limited: "\(escaped(url)) does not answer; nothing is lost"
+    case .offline, nil: "\(escaped(url)), offline: there is no network"
+    }
+  }
+}
+
+enum WhyCommand {
+  static func run(_ context: CommandContext) throws {
+    let uuid = try PutCommand.parseUUID(try context.arguments.required("UUID"), "UUID", context)
+    let vault = try context.openVault()
+    let why = try vault.why(try vault.entities.entity(try context.arguments.required("ENTITY")), uuid)
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("syncStatus", why.syncStatus)
+        json.member("reason", why.reason)
+        json.key("chain")
+        json.beginArray()
+        for link in why.chain {
+          json.beginObject()
+          json.member("entityType", link.entityType)
+          json.member("entityUuid", link.entityUuid)
+          json.member("operationId", link.operationId)
+          json.member("status", link.status)
+          json.member("reason", link.reason)
+          json.endObject()
+        }
+        json.endArray()
+        json.endObject()
+      }
+    }
+    try context.output.line("\(context.output.terminal.styled(why.syncStatus, .bold)): \(escaped(why.reason))")
+    // The first is the record itself, whose reason stands above.
+    for link in why.chain.dropFirst() {
+      try context.output.line("  \(link.entityType) \(link.entityUuid) is \(link.status): \(escaped(link.reason))")
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import CommandLineSupport
+import OfflineStore
+import SyncEngine
+
+enum SyncCommand {
+  static func run(_ context: CommandContext) throws {
+    let arguments = context.arguments
+    let request = RoundRequest(
+      pulls: !arguments.flag("push-only"), pushes: !arguments.flag("pull-only"), isFull: arguments.flag("full"))
+    let vault = try context.openVault()
+    let server = try Server(of: vault)
+    guard try vault.remote()?.hasToken == true else { throw RemoteFailure.noToken(for: server.url) }
+    if arguments.flag("watch") { return try SyncWatch(vault, server, context).run(request) }
+    let line = SyncLine(context)
+    let report: SyncReport
+    do {
+      report = try Waiting.run(taking: { line.show($0, context) }) { tell in
+        let worker = SyncWorker(vault: vault, remote: server.remote, monitor: server.monitor)
+        let events = worker.events
+        let listening = Task { for await event in events { tell(.event(event)) } }
+        defer { listening.cancel() }
+        return try await worker.syncBeside(request) { tell(.othersWork) }
+      }
+    } catch {
+      line.finish()
+      throw error
+    }
+    line.finish()
+    let status = try vault.status()
+    if context.isJSON {
+      try context.writeJSON { json in
+        json.beginObject()
+        SyncFormat.members(of: report, status, &json)
+        json.endObject()
+      }
+    } else if report.outcome == .done || report.hasDone {
+      try context.tell(SyncFormat.sentence(about: report, status))
+    }
+    if report.outcome == .cancelled { throw CancellationError() }
+    if report.outcome != .done { throw report.failure ?? RemoteFailure.unexplained }
+    if status.conflicts > 0 || status.failed > 0 { context.exitCode = .attention }
+  }
+}
+
+/// What a command hears of sync while it waits.
+enum SyncNews: Sendable {
+  case event(SyncEvent)
+  /// Another process syncs the vault and was asked for a round.
+  case othersWork
+}
+
+/// The progress of one round on a terminal.
+final class SyncLine {
+  private let line: ProgressLine
+  private var done = 0
+
+  init(_ context: CommandContext) {
+    line = ProgressLine("Syncing", terminal: context.people.terminal, isQuiet: context.isQuiet)
+  }
+
+  func show(_ news: SyncNews, _ context: CommandContext) {
+    switch news {
+    case .othersWork:
+      line.clear()
+      context.note("Another process syncs this vault; it was asked for a round.")
+    case .event(.pulled(let count, let remaining)):
+      advance(by: count)
+      if let remaining { line.setTotal(done + Int(clamping: remaining)) }
+    case .event(.pushed(let count)): advance(by: count)
+    case .event: break
+    }
+  }
+
+  func finish() { line.finish() }
+
+  private func advance(by count: Int) {
+    done += count
+    line.advance(by: count)
+  }
+}
+
+extension RemoteFailure {
+  /// The server would only answer that there is none.
+  static func noToken(for url: String) -> RemoteFailure {
+    RemoteFailure(
+      .pauseCredentials, message: "there is no token for \(url)",
+      hint: "fieldvault remote set \(url) --token-file FILE")
+  }
+
+  /// A round that did not come to its end and says nothing about why.
+  static let unexplained = RemoteFailure(
+    .refused, message: "the round did not come to its end", hint: "fieldvault history shows what is known")
+}

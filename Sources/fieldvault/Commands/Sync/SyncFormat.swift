@@ -1,0 +1,69 @@
+import CommandLineSupport
+import OfflineStore
+import SyncEngine
+
+extension SyncReport {
+  /// Whether anything has changed, here or at the server.
+  var hasDone: Bool { pushed + pulled + repaired + left + conflicts + failed > 0 }
+
+  /// Adds what another round did.
+  mutating func add(_ other: SyncReport) {
+    pushed += other.pushed
+    merged += other.merged
+    conflicts += other.conflicts
+    failed += other.failed
+    delayed += other.delayed
+    pulled += other.pulled
+    kept += other.kept
+    repaired += other.repaired
+    left += other.left
+    heldBack += other.heldBack
+    bytesSent += other.bytesSent
+    bytesReceived += other.bytesReceived
+    outcome = other.outcome
+  }
+}
+
+/// What a round did, for people and for programs.
+enum SyncFormat {
+  /// `Sent 3, fetched 12. 1 conflict waits: fieldvault conflicts list.`
+  static func sentence(about report: SyncReport, _ status: StoreStatus) -> String {
+    var done: [String] = []
+    if report.pushed > 0 {
+      let merged = report.merged > 0 ? " (\(countText(report.merged)) merged)" : ""
+      done.append("sent \(countText(report.pushed))\(merged)")
+    }
+    if report.pulled > 0 { done.append("fetched \(countText(report.pulled))") }
+    if report.repaired > 0 { done.append("put \(countText(report.repaired)) right by comparing") }
+    if report.left > 0 { done.append("removed \(countText(report.left)) of projects that are not followed") }
+    var sentences = [done.isEmpty ? "Nothing new" : capitalised(done.joined(separator: ", "))]
+    if status.conflicts > 0 {
+      let waits = status.conflicts == 1 ? "1 conflict waits" : "\(countText(status.conflicts)) conflicts wait"
+      sentences.append("\(waits): fieldvault conflicts list")
+    }
+    if status.failed > 0 { sentences.append("\(operationsText(status.failed)) failed: fieldvault queue list") }
+    if report.delayed > 0 { sentences.append("\(operationsText(report.delayed)) tried again later") }
+    if report.heldBack > 0 {
+      sentences.append("\(recordsText(report.heldBack)) of projects that are not followed stay until they are sent")
+    }
+    if status.kept > 0 { sentences.append("\(recordsText(status.kept)) from the server cannot be stored yet") }
+    return sentences.joined(separator: ". ") + "."
+  }
+
+  private static func capitalised(_ text: String) -> String { text.prefix(1).uppercased() + text.dropFirst() }
+
+  static func members(of report: SyncReport, _ status: StoreStatus, _ json: inout JSONWriter) {
+    json.member("pushed", report.pushed)
+    json.member("merged", report.merged)
+    json.member("conflicts", report.conflicts)
+    json.member("failed", report.failed)
+    json.member("pulled", report.pulled)
+    json.member("attachments", 0)
+    json.member("repaired", report.repaired)
+    json.member("kept", report.kept)
+    json.member("delayed", report.delayed)
+    json.member("outcome", report.outcome.rawValue)
+    json.member("openConflicts", status.conflicts)
+    json.member("failedOperations", status.failed)
+  }
+}

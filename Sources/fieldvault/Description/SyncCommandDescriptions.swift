@@ -1,0 +1,113 @@
+import CommandLineSupport
+
+extension FieldVaultProgram {
+  static let syncCommands: [CommandDescription] = [
+    CommandDescription(
+      "sync", group: "Sync", summary: "send what waits and fetch what is new",
+      discussion: """
+        One round: fetch, send, fetch what that changed. Nothing is lost when it is interrupted or the server cannot be \
+        reached: what was under way is sent again under the same name, and takes effect once. --watch goes on until it \
+        is stopped, and does a round whenever something is written here or there, or the network is back. Where such a \
+        process runs already, 'sync' asks it for a round and waits for the end of it. Ends with 8 when conflicts or \
+        failed operations wait for a person, new ones or old.
+        """,
+      options: [
+        .flag("watch", short: "w", "go on until stopped"),
+        .flag("push-only", "send, and fetch nothing"),
+        .flag("pull-only", "fetch, and send nothing"),
+        .flag("full", "compare all records with the server's, and move what differs"),
+      ],
+      choices: [Choice("push-only", "pull-only")],
+      examples: [
+        Example("fieldvault sync", "one round"),
+        Example("fieldvault sync --watch", "all day"),
+        Example("fieldvault sync --full --json", "compare everything, for a program"),
+      ],
+      exitCodes: usual + [.offline, .attention, .noSpace, .credentials, .interrupted]),
+    CommandDescription(
+      "status", aliases: ["st"], group: "Sync", summary: "the store at a glance",
+      discussion: """
+        What waits, what failed, which conflicts are open, and whether the server answers: online, limited (there is a \
+        network, but the server does not answer within 2 seconds) or offline.
+        """,
+      examples: [
+        Example("fieldvault status", "how are things?"), Example("fieldvault status --json", "for a program"),
+      ],
+      exitCodes: usual),
+    CommandDescription(
+      "why", group: "Sync", summary: "where a record stands on its way to the server, and what it waits for",
+      arguments: [entityArgument, .required("UUID", "the record")],
+      examples: [
+        Example("fieldvault why AtmosphericLog 0193...", "the room that it waits for, and what that waits for")
+      ],
+      exitCodes: usual + [.refused]),
+    CommandDescription(
+      "history", group: "Sync", summary: "the rounds of sync, the newest first",
+      options: [.value("limit", "N", short: "n", "at most this many", default: "20")],
+      examples: [Example("fieldvault history -n 5", "the last five rounds")],
+      exitCodes: usual),
+    CommandDescription(
+      "remote", group: "Sync", summary: "the server", exitCodes: usual,
+      subcommands: [
+        CommandDescription(
+          "set", summary: "set the server and the token",
+          discussion: """
+            The token is the first line of --token-file, or is asked for on a terminal; it is kept in the encrypted \
+            database and shown to nobody. A token is for one address: with another address a new one is needed. http:// \
+            is for servers on this machine; elsewhere everybody on the way could read the token and the records.
+            """,
+          arguments: [.required("URL", "its address, such as https://sync.example.org")],
+          options: [
+            .value("token-file", "FILE", "the token is the first line of FILE; - is standard input", completion: .file),
+            .flag("allow-insecure", "take http:// for another machine, where something else encrypts"),
+          ],
+          examples: [
+            Example("fieldvault remote set https://sync.example.org --token-file token", "and then: fieldvault sync"),
+            Example("fieldvault remote set http://127.0.0.1:8787", "asks for the token"),
+          ],
+          exitCodes: usual + [.refused]),
+        CommandDescription(
+          "show", summary: "the address, and whose records these are",
+          examples: [Example("fieldvault remote show --json", "for a program")], exitCodes: usual),
+        CommandDescription(
+          "unset", summary: "forget the address and the token",
+          discussion: "What is not sent stays. With the same server set again, sync goes on where it was.",
+          examples: [Example("fieldvault remote unset", "back to a vault without a server")], exitCodes: usual),
+      ]),
+    CommandDescription(
+      "logout", group: "Sync", summary: "forget the token, after naming what is not sent",
+      discussion: """
+        What is not sent stays in the vault and is sent when a member of the same account logs in. Reference data that \
+        nothing points to goes, and comes back with the next login. Where something is not sent it asks first; without \
+        a terminal it wants --yes.
+        """,
+      options: [.flag("yes", short: "y", "also when something is not sent")],
+      examples: [Example("fieldvault logout", "at the end of the job")],
+      exitCodes: usual + [.refused]),
+    CommandDescription(
+      "config", group: "Sync", summary: "the settings of the vault", exitCodes: usual,
+      subcommands: [
+        CommandDescription(
+          "get", summary: "one setting, or all",
+          arguments: [.optional("NAME", "the setting", allowed: settingNames)],
+          examples: [Example("fieldvault config get", "all"), Example("fieldvault config get mode --json", "one")],
+          exitCodes: usual),
+        CommandDescription(
+          "set", summary: "change a setting",
+          discussion: """
+            mode: 'device' sends and fetches nothing and keeps everything, 'cloud' syncs. unmetered-only: 'true' waits \
+            for a network that does not count bytes. projects: 'all', or the uuids of those that this device follows.
+            """,
+          arguments: [
+            .required("NAME", "the setting", allowed: settingNames), .oneOrMore("VALUE", "its value"),
+          ],
+          examples: [
+            Example("fieldvault config set mode device", "no network from now on"),
+            Example("fieldvault config set projects 0193...,0194...", "only these two"),
+          ],
+          exitCodes: usual + [.refused]),
+      ]),
+  ]
+
+  private static let settingNames = ["mode", "unmetered-only", "projects"]
+}

@@ -1,0 +1,62 @@
+import CommandLineSupport
+import Dispatch
+import Synchronization
+
+/// Asynchronous work for a command that is not: the thread of the command waits, and takes what the work tells meanwhile.
+enum Waiting {
+  /// Runs work to its end. SIGINT and SIGTERM cancel it, where `isStoppable`; it then comes to its own end.
+  /// - Parameter taking: called on this thread for what the work tells.
+  static func run<News: Sendable, Value: Sendable>(
+    isStoppable: Bool = true, taking: (News) throws -> Void,
+    _ work: @escaping @Sendable (_ tell: @escaping @Sendable (News) -> Void) async throws -> Value
+  ) throws -> Value {
+    let box = Box<News, Value>()
+    let task = Task {
+      do {
+        box.put(.ended(.success(try await work { box.put(.news($0)) })))
+      } catch {
+        box.put(.ended(.failure(error)))
+      }
+    }
+    if isStoppable { Signals.onStop { _ in task.cancel() } }
+    while true {
+      switch box.take() {
+      case .news(let news):
+        do {
+          try taking(news)
+        } catch {
+          // The reader of the output has gone. What is under way is put back before the program ends.
+          task.cancel()
+          while true { if case .ended = box.take() { throw error } }
+        }
+      case .ended(let result): return try result.get()
+      }
+    }
+  }
+
+  /// Runs short work that tells nothing.
+  static func run<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) throws -> Value {
+    try run(isStoppable: false, taking: { (_: Never) in }) { _ in try await work() }
+  }
+}
+
+/// Hands things from tasks to a thread that waits for them.
+private final class Box<News: Sendable, Value: Sendable>: Sendable {
+  enum Content: Sendable {
+    case news(News)
+    case ended(Result<Value, any Error>)
+  }
+
+  private let contents = Mutex<[Content]>([])
+  private let arrived = DispatchSemaphore(value: 0)
+
+  func put(_ content: Content) {
+    contents.withLock { $0.append(content) }
+    arrived.signal()
+  }
+
+  func take() -> Content {
+    arrived.wait()
+    return contents.withLock { $0.removeFirst() }
+  }
+}

@@ -1,0 +1,87 @@
+import Foundation
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// A server and the vaults of two people of one account, `a.vault` and `b.vault`, which know its address and their tokens.
+final class SyncWorkshop {
+  let shop: Workshop
+  private let program: String
+  private var server: Running?
+  private(set) var url = ""
+
+  init() throws {
+    shop = try Workshop(vault: false)
+    let beside = URL(fileURLWithPath: try Program.path.get()).deletingLastPathComponent()
+    program = beside.appendingPathComponent("fieldvault-server").path
+    for (vault, person) in [("a.vault", "ada"), ("b.vault", "bob")] {
+      try shop.done("init", "--schema", "restoration", "--quiet", vault: vault)
+      let added = try run(program, ["user", "add", person, "--account", "water", "--data", shop.path("data"), "-q"])
+      guard added.status == 0 else { throw Unexpected("no user: \(added.errors)") }
+      try shop.write(added.output, to: "token-\(vault)")
+    }
+    try start()
+    for vault in ["a.vault", "b.vault"] {
+      try shop.done("remote", "set", url, "--token-file", shop.path("token-\(vault)"), "-q", vault: vault)
+    }
+  }
+
+  deinit { try? stop() }
+
+  /// Starts the server, at the address that it had before.
+  func start() throws {
+    let place = url.isEmpty ? "127.0.0.1:0" : String(url.dropFirst("http://".count))
+    let started = try Running(
+      program, ["serve", "--data", shop.path("data"), "--listen", place, "--schema", "restoration", "-q"],
+      environment: shop.environment())
+    server = started
+    try until("the server listens") { try started.outputSoFar().hasSuffix("\n") }
+    let line = try started.outputSoFar().split(separator: "\n").first { $0.hasPrefix("listening on ") }
+    guard let line else { throw Unexpected("the server does not listen") }
+    url = String(line.dropFirst("listening on ".count))
+  }
+
+  /// Ends the server.
+  func stop() throws {
+    guard let running = server else { return }
+    server = nil
+    kill(running.process, SIGTERM)
+    _ = try running.wait()
+  }
+
+  /// Syncs a vault where that has to succeed.
+  @discardableResult
+  func sync(_ vault: String, _ more: String...) throws -> [String: Any] {
+    let ran = try shop.run(["sync", "--json"] + more, vault: vault)
+    guard ran.status == 0 || ran.status == 8 else { throw Unexpected("sync ended with \(ran.status): \(ran.errors)") }
+    return try ran.object()
+  }
+
+  /// Makes a record, and returns its uuid.
+  func put(_ vault: String, _ words: String...) throws -> String {
+    let ran = try shop.run(["put"] + words, vault: vault)
+    guard ran.status == 0, let line = ran.lines.first else { throw Unexpected("put: \(ran.errors)") }
+    return String(line)
+  }
+
+  /// A field of a record; nil where there is no such record.
+  func value(_ field: String, _ entity: String, _ uuid: String, _ vault: String) throws -> String? {
+    let ran = try shop.run(["get", entity, uuid, "--json"], vault: vault)
+    if ran.status == 4 { return nil }
+    return try ran.object()[field].map { "\($0)" }
+  }
+}
+
+/// Waits until something is so, 20 seconds at most.
+func until(_ what: String, _ isSo: () throws -> Bool) throws {
+  for _ in 0..<400 {
+    if try isSo() { return }
+    usleep(50_000)
+  }
+  throw Unexpected("not so: \(what)")
+}
