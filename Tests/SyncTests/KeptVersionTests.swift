@@ -52,6 +52,22 @@ import Testing
     #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
   }
 
+  /// What is deleted after a version of it was kept does not come back as that version.
+  @Test func aKeptVersionDoesNotOutliveItsRecord() async throws {
+    try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
+    try await one.sync()
+    try await two.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 3") }
+    #expect(try await two.sync().conflicts == 1)
+    #expect(try await two.values("SELECT reason FROM SyncInbox") == ["refused"])
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineAtmosphericLog WHERE logId = 2") }
+    try await one.sync()
+    try await two.sync()
+    try two.resolve(try #require(try two.conflicts().first).conflictId, takesLocal: false)
+    for _ in 0..<2 { try await two.sync() }
+    #expect(try await one.digests() == two.digests())
+    #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
+  }
+
   /// What others deleted does not come back with a record that had taken it along here.
   @Test func whatIsGoneForAllDoesNotComeBackWithItsParent() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Mill'") }

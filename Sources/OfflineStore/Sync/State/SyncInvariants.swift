@@ -35,7 +35,8 @@ struct SyncInvariants {
           SELECT count(*) FROM OfflineSyncQueue WHERE entityType = \(entity.type) AND completedAt IS NULL
             AND entityId NOT IN (SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name))
           """, as: Int.self),
-        "operation is for a \(entity.type) that is not there", "operations are for records of \(entity.type) that are not there")
+        "operation is for a \(entity.type) that is not there",
+        "operations are for records of \(entity.type) that are not there")
     }
     note(
       try connection.fetchOne(
