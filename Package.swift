@@ -5,7 +5,7 @@ let package = Package(
   name: "FieldVault",
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
-    .library(name: "FieldVault", targets: ["OfflineStore", "CipherSQL", "VaultKeys"]),
+    .library(name: "FieldVault", targets: ["SyncEngine", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys"]),
     .library(name: "CipherSQL", targets: ["CipherSQL"]),
     .library(name: "RestorationModel", targets: ["RestorationModel"]),
     .plugin(name: "SchemaPlugin", targets: ["SchemaPlugin"]),
