@@ -74,7 +74,8 @@ let package = Package(
 
     // The demo's questions through the typed layer.
     .executableTarget(
-      name: "fieldvault-demo", dependencies: ["CipherSQL", "OfflineStore", "RestorationModel", "VaultKeys"],
+      name: "fieldvault-demo",
+      dependencies: ["CipherSQL", "OfflineStore", "RestorationModel", "SyncEngine", "SyncModel", "VaultKeys"],
       path: "Tests/Demo"),
 
     // Tests.

@@ -190,7 +190,8 @@ extension Doctor {
     do {
       let violations = try access.withDatabase { database in
         try database.read { connection -> [String] in
-          guard try connection.fetchOne("SELECT 1 FROM sqlite_schema WHERE name = 'OfflineSyncQueue'", as: Int.self) != nil
+          guard
+            try connection.fetchOne("SELECT 1 FROM sqlite_schema WHERE name = 'OfflineSyncQueue'", as: Int.self) != nil
           else { return [] }
           return try SyncInvariants(
             catalog: SyncCatalog(try Entities.read(from: connection)), connection: connection
@@ -200,7 +201,8 @@ extension Doctor {
       if !violations.isEmpty {
         diagnosis.add(
           .warning, "sync", "records, outbox and conflicts do not agree: \(summary(violations))",
-          meaning: "some changes would not reach the server, or be sent for nothing", next: "fieldvault doctor --repair")
+          meaning: "some changes would not reach the server, or be sent for nothing", next: "fieldvault doctor --repair"
+        )
       }
       diagnosis.checked.append("every change has its operation or its conflict")
     } catch {

@@ -169,7 +169,9 @@ extension Doctor {
     }
     var diagnosis = Diagnosis()
     try checkDatabase(copy, &diagnosis)
-    let mended = ["indexes": mending.indexes, "search": mending.search, "triggers": mending.triggers, "sync": mending.sync]
+    let mended = [
+      "indexes": mending.indexes, "search": mending.search, "triggers": mending.triggers, "sync": mending.sync,
+    ]
     return diagnosis.findings.first { mended[$0.check] ?? false || $0.severity == .damage }?.what
   }
 }
