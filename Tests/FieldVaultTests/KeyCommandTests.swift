@@ -145,10 +145,10 @@ struct KeyCommandTests {
   @Test(.enabled(if: Mount.isPossible, "only root may mount the file systems of this test"))
   func onAFullDiskTheKeyStaysAsItIs() throws {
     // Room for the vault, not for a second generation of it.
-    try shop.write("title,level\n" + String(repeating: "A room of the house,1\n", count: 6000), to: "rooms.csv")
+    try shop.write("title,level\n" + String(repeating: "A room of the house,1\n", count: 4500), to: "rooms.csv")
     try shop.done("import", "Room", "@rooms.csv", "--set", "projectId=\(Workshop.project)", "--quiet")
     try shop.done("query", "SELECT 1")
-    let disk = try Mount(at: shop.path("disk"), size: "5m")
+    let disk = try Mount(at: shop.path("disk"), size: "8m")
     try FileManager.default.copyItem(atPath: shop.path("v.vault"), toPath: shop.path("disk/v.vault"))
     let before = try shop.content(vault: "disk/v.vault")
     let ran = try shop.run("key", "rotate", vault: "disk/v.vault")

@@ -63,7 +63,12 @@ final class Device: Sendable {
   static func worker(_ vault: Vault, url: String, token: String) throws -> SyncWorker {
     try set(vault, url, token)
     let address = try ServerAddress(url)
-    let remote = FieldVaultRemote(transport: HTTPTransport(address: address) { token })
+    // The server shares the threads of this process with all other tests; the limits are guards against hanging only.
+    var limits = TransportLimits()
+    limits.connectSeconds = 600
+    limits.idleSeconds = 600
+    limits.wholeSeconds = 1200
+    let remote = FieldVaultRemote(transport: HTTPTransport(address: address, limits: limits) { token })
     return SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
   }
 

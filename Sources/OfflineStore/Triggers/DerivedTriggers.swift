@@ -28,7 +28,7 @@ enum DerivedTriggers {
     let entities = try Entities.read(from: connection)
     for sql in statements(for: entities) { try connection.execute(SQL(raw: sql)) }
     for entity in entities.all {
-      if let outbox = OutboxTriggers(entity, in: entities) { try connection.execute(outbox.queueMissing()) }
+      if let outbox = OutboxTriggers(entity, in: entities) { try outbox.queueMissing(on: connection) }
     }
     for table in entities.catalog.tables where table.contentTable != nil {
       let name = SQL.quoted(table.name)

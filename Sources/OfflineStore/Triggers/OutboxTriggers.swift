@@ -22,16 +22,31 @@ struct OutboxTriggers {
 
   var statements: [String] { [insertion, edit, deletion, identity, flags] }
 
-  /// Queues at once all changed records that have no operation: those that an import made, and those that a migration
-  /// wrote while there were no triggers.
+  /// Queues changed records that have no operation: those that an import made, and those that a migration wrote while
+  /// there were no triggers.
+  ///
+  /// Some thousand at a time: SQLite keeps what a statement reads from the table that it writes to in memory.
   /// - Parameter lastKey: only records with a greater local id.
-  func queueMissing(after lastKey: Int64 = .min) -> SQL {
+  func queueMissing(after lastKey: Int64 = .min, on connection: WriteConnection) throws {
+    var first = lastKey
+    while true {
+      let next: SQL = """
+        SELECT max(\(raw: key)) FROM (SELECT \(raw: key) FROM \(raw: table) WHERE \(raw: key) > \(first)
+          ORDER BY \(raw: key) LIMIT 5000)
+        """
+      guard let last = try connection.fetchOne(next, as: Optional<Int64>.self) ?? nil else { return }
+      try connection.execute(queueMissing(from: first, through: last))
+      first = last
+    }
+  }
+
+  private func queueMissing(from first: Int64, through last: Int64) -> SQL {
     """
     INSERT INTO OfflineSyncQueue (entityType, entityId, entityUuid, operationType, priority)
     SELECT \(entity.type), \(raw: key), uuid,
       CASE WHEN syncVersion = 0 THEN 'create' WHEN isDeleted = 1 THEN 'delete' ELSE 'update' END, \(priority)
     FROM \(raw: table) AS record
-    WHERE isDirty = 1 AND \(raw: key) > \(lastKey) AND (syncVersion > 0 OR isDeleted = 0)
+    WHERE isDirty = 1 AND \(raw: key) > \(first) AND \(raw: key) <= \(last) AND (syncVersion > 0 OR isDeleted = 0)
       AND NOT EXISTS (SELECT 1 FROM OfflineSyncQueue
         WHERE entityId = record.\(raw: key) AND entityType = \(entity.type) AND payload IS NULL AND completedAt IS NULL)
       AND NOT EXISTS (SELECT 1 FROM OfflineSyncQueue

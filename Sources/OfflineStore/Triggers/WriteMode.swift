@@ -24,7 +24,7 @@ package enum WriteMode: String, Sendable {
     let last = try connection.fetchOne(greatest, as: Int64.self) ?? 0
     return try WriteMode.import.run(on: connection) {
       let result = try body()
-      try connection.execute(outbox.queueMissing(after: last))
+      try outbox.queueMissing(after: last, on: connection)
       return result
     }
   }

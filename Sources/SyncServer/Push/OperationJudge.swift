@@ -98,8 +98,11 @@ struct OperationJudge {
   ) throws -> (ServerRecord, Int) {
     if state.hasContent(of: existing.state) { return (existing, 0) }
     let record = try store(operation, state, over: existing)
-    guard state.isDeleted, !existing.state.isDeleted else { return (record, 0) }
-    return (record, try storage.deleteDependents(of: record, at: now))
+    switch (existing.state.isDeleted, state.isDeleted) {
+    case (false, true): return (record, try storage.deleteDependents(of: record, at: now))
+    case (true, false): return (record, try storage.reviveDependents(of: record, at: now))
+    default: return (record, 0)
+    }
   }
 
   private func store(

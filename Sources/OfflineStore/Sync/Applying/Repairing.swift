@@ -80,7 +80,7 @@ extension SyncTransaction {
         UPDATE \(identifier: entity.table.name) SET serverId = NULL, syncVersion = 0, lastSyncedAt = NULL,
           isDirty = 1 - isDeleted, syncStatus = 'pending'
         """)
-      if let outbox = OutboxTriggers(entity, in: catalog.entities) { try connection.execute(outbox.queueMissing()) }
+      if let outbox = OutboxTriggers(entity, in: catalog.entities) { try outbox.queueMissing(on: connection) }
     }
     try connection.execute("DELETE FROM SyncBase")
     try connection.execute("DELETE FROM SyncMoved")

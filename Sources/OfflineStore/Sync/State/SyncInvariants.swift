@@ -86,7 +86,7 @@ struct SyncInvariants {
         WHERE isDirty = 1 AND isDeleted = 1 AND syncVersion = 0 AND \(identifier: entity.key) NOT IN (
           SELECT entityId FROM OfflineSyncQueue WHERE entityType = \(entity.type) AND completedAt IS NULL)
         """)
-      if let outbox = OutboxTriggers(entity, in: catalog.entities) { try connection.execute(outbox.queueMissing()) }
+      if let outbox = OutboxTriggers(entity, in: catalog.entities) { try outbox.queueMissing(on: connection) }
     }
     try connection.execute(
       """
