@@ -122,6 +122,6 @@ let package = Package(
         "CipherSQL", "OfflineStore", "SyncEngine", "SyncModel", "SyncServer", "VaultKeys", "RestorationModel",
         "CPlatform",
       ],
-      path: "Tests/Simulation"),
+      path: "Tests/Simulation", exclude: ["RESULTS.md"]),
   ]
 #endif
