@@ -20,6 +20,11 @@ extension EmbeddedWriter {
     return names.count
   }
 
+  func keepDeleted(_ name: RecordName) throws {
+    try connection.execute(
+      "DELETE FROM ServerCascade WHERE entityType = \(name.entityType) AND entityUuid = \(name.entityUuid)")
+  }
+
   private func noteCascade(of name: RecordName, from root: RecordName) throws {
     try connection.execute(
       """

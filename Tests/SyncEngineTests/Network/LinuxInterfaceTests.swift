@@ -22,30 +22,33 @@
       return process.terminationStatus == 0
     }
 
+    /// Of this process alone: tests may run in several places at once.
+    static let name = "fv\(getpid() % 100_000)"
+
     /// Making interfaces needs root, `ip`, and a kernel that has pairs of virtual ones.
     static let canMakeInterfaces: Bool = {
-      defer { ip("link", "delete", "fvprobe0") }
-      return ip("link", "add", "fvprobe0", "type", "veth", "peer", "name", "fvprobe1")
+      defer { ip("link", "delete", name + "p") }
+      return ip("link", "add", name + "p", "type", "veth", "peer", "name", name + "q")
     }()
 
     @Test(.enabled(if: canMakeInterfaces, "needs root and virtual interfaces"))
     func theKernelTellsOfAnInterface() async throws {
-      defer { Self.ip("link", "delete", "fvtest0") }
+      defer { Self.ip("link", "delete", Self.name + "0") }
       let monitor = NetlinkInterfaceMonitor()
       defer { monitor.stop() }
       let (changes, continuation) = AsyncStream.makeStream(of: InterfaceStatus.self)
       try monitor.start { if case .success(let status) = $0 { continuation.yield(status) } }
       var iterator = changes.makeAsyncIterator()
-      #expect(Self.ip("link", "add", "fvtest0", "type", "veth", "peer", "name", "fvtest1"))
-      #expect(Self.ip("address", "add", "203.0.113.7/32", "dev", "fvtest0"))
-      #expect(Self.ip("link", "set", "fvtest0", "up"))
+      #expect(Self.ip("link", "add", Self.name + "0", "type", "veth", "peer", "name", Self.name + "1"))
+      #expect(Self.ip("address", "add", "203.0.113.7/32", "dev", Self.name + "0"))
+      #expect(Self.ip("link", "set", Self.name + "0", "up"))
       // Up alone is not enough: there is no carrier before the other end is up, too.
-      #expect(try !monitor.status().addresses.contains("fvtest0 cb.0.71.7"))
-      #expect(Self.ip("link", "set", "fvtest1", "up"))
-      let address = "fvtest0 cb.0.71.7"
+      #expect(try !monitor.status().addresses.contains("\(Self.name)0 cb.0.71.7"))
+      #expect(Self.ip("link", "set", Self.name + "1", "up"))
+      let address = "\(Self.name)0 cb.0.71.7"
       while let status = await iterator.next(), !status.addresses.contains(address) {}
       #expect(try monitor.status().hasInterface)
-      #expect(Self.ip("link", "set", "fvtest0", "down"))
+      #expect(Self.ip("link", "set", Self.name + "0", "down"))
       while let status = await iterator.next(), status.addresses.contains(address) {}
     }
 
