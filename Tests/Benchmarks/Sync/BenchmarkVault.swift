@@ -7,11 +7,13 @@ import VaultKeys
 
 /// Vaults of the restoration schema for the benchmarks.
 enum BenchmarkVault {
-  static func make(_ path: String) throws -> Vault {
+  static func make(_ path: String, cacheMiB: Int? = nil) throws -> Vault {
+    var configuration = Configuration()
+    if let cacheMiB { configuration.pageCacheBytes = cacheMiB << 20 }
     var content = (0..<64).map { UInt8($0 * 3 + 1) }
     return try Vault.create(
       at: path, schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
-      secret: .keyFile(try SecureBytes(wiping: &content)))
+      secret: .keyFile(try SecureBytes(wiping: &content)), configuration: configuration)
   }
 
   /// A worker without chance in its delays, and what it is seen to do.

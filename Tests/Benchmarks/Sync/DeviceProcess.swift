@@ -16,11 +16,13 @@ struct FirstSync: Codable {
   var peakKiB = 0
 }
 
-/// `fieldvault-bench device FOLDER URL TOKEN`: a device that syncs for the first time, in a process of its own.
+/// `fieldvault-bench device FOLDER URL TOKEN [CACHE_MIB]`: a device that syncs for the first time, in a process of its own.
 enum DeviceProcess {
   static func run(_ words: [String]) async throws {
-    guard words.count == 3 else { throw BenchmarkFailure("usage: fieldvault-bench device FOLDER URL TOKEN") }
-    let vault = try BenchmarkVault.make(words[0] + "/first.vault")
+    guard words.count >= 3 else {
+      throw BenchmarkFailure("usage: fieldvault-bench device FOLDER URL TOKEN [CACHE_MIB]")
+    }
+    let vault = try BenchmarkVault.make(words[0] + "/first.vault", cacheMiB: words.dropFirst(3).first.flatMap(Int.init))
     let (worker, notes) = try BenchmarkVault.worker(vault, Access(url: words[1], token: words[2]))
     var result = FirstSync()
     let (before, start) = (processorTime(), ContinuousClock.now)
@@ -50,12 +52,12 @@ enum DeviceProcess {
   }
 
   /// Starts such a process and waits for what it found.
-  static func firstSync(in folder: String, _ access: Access) throws -> FirstSync {
+  static func firstSync(in folder: String, _ access: Access, cacheMiB: Int? = nil) throws -> FirstSync {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let process = Process()
     let output = Pipe()
     process.executableURL = URL(filePath: Programs.own)
-    process.arguments = ["device", folder, access.url, access.token]
+    process.arguments = ["device", folder, access.url, access.token] + (cacheMiB.map { [String($0)] } ?? [])
     process.standardOutput = output
     try process.run()
     let text = output.fileHandleForReading.readDataToEndOfFile()

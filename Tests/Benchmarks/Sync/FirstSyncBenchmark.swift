@@ -13,17 +13,21 @@ struct FirstSyncBenchmark {
     let large = try await ServerFilling.fill("large", readings: sizes.firstSync, in: data)
     let server = try ServerProcess(folder: data)
     defer { server.stop() }
-    var syncs: (small: [FirstSync], large: [FirstSync]) = ([], [])
+    var syncs: [FirstSync] = []
+    var lean: (small: [FirstSync], large: [FirstSync]) = ([], [])
     for round in 0..<rounds {
       let place = folder + "/device-\(round)"
-      syncs.small.append(try DeviceProcess.firstSync(in: place, Access(url: server.url, token: small.token)))
-      syncs.large.append(try DeviceProcess.firstSync(in: place, Access(url: server.url, token: large.token)))
+      let (few, many) = (Access(url: server.url, token: small.token), Access(url: server.url, token: large.token))
+      syncs.append(try DeviceProcess.firstSync(in: place, many))
+      // The usual page cache is larger than the small store; with a small one only what sync itself holds can grow.
+      lean.small.append(try DeviceProcess.firstSync(in: place, few, cacheMiB: 4))
+      lean.large.append(try DeviceProcess.firstSync(in: place, many, cacheMiB: 4))
     }
-    let rate = median(syncs.large.map { Double($0.records) / $0.processorSeconds })
-    let seconds = median(syncs.large.map(\.seconds))
-    let longest = median(syncs.large.map(\.longestTransaction))
-    let commit = median(syncs.large.map(\.durableCommit))
-    let peaks = (small: peak(syncs.small), large: peak(syncs.large))
+    let rate = median(syncs.map { Double($0.records) / $0.processorSeconds })
+    let seconds = median(syncs.map(\.seconds))
+    let longest = median(syncs.map(\.longestTransaction))
+    let commit = median(syncs.map(\.durableCommit))
+    let peaks = (small: peak(lean.small), large: peak(lean.large))
     return [
       Finding(
         "first sync of \(sizes.firstSync) records: \(format(rate, 0)) records for a second of the device's processor "
@@ -33,7 +37,8 @@ struct FirstSyncBenchmark {
         "its longest transaction: \(format(longest * 1000, 1)) ms; a durable commit of 4 KiB: \(format(commit * 1000, 2)) ms; "
           + "ratio \(format(longest / commit, 1))", holds: nil),
       Finding(
-        "its most memory: \(format(peaks.large, 1)) MiB; with \(sizes.firstSyncSmall) records \(format(peaks.small, 1)) MiB; "
+        "its most memory: \(format(peak(syncs), 1)) MiB; with a page cache of 4 MiB \(format(peaks.large, 1)) MiB, and with "
+          + "\(sizes.firstSyncSmall) records \(format(peaks.small, 1)) MiB; "
           + "ratio \(format(peaks.large / peaks.small, 2)) (promised: flat, at most 1.15)",
         holds: peaks.large <= 1.15 * peaks.small),
     ]

@@ -24,7 +24,9 @@ final class OutboxSuite {
     let rooms = (0..<count).map { _ in UUID.version7() }
     let project = UUID.version7()
     for vault in [vault, copy] { try Self.makeRooms(rooms, project, in: vault) }
-    let triggers = try copy.database.read { try $0.fetch("SELECT name FROM sqlite_schema WHERE type = 'trigger'", as: String.self) }
+    let triggers = try copy.database.read {
+      try $0.fetch("SELECT name FROM sqlite_schema WHERE type = 'trigger'", as: String.self)
+    }
     let key = try copy.withDatabaseKey { Array($0) }
     copy.close()
     floor = try Floor(path: copy.databasePath, key: key, cacheKiB: Configuration().pageCacheBytes >> 10)
@@ -83,7 +85,8 @@ final class OutboxSuite {
   private func measureRooms() throws {
     try vault.database.write { db in
       for index in 0..<count {
-        try db.withStatement("UPDATE OfflineRoom SET squareFootage = ?, isAccessible = ? WHERE roomId = ?") { statement in
+        try db.withStatement("UPDATE OfflineRoom SET squareFootage = ?, isAccessible = ? WHERE roomId = ?") {
+          statement in
           try statement.bind(squareFootage + Double(index), at: 1)
           try statement.bind(false, at: 2)
           try statement.bind(Int64(index + 1), at: 3)

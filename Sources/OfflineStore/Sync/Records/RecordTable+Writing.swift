@@ -37,6 +37,11 @@ extension RecordTable {
     return "INSERT INTO \(SQL.quoted(entity.table.name)) (uuid, \(list)) VALUES (?\(marks))"
   }
 
+  static func update(of names: [String], in entity: Entity) -> String {
+    let assignments = names.map { "\(SQL.quoted($0)) = ?" }.joined(separator: ", ")
+    return "UPDATE \(SQL.quoted(entity.table.name)) SET \(assignments) WHERE \(SQL.quoted(entity.key)) = ?"
+  }
+
   /// Makes a row. Fields that the state does not have get their default; fields that the table does not have are left out.
   /// - Returns: the local id.
   /// - Throws: ``MissingReferences``; ``VaultError`` with `badValue` that names the field; ``SQLError`` for a rule of the
@@ -67,9 +72,8 @@ extension RecordTable {
     let changed = state.fields.filter { old.fields[$0.name] != $0.value }
     let values =
       try values(of: changed, references, connection, leavesOutMissing: state.isDeleted) + common(state, bookkeeping)
-    let assignments = values.map { "\(SQL.quoted($0.name)) = ?" }.joined(separator: ", ")
-    let sql =
-      "UPDATE \(SQL.quoted(entity.table.name)) SET \(assignments) WHERE \(SQL.quoted(entity.key)) = ?"
+    let names = values.map(\.name)
+    let sql = names == updateNames ? usualUpdate : Self.update(of: names, in: entity)
     try connection.withStatement(sql) { statement in
       for (index, value) in values.enumerated() { try value.argument.bind(to: statement, at: Int32(index + 1)) }
       try statement.bind(key, at: Int32(values.count + 1))

@@ -24,6 +24,9 @@ package struct RecordTable: Sendable {
   /// its text.
   let usualNames: [String]
   let usualInsertion: String
+  /// An UPDATE of what is kept beside the shared values, which is all that changes when the server has taken an operation.
+  let updateNames: [String]
+  let usualUpdate: String
 
   static let userEditsColumn = "userEditedFields"
 
@@ -45,6 +48,8 @@ package struct RecordTable: Sendable {
     usualNames =
       columns.map(\.name).sorted { $0.utf16.lexicographicallyPrecedes($1.utf16) } + Self.commonColumns
       + (keepsUserEdits ? [Self.userEditsColumn] : [])
+    updateNames = Self.commonColumns.filter { $0 != "createdAt" } + (keepsUserEdits ? [Self.userEditsColumn] : [])
+    usualUpdate = Self.update(of: updateNames, in: entity)
     usualInsertion = Self.insertion(of: usualNames, into: entity)
     selection = "SELECT \(names.joined(separator: ", ")) FROM \(SQL.quoted(entity.table.name)) AS record "
   }
