@@ -5,7 +5,7 @@ let package = Package(
   name: "FieldVault",
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
-    .library(name: "FieldVault", targets: ["OfflineStore", "CipherSQL", "VaultKeys"]),
+    .library(name: "FieldVault", targets: ["SyncEngine", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys"]),
     .library(name: "CipherSQL", targets: ["CipherSQL"]),
     .library(name: "RestorationModel", targets: ["RestorationModel"]),
     .plugin(name: "SchemaPlugin", targets: ["SchemaPlugin"]),
@@ -77,7 +77,8 @@ let package = Package(
 
     // The demo's questions through the typed layer.
     .executableTarget(
-      name: "fieldvault-demo", dependencies: ["CipherSQL", "OfflineStore", "RestorationModel", "VaultKeys"],
+      name: "fieldvault-demo",
+      dependencies: ["CipherSQL", "OfflineStore", "RestorationModel", "SyncEngine", "SyncModel", "VaultKeys"],
       path: "Tests/Demo"),
 
     // Tests.

@@ -114,7 +114,7 @@ CREATE TABLE SyncExtraFields (
   PRIMARY KEY (entityType, entityUuid)
 ) STRICT, WITHOUT ROWID;
 
--- Projects, or what else a schema marks as a scope, that this device follows; none: all of them.
+-- Projects that this device follows; none: all of them.
 CREATE TABLE SyncScope (
   entityUuid TEXT NOT NULL PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
@@ -162,7 +162,7 @@ CREATE TABLE SyncRun (
   runId INTEGER PRIMARY KEY,
   startedAt TEXT NOT NULL CHECK (startedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', startedAt)),
   endedAt TEXT CHECK (endedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', endedAt)),
-  cause TEXT NOT NULL, -- manual, local_write, network, timer, resume, nudge
+  cause TEXT NOT NULL, -- manual, local_write, remote_change, network, timer, resume, nudge
   pushed INTEGER NOT NULL DEFAULT 0,
   merged INTEGER NOT NULL DEFAULT 0,
   conflicts INTEGER NOT NULL DEFAULT 0,
@@ -171,7 +171,7 @@ CREATE TABLE SyncRun (
   repaired INTEGER NOT NULL DEFAULT 0, -- by a reconciliation
   bytesSent INTEGER NOT NULL DEFAULT 0,
   bytesReceived INTEGER NOT NULL DEFAULT 0,
-  outcome TEXT NOT NULL DEFAULT 'running', -- running, done, offline, unauthorized, failed, interrupted
+  outcome TEXT NOT NULL DEFAULT 'running', -- running, done, offline, paused, failed, cancelled, interrupted
   errorMessage TEXT
 ) STRICT;
 

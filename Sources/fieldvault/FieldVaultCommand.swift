@@ -77,6 +77,7 @@ enum FieldVaultCommand {
     case "status": try StatusCommand.run(context)
     case "why": try WhyCommand.run(context)
     case "history": try HistoryCommand.run(context)
+    case "trace": try TraceCommand.run(context)
     case "remote set": try RemoteSetCommand.run(context)
     case "remote show": try RemoteShowCommand.run(context)
     case "remote unset": try RemoteUnsetCommand.run(context)

@@ -3,19 +3,20 @@ import OfflineStore
 import RestorationModel
 import VaultKeys
 
-/// What the demo does through the library: `fieldvault-demo questions|rotate VAULT PASSPHRASE_FILE`.
+/// What the demo does through the library: `fieldvault-demo questions|rotate|digests VAULT PASSPHRASE_FILE`.
 @main
 enum Demo {
   static func main() async throws {
     let words = CommandLine.arguments
-    guard words.count == 4, ["questions", "rotate"].contains(words[1]) else {
-      print("usage: fieldvault-demo questions|rotate VAULT PASSPHRASE_FILE")
+    guard words.count == 4, ["questions", "rotate", "digests"].contains(words[1]) else {
+      print("usage: fieldvault-demo questions|rotate|digests VAULT PASSPHRASE_FILE")
       return
     }
     let passphrase = try SecretSource.file(path: words[3]).readPassphrase()
     let vault = try Vault.open(at: words[2], with: .passphrase(passphrase), schemas: [RestorationSchema.schema])
     defer { vault.close() }
     if words[1] == "rotate" { return try await DemoRotation.run(vault) }
+    if words[1] == "digests" { return try await DemoDigests.run(vault) }
     try await vault.database.read { db in
       try typedQuery(db)
       try namedQuery(db)

@@ -52,6 +52,22 @@ import Testing
     #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
   }
 
+  /// What is deleted after a version of it was kept does not come back as that version.
+  @Test func aKeptVersionDoesNotOutliveItsRecord() async throws {
+    try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
+    try await one.sync()
+    try await two.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 3") }
+    #expect(try await two.sync().conflicts == 1)
+    #expect(try await two.values("SELECT reason FROM SyncInbox") == ["refused"])
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineAtmosphericLog WHERE logId = 2") }
+    try await one.sync()
+    try await two.sync()
+    try two.resolve(try #require(try two.conflicts().first).conflictId, takesLocal: false)
+    for _ in 0..<2 { try await two.sync() }
+    #expect(try await one.digests() == two.digests())
+    #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
+  }
+
   /// What others deleted does not come back with a record that had taken it along here.
   @Test func whatIsGoneForAllDoesNotComeBackWithItsParent() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Mill'") }
@@ -67,6 +83,26 @@ import Testing
     #expect(try await two.values("SELECT title FROM OfflineProject WHERE isDeleted = 0") == ["Mill"])
     #expect(try await two.values("SELECT title FROM OfflineLocation WHERE isDeleted = 0") == [])
     #expect(try await one.digests() == two.digests())
+  }
+
+  /// A record with a change of its own tells the server itself that it went with its parent.
+  @Test func whatToldItsDeletionItselfDoesNotComeBackWithItsParent() async throws {
+    try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Mill'") }
+    try await one.sync()
+    try await two.write { db in
+      _ = try db.execute("UPDATE OfflineLocation SET title = 'cellar'")
+      _ = try db.execute("DELETE FROM OfflineProject")
+    }
+    try await two.sync()
+    let conflict = try #require(try two.conflicts().first { $0.entityType == "Project" })
+    try two.resolve(conflict.conflictId, takesLocal: false)
+    for device in [two, one, two] { try await device.sync() }
+    #expect(try await one.digests() == two.digests())
+    for device in [one, two] {
+      #expect(
+        try await device.value("SELECT count(*) FROM OfflineLocation WHERE isDeleted = 0", as: Int.self)
+          == one.value("SELECT count(*) FROM OfflineLocation WHERE isDeleted = 0", as: Int.self))
+    }
   }
 
   @Test func recordsThatReferToEachOtherInACircleCome() async throws {

@@ -7,6 +7,9 @@ public struct FieldVaultRemote: Remote {
   /// A server that is reached by a transport.
   public init(transport: HTTPTransport) { self.transport = transport }
 
+  /// What has gone over the network so far, with answers that were received whole.
+  public var traffic: Traffic { transport.traffic }
+
   /// `GET /v1/health`. An answer of another service is none of this server.
   public func health() async throws(RemoteFailure) -> ServerHealth {
     let health: ServerHealth = try await ask(HTTPRequest("/v1/health", isAuthorized: false))

@@ -12,6 +12,9 @@ public struct MonitoredRemote: Remote {
     self.monitor = monitor
   }
 
+  /// What has gone over the network so far.
+  public var traffic: Traffic { remote.traffic }
+
   private func watched<Answer: Sendable>(
     _ ask: (any Remote) async throws(RemoteFailure) -> Answer
   ) async throws(RemoteFailure) -> Answer {

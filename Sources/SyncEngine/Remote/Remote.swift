@@ -6,6 +6,9 @@ import SyncModel
 /// Every function answers or throws ``RemoteFailure``, ends soon after its task is cancelled, and may be called from
 /// several tasks at once.
 public protocol Remote: Sendable {
+  /// What has gone over the network so far.
+  var traffic: Traffic { get }
+
   /// Whether the server is there, and what time it has. Needs no token.
   func health() async throws(RemoteFailure) -> ServerHealth
 

@@ -1,3 +1,5 @@
+import CipherSQL
+
 /// HTTP to one server: connections are kept, and nothing is done of what a browser would do: no cookies, no cache, no
 /// stored credentials, no redirects.
 ///
@@ -11,6 +13,10 @@ public final class HTTPTransport: Sendable {
 
   private let token: @Sendable () -> String?
   private let carrier: any Carrier
+  private let counted = Locked(Traffic())
+
+  /// What has gone over the network so far.
+  public var traffic: Traffic { counted.withLock { $0 } }
 
   /// A transport. `token` is asked for each request, so that a new token counts at once; nil sends none.
   public init(
@@ -39,7 +45,12 @@ public final class HTTPTransport: Sendable {
       exchange.finish(.failure(.cancelled))
     }
     if case .failure = result { carrier.stop(exchange) }
-    return try result.get()
+    let answer = try result.get()
+    counted.withLock { traffic in
+      traffic.bytesSent += answer.bytesSent
+      traffic.bytesReceived += answer.bytesReceived
+    }
+    return answer
   }
 
   private func outgoing(_ request: HTTPRequest) throws(TransportFailure) -> OutgoingRequest {

@@ -23,6 +23,7 @@ extension RoundRunner {
       try await compare(table, Set(different), known: Set(theirBuckets.keys), scopes, &repaired)
     }
     report.repaired += repaired.total
+    report.hasCompared = true
     try await vault.sync { transaction in
       // Pulling goes on from where the comparison began, so that nothing slips between.
       try SyncSettings.set(.cursor, theirs.cursor, in: transaction.connection)

@@ -18,6 +18,8 @@ public struct SyncReport: Equatable, Sendable {
   public var kept = 0
   /// Records that a comparison brought, took away or contested.
   public var repaired = 0
+  /// Whether all records were compared with the server's.
+  public var hasCompared = false
   /// Records that went because their project is not followed any more, and those that stay with unsent changes.
   public var left = 0
   /// Records of projects that are not followed any more and that stay because of unsent changes.

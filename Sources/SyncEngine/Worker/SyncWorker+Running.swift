@@ -42,7 +42,9 @@ extension SyncWorker {
         do {
           let report = try await round(cause, request)
           request.isFull = request.isFull && report.outcome != .done
-          schedule.ended(report.outcome, now: Vault.now, nextDue: nextDue, jitter: random())
+          // What is due is not sent by a worker that only pulls.
+          let due = request.pushes ? nextDue : nil
+          schedule.ended(report.outcome, now: Vault.now, nextDue: due, jitter: random())
         } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
           schedule.ended(.paused, now: Vault.now, nextDue: nil, jitter: 0)
         }

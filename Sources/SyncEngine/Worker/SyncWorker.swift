@@ -71,6 +71,7 @@ public actor SyncWorker {
     try await checkSettings()
     let run = try await vault.sync { try $0.beginRun(cause: cause.rawValue) }
     let hub = hub
+    let before = remote.traffic
     hub.tell(.syncing)
     var plan = RoundPlan(request)
     var runner = RoundRunner(vault: vault, remote: remote, jitter: jitter, tell: { hub.tell($0) })
@@ -91,6 +92,8 @@ public actor SyncWorker {
       _ = try? await vault.sync { try $0.endRun(run, failed) }
       throw error
     }
+    runner.report.bytesSent = remote.traffic.bytesSent - before.bytesSent
+    runner.report.bytesReceived = remote.traffic.bytesReceived - before.bytesReceived
     let result = Self.result(of: runner.report)
     let vault = vault
     // Also when the task was cancelled.

@@ -41,9 +41,10 @@ enum MigrateVerifyCommand {
     let migrator = try vault.migrator(known: CommandContext.shippedSchemas)
     let pending = try vault.database.read { try migrator.pending(in: $0) }
     let differences = try migrator.verify(vault.database)
+    let stranded = try pending.isEmpty ? vault.strandedOperations() : []
     if context.isJSON {
-      try write(differences, context)
-    } else if differences.isEmpty {
+      try write(differences, stranded, context)
+    } else if differences.isEmpty, stranded.isEmpty {
       try context.tell("The tables are as their files make them.")
     } else {
       for difference in differences {
@@ -55,14 +56,26 @@ enum MigrateVerifyCommand {
         }
       }
     }
+    if !context.isJSON {
+      for operation in stranded {
+        try context.output.line(
+          "could not follow: operation \(operation.operationId) names \(operation.entityType).\(operation.field), "
+            + "which is not there any more")
+      }
+    }
+    if !stranded.isEmpty {
+      context.hint("the server may not have these: fieldvault queue show ID, then queue discard ID")
+    }
     if !pending.isEmpty {
       let files = pending.count == 1 ? "1 file waits and was" : "\(pending.count) files wait and were"
       context.hint("\(files) not compared: fieldvault migrate apply")
     }
-    if !differences.isEmpty { context.exitCode = .refused }
+    if !differences.isEmpty || !stranded.isEmpty { context.exitCode = .refused }
   }
 
-  private static func write(_ differences: [SchemaDifference], _ context: CommandContext) throws {
+  private static func write(
+    _ differences: [SchemaDifference], _ stranded: [StrandedOperation], _ context: CommandContext
+  ) throws {
     try context.writeJSON { json in
       json.beginArray()
       for difference in differences {
@@ -72,6 +85,15 @@ enum MigrateVerifyCommand {
         json.member("name", difference.name)
         json.member("expected", difference.expected)
         json.member("found", difference.found)
+        json.endObject()
+      }
+      for operation in stranded {
+        json.beginObject()
+        json.member("kind", "stranded")
+        json.member("type", "operation")
+        json.member("name", operation.operationId)
+        json.member("expected", nil as String?)
+        json.member("found", "\(operation.entityType).\(operation.field)")
         json.endObject()
       }
       json.endArray()

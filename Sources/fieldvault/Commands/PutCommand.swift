@@ -100,6 +100,8 @@ enum DeleteCommand {
     let dependents = count - uuids.count
     try context.tell(
       "Deleted \(countText(uuids.count)) \(entity.type)"
-        + (dependents > 0 ? " and \(countText(dependents)) records that hang on it." : "."))
+        + (dependents > 0
+          ? " and \(countText(dependents)) \(dependents == 1 ? "record that hangs" : "records that hang") on it." : ".")
+    )
   }
 }

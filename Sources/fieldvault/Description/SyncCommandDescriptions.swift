@@ -47,6 +47,15 @@ extension FieldVaultProgram {
       examples: [Example("fieldvault history -n 5", "the last five rounds")],
       exitCodes: usual),
     CommandDescription(
+      "trace", group: "Sync", summary: "what sync did and what waits, as JSON for somebody who is to help",
+      discussion: """
+        Kinds of record, counts, states and times. No value of a record is in it, no name, no address and no message of a \
+        server; records are numbered.
+        """,
+      options: [.value("limit", "N", short: "n", "at most this many rounds", default: "200")],
+      examples: [Example("fieldvault trace > trace.json", "to be sent along with a question")],
+      exitCodes: usual),
+    CommandDescription(
       "remote", group: "Sync", summary: "the server", exitCodes: usual,
       subcommands: [
         CommandDescription(

@@ -34,6 +34,8 @@ struct ObservedRemote: Remote {
   let remote: FieldVaultRemote
   let notes: RemoteNotes
 
+  var traffic: Traffic { remote.traffic }
+
   private func noted<Answer: Sendable>(
     _ ask: (FieldVaultRemote) async throws(RemoteFailure) -> Answer
   ) async throws(RemoteFailure) -> Answer {

@@ -6,7 +6,6 @@ import OfflineStore
 struct JournalCheck {
   let device: OpenDevice
   let connection: Connection
-  let state: StateOfRecord
   /// The values that each record has had at the server.
   let markers: [String: Set<String>]
   let deletedAtServer: Set<String>
@@ -37,10 +36,10 @@ struct JournalCheck {
       case .lost:
         throw Violation(
           1,
-          try [
-            "\(device.seat.name) acknowledged \(entry.kind) \(entry.marker) in transaction \(entry.transaction), and it is nowhere"
-          ]
-            + state.lines(entry.entity, entry.uuid))
+          [
+            "\(device.seat.name) acknowledged \(entry.kind) \(entry.marker) in transaction \(entry.transaction), and it is nowhere:",
+            "\(entry.entity) \(entry.uuid)",
+          ])
       }
     }
   }

@@ -34,25 +34,31 @@ struct Decisions {
     if conflict.conflictType == "concurrent_edit", conflict.fields.count > 1, random.chance(0.5) {
       choices[conflict.fields[0]] = takesLocal ? .remote : .local
     }
-    do {
-      try vault.resolveConflict(conflict.conflictId, takesLocal: takesLocal, choices: choices, person: name)
-    } catch let error as VaultError {
-      // What is refused has another way out, which is to let the server's version stand. Only a conflict that is not there
-      // any more needs none.
-      if error.code == .noSuchRecord { return false }
+    // What is refused has other ways out: to let the server's version stand, and, while another contested record has the
+    // place that the server's version takes, to give the place up for now.
+    var ways: [(takesLocal: Bool, choices: [String: Vault.ConflictChoice])] = [(takesLocal, choices), (false, [:])]
+    if conflict.conflictType == "not_unique" || conflict.conflictType == "deleted_remotely" {
+      ways.append((true, Dictionary(uniqueKeysWithValues: conflict.fields.map { ($0, .value("")) })))
+    }
+    var refusals: [String] = []
+    for way in ways {
       do {
-        try vault.resolveConflict(conflict.conflictId, takesLocal: false, person: name)
-      } catch let second as VaultError where second.code != .noSuchRecord {
-        throw Violation(
-          5,
-          [
-            "a conflict cannot be ended, neither way: \(conflict.conflictType) of \(conflict.entityType) "
-              + "\(conflict.entityUuid) in \(conflict.fields)", "first: \(error)", "take remote: \(second)",
-          ])
+        try vault.resolveConflict(
+          conflict.conflictId, takesLocal: way.takesLocal, choices: way.choices, person: name)
+        journal.acknowledge(transaction)
+        return true
+      } catch let error as VaultError {
+        // Another has ended it meanwhile.
+        if error.code == .noSuchRecord { return false }
+        refusals.append("\(way.takesLocal ? "local" : "remote") \(way.choices): \(error)")
       }
     }
-    journal.acknowledge(transaction)
-    return true
+    throw Violation(
+      5,
+      [
+        "a conflict cannot be ended in any way: \(conflict.conflictType) of \(conflict.entityType) "
+          + "\(conflict.entityUuid) in \(conflict.fields)"
+      ] + refusals)
   }
 
   /// Tries failed operations again, or gives them up.

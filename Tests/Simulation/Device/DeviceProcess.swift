@@ -102,13 +102,15 @@ enum DeviceVault {
   }
 
   /// A remote with little patience, so that what hangs does not hold up a round.
-  static func remote(_ folder: String, _ vault: Vault, url: String) throws -> FieldVaultRemote {
+  static func remote(
+    _ folder: String, _ vault: Vault, url: String, patience: Double = 0.4
+  ) throws -> FieldVaultRemote {
     let token = try String(contentsOfFile: token(folder), encoding: .utf8)
     try vault.setRemote(url: url, token: token)
     var limits = TransportLimits()
     limits.connectSeconds = 1
-    limits.idleSeconds = 0.4
-    limits.wholeSeconds = 5
+    limits.idleSeconds = patience
+    limits.wholeSeconds = max(5, patience)
     return FieldVaultRemote(
       transport: HTTPTransport(address: try ServerAddress(url), limits: limits) { token })
   }

@@ -18,7 +18,7 @@ struct OpenDevice {
     } catch {
       throw Violation(7, "the vault of \(seat.name) does not open: \(error)")
     }
-    remote = try DeviceVault.remote(seat.folder, vault, url: url)
+    remote = try DeviceVault.remote(seat.folder, vault, url: url, patience: 15)
     worker = try DeviceVault.worker(vault, remote)
     journal = try Journal(at: DeviceVault.journal(seat.folder))
   }

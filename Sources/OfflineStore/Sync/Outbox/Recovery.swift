@@ -47,6 +47,9 @@ extension SyncTransaction {
       "DELETE FROM SyncRun WHERE endedAt < \(WireTime.text(time - 23 * 86_400_000))")
   }
 
+  /// A record whose version is known here while an older one is kept: without the row, the old one would come in as new.
+  private static let isNotKept = "uuid NOT IN (SELECT entityUuid FROM SyncInbox)"
+
   /// What a base or the server's side of an open conflict refers to stays as long as a person may go back to that.
   private static let isNotRemembered = """
     uuid NOT IN (
@@ -74,7 +77,7 @@ extension SyncTransaction {
         [
           "isDeleted = 1", "isDirty = 0",
           "NOT EXISTS (SELECT 1 FROM SyncCascade WHERE entityId = record.\(SQL.quoted(entity.key)) AND entityType = '\(entity.type.replacingQuotes)')",
-        ] + referring + [Self.isNotRemembered]
+        ] + referring + [Self.isNotKept, Self.isNotRemembered]
       try connection.execute(
         """
         DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) IN (

@@ -36,7 +36,7 @@ enum BaseTable {
   }
 
   /// Forgets what was kept because a record had changes. What its deletion took along is settled with it: the server has
-  /// taken it along, too.
+  /// taken it along, too. Had it been taken along itself, the server has heard that from the record's own changes.
   static func forget(_ type: String, _ key: Int64, in connection: WriteConnection) throws {
     func run(_ statement: Statement) throws {
       try statement.bind(key, at: 1)
@@ -46,6 +46,7 @@ enum BaseTable {
     try connection.withStatement("DELETE FROM SyncBase WHERE entityId = ? AND entityType = ?", run)
     try connection.withStatement("DELETE FROM SyncMoved WHERE entityId = ? AND entityType = ?", run)
     try connection.withStatement("DELETE FROM SyncCascade WHERE rootId = ? AND rootType = ?", run)
+    try connection.withStatement("DELETE FROM SyncCascade WHERE entityId = ? AND entityType = ?", run)
   }
 }
 

@@ -16,6 +16,7 @@ extension SyncReport {
     pulled += other.pulled
     kept += other.kept
     repaired += other.repaired
+    hasCompared = hasCompared || other.hasCompared
     left += other.left
     heldBack += other.heldBack
     bytesSent += other.bytesSent
@@ -36,7 +37,10 @@ enum SyncFormat {
     if report.pulled > 0 { done.append("fetched \(countText(report.pulled))") }
     if report.repaired > 0 { done.append("put \(countText(report.repaired)) right by comparing") }
     if report.left > 0 { done.append("removed \(countText(report.left)) of projects that are not followed") }
-    var sentences = [done.isEmpty ? "Nothing new" : capitalised(done.joined(separator: ", "))]
+    var sentences: [String] = []
+    if !done.isEmpty { sentences.append(capitalised(done.joined(separator: ", "))) }
+    if report.hasCompared, report.repaired == 0 { sentences.append("Compared all records, nothing differs") }
+    if sentences.isEmpty { sentences.append("Nothing new") }
     if status.conflicts > 0 {
       let waits = status.conflicts == 1 ? "1 conflict waits" : "\(countText(status.conflicts)) conflicts wait"
       sentences.append("\(waits): fieldvault conflicts list")
