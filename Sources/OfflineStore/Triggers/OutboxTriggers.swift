@@ -20,9 +20,7 @@ struct OutboxTriggers {
     keepsUserEdits = entity.table.column(RecordTable.userEditsColumn) != nil
   }
 
-  var statements: [String] {
-    [insertion, firstEdit, laterEdit, deletion, identity, flags] + (parents.isEmpty ? [] : [firstMove])
-  }
+  var statements: [String] { [insertion, edit, deletion, identity, flags] }
 
   /// Queues at once all changed records that have no operation: those that an import made, and those that a migration
   /// wrote while there were no triggers.
@@ -153,53 +151,35 @@ struct OutboxTriggers {
       ])
   }
 
-  // An edit of a record that the server has as it was needs less than one of a record that waits already, and a program
-  // of statements that do nothing takes its time, too: so there is a trigger for each.
-
-  private func edit(_ isDirty: Int) -> String {
-    "OLD.isDirty = \(isDirty) AND \(isEdited) AND NEW.isDeleted = OLD.isDeleted AND \(byPerson)"
-  }
-  private var editEvent: String { "UPDATE OF " + watched.map(SQL.quoted).joined(separator: ", ") }
-  private var queueEdit: String {
-    queue(
-      "CASE WHEN NEW.isDeleted = 1 THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasFrozen) THEN 'create' ELSE 'update' END",
-      where: "NOT \(hasGrowing) AND (NEW.isDeleted = 0 OR OLD.syncVersion > 0)")
-  }
-  private var stampEdit: String { stamp(where: " AND (NEW.isDeleted = 0 OR OLD.syncVersion > 0)") }
-
-  private var firstEdit: String {
-    trigger("stamp", editEvent, when: edit(0), [keepBase(where: "1"), queueEdit, stampEdit])
-  }
-
-  private var laterEdit: String {
-    trigger(
-      "stamp_again", editEvent, when: edit(1), [queueFailedAgain, queueEdit, moved, stampEdit, leaveWhenUnchanged])
-  }
-
-  private var parents: [(column: String, type: String)] {
-    columns.compactMap { column in
-      guard let reference = column.reference, reference.cascades else { return nil }
-      return (SQL.quoted(column.name), "'\(reference.entityType.replacingQuotes)'")
-    }
-  }
-
-  private var firstMove: String {
-    let isMoved = parents.map { "NEW.\($0.column) IS NOT OLD.\($0.column)" }.joined(separator: " OR ")
+  /// An edit of a record.
+  private var edit: String {
+    let names = watched.map(SQL.quoted).joined(separator: ", ")
     return trigger(
-      "move", "UPDATE OF " + parents.map(\.column).joined(separator: ", "), when: "(\(isMoved)) AND \(edit(0))", [moved]
-    )
+      "stamp", "UPDATE OF \(names)", when: "\(isEdited) AND NEW.isDeleted = OLD.isDeleted AND \(byPerson)",
+      [
+        keepBase(where: "1"),
+        queueFailedAgain,
+        queue(
+          "CASE WHEN NEW.isDeleted = 1 THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasFrozen) THEN 'create' ELSE 'update' END",
+          where: "NOT \(hasGrowing) AND (NEW.isDeleted = 0 OR OLD.syncVersion > 0)"),
+        moved,
+        stamp(where: " AND (NEW.isDeleted = 0 OR OLD.syncVersion > 0)"),
+        leaveWhenUnchanged,
+      ])
   }
 
   /// Remembers the parent that a record was moved away from.
   private var moved: String {
-    parents.map { name, parentType in
-      """
-        INSERT INTO SyncMoved (entityType, entityId, parentType, parentId)
-          SELECT \(type), NEW.\(key), \(parentType), OLD.\(name)
-          WHERE OLD.\(name) IS NOT NULL AND NEW.\(name) IS NOT OLD.\(name) AND OLD.syncVersion > 0
-            AND NOT EXISTS (SELECT 1 FROM SyncMoved WHERE \(ofRecord)
-              AND parentType = \(parentType) AND parentId = OLD.\(name));
-      """
+    columns.compactMap { column -> String? in
+      guard let reference = column.reference, reference.cascades else { return nil }
+      let name = SQL.quoted(column.name)
+      return """
+          INSERT INTO SyncMoved (entityType, entityId, parentType, parentId)
+            SELECT \(type), NEW.\(key), '\(reference.entityType.replacingQuotes)', OLD.\(name)
+            WHERE OLD.\(name) IS NOT NULL AND NEW.\(name) IS NOT OLD.\(name) AND OLD.syncVersion > 0
+              AND NOT EXISTS (SELECT 1 FROM SyncMoved WHERE \(ofRecord)
+                AND parentType = '\(reference.entityType.replacingQuotes)' AND parentId = OLD.\(name));
+        """
     }.joined(separator: "\n")
   }
 
