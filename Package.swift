@@ -69,8 +69,11 @@ let package = Package(
     .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher"], path: "Tests/BenchmarkFloor"),
     .executableTarget(
       name: "fieldvault-bench",
-      dependencies: ["CipherSQL", "OfflineStore", "VaultKeys", "BenchmarkFloor", "CSodium"], path: "Tests/Benchmarks",
-      exclude: ["Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
+      dependencies: [
+        "CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "SyncServer",
+        "BenchmarkFloor", "CSodium",
+      ],
+      path: "Tests/Benchmarks", exclude: ["Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
 
     // The demo's questions through the typed layer.
     .executableTarget(

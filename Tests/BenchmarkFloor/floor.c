@@ -1,16 +1,8 @@
-#include "floor.h"
+#include "internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SQLITE_HAS_CODEC 1
-#include <sqlcipher/sqlite3.h>
-
-struct floor_database {
-  sqlite3 *handle;
-  sqlite3_stmt *begin, *commit, *insert, *all, *byUUID, *update, *page;
-};
 
 #define COLUMNS \
   "readingId, uuid, projectId, date, relativeHumidity, temperature, dewPoint, note, isDeleted, createdAt, updatedAt"
@@ -19,7 +11,7 @@ struct floor_database {
 
 static const char digits[] = "0123456789abcdef";
 
-static void write_uuid(const uint8_t *uuid, char *text) {
+void floor_write_uuid(const uint8_t *uuid, char *text) {
   for (int byte = 0; byte < 16; byte++) {
     if (byte == 4 || byte == 6 || byte == 8 || byte == 10) *text++ = '-';
     *text++ = digits[uuid[byte] >> 4];
@@ -55,7 +47,7 @@ static void put(int value, int count, char *text) {
 }
 
 // Howard Hinnant's civil_from_days and days_from_civil.
-static void write_date(double seconds, char *text) {
+void floor_write_date(double seconds, char *text) {
   int64_t ms = llround(seconds * 1000);
   int64_t day = ms / 86400000 - (ms % 86400000 < 0);
   int rest = (int)(ms - day * 86400000);
@@ -114,7 +106,7 @@ static int read_date(sqlite3_stmt *statement, int column, double *seconds) {
 
 // MARK: Opening
 
-static int prepare(floor_database *db, const char *sql, sqlite3_stmt **statement) {
+int floor_prepare(floor_database *db, const char *sql, sqlite3_stmt **statement) {
   return sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, 0);
 }
 
@@ -146,13 +138,16 @@ void floor_close(floor_database *db) {
   sqlite3_finalize(db->byUUID);
   sqlite3_finalize(db->update);
   sqlite3_finalize(db->page);
+  sqlite3_finalize(db->logInsert);
+  sqlite3_finalize(db->roomUpdate);
+  sqlite3_finalize(db->queueInsert);
   sqlite3_close_v2(db->handle);
   free(db);
 }
 
 // MARK: Writing
 
-static int run(sqlite3_stmt *statement) {
+int floor_run(sqlite3_stmt *statement) {
   int result = sqlite3_step(statement);
   sqlite3_reset(statement);
   return result == SQLITE_DONE ? 0 : result ? result : 1;
@@ -160,17 +155,17 @@ static int run(sqlite3_stmt *statement) {
 
 static int prepare_writes(floor_database *db) {
   if (db->insert) return 0;
-  return prepare(db, "BEGIN IMMEDIATE", &db->begin) || prepare(db, "COMMIT", &db->commit) ||
-         prepare(db, "INSERT INTO reading (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", &db->insert);
+  return floor_prepare(db, "BEGIN IMMEDIATE", &db->begin) || floor_prepare(db, "COMMIT", &db->commit) ||
+         floor_prepare(db, "INSERT INTO reading (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", &db->insert);
 }
 
 static int insert(floor_database *db, const floor_reading *r) {
   sqlite3_stmt *s = db->insert;
   char uuid[36], date[24], created[24], updated[24];
-  write_uuid(r->uuid, uuid);
-  write_date(r->date, date);
-  write_date(r->createdAt, created);
-  write_date(r->updatedAt, updated);
+  floor_write_uuid(r->uuid, uuid);
+  floor_write_date(r->date, date);
+  floor_write_date(r->createdAt, created);
+  floor_write_date(r->updatedAt, updated);
   int failed = r->readingId ? sqlite3_bind_int64(s, 1, r->readingId) : sqlite3_bind_null(s, 1);
   failed |= sqlite3_bind_text(s, 2, uuid, 36, SQLITE_STATIC);
   failed |= sqlite3_bind_int64(s, 3, r->projectId);
@@ -182,43 +177,43 @@ static int insert(floor_database *db, const floor_reading *r) {
   failed |= sqlite3_bind_int(s, 9, r->isDeleted);
   failed |= sqlite3_bind_text(s, 10, created, 24, SQLITE_STATIC);
   failed |= sqlite3_bind_text(s, 11, updated, 24, SQLITE_STATIC);
-  return failed ? failed : run(s);
+  return failed ? failed : floor_run(s);
 }
 
 int floor_insert_all(floor_database *db, const floor_reading *readings, int count) {
-  if (prepare_writes(db) || run(db->begin)) return 1;
+  if (prepare_writes(db) || floor_run(db->begin)) return 1;
   for (int i = 0; i < count; i++) {
     if (insert(db, readings + i)) return 1;
   }
-  return run(db->commit);
+  return floor_run(db->commit);
 }
 
 int floor_insert_durably(floor_database *db, const floor_reading *readings, int count) {
   if (prepare_writes(db)) return 1;
   for (int i = 0; i < count; i++) {
-    if (run(db->begin) || insert(db, readings + i) || run(db->commit)) return 1;
+    if (floor_run(db->begin) || insert(db, readings + i) || floor_run(db->commit)) return 1;
   }
   return 0;
 }
 
 int floor_update(floor_database *db, const int64_t *identifiers, int count, double date) {
   if (prepare_writes(db)) return 1;
-  if (!db->update && prepare(db,
+  if (!db->update && floor_prepare(db,
                              "UPDATE reading SET relativeHumidity = ?, temperature = ?, note = ?, date = ? "
                              "WHERE readingId = ?",
                              &db->update))
     return 1;
-  if (run(db->begin)) return 1;
+  if (floor_run(db->begin)) return 1;
   for (int i = 0; i < count; i++) {
     char text[24];
-    write_date(date + i, text);
+    floor_write_date(date + i, text);
     sqlite3_stmt *s = db->update;
     if (sqlite3_bind_double(s, 1, i % 100) || sqlite3_bind_double(s, 2, 70.5) ||
         sqlite3_bind_text(s, 3, "seen again", 10, SQLITE_STATIC) ||
-        sqlite3_bind_text(s, 4, text, 24, SQLITE_STATIC) || sqlite3_bind_int64(s, 5, identifiers[i]) || run(s))
+        sqlite3_bind_text(s, 4, text, 24, SQLITE_STATIC) || sqlite3_bind_int64(s, 5, identifiers[i]) || floor_run(s))
       return 1;
   }
-  return run(db->commit);
+  return floor_run(db->commit);
 }
 
 // MARK: Reading
@@ -287,19 +282,19 @@ static int fetch(sqlite3_stmt *s, int *count, double *checksum) {
 }
 
 int floor_fetch_all(floor_database *db, int *count, double *checksum) {
-  if (!db->all && prepare(db, "SELECT " COLUMNS " FROM reading", &db->all)) return 1;
+  if (!db->all && floor_prepare(db, "SELECT " COLUMNS " FROM reading", &db->all)) return 1;
   *count = 0;
   return fetch(db->all, count, checksum);
 }
 
 int floor_look_up(floor_database *db, const uint8_t (*uuids)[16], int count, double *checksum) {
-  if (!db->byUUID && prepare(db, "SELECT " COLUMNS " FROM reading WHERE uuid = ? AND isDeleted = 0", &db->byUUID))
+  if (!db->byUUID && floor_prepare(db, "SELECT " COLUMNS " FROM reading WHERE uuid = ? AND isDeleted = 0", &db->byUUID))
     return 1;
   if (floor_execute(db, "BEGIN")) return 1;
   for (int i = 0; i < count; i++) {
     char text[36];
     int found = 0;
-    write_uuid(uuids[i], text);
+    floor_write_uuid(uuids[i], text);
     if (sqlite3_bind_text(db->byUUID, 1, text, 36, SQLITE_STATIC) || fetch(db->byUUID, &found, checksum) || found != 1)
       return 1;
   }
@@ -307,7 +302,7 @@ int floor_look_up(floor_database *db, const uint8_t (*uuids)[16], int count, dou
 }
 
 int floor_pages(floor_database *db, const int64_t *projects, int count, double *checksum) {
-  if (!db->page && prepare(db,
+  if (!db->page && floor_prepare(db,
                            "SELECT " COLUMNS " FROM reading WHERE projectId = ? AND isDeleted = 0 "
                            "ORDER BY updatedAt DESC LIMIT 50",
                            &db->page))

@@ -2,32 +2,63 @@ import BenchmarkFloor
 import CipherSQL
 import Foundation
 
-/// Measures the typed layer against the C API: `fieldvault-bench [ROUNDS]`.
+/// Measures the typed layer against the C API, and sync against what it is made of:
+/// `fieldvault-bench [ROUNDS] [--whole] [PART...]`, where a part is one of `layer`, `vault`, `outbox`, `first`, `round`,
+/// `push`, `batch`; all of them when none is named. `--whole` takes the numbers of records that are promised for where
+/// fewer are usual.
 ///
-/// Both sides work in one process, on encrypted files with the same settings, and take turns, so that what the
-/// machine does beside them meets both. What is compared is processor time.
+/// Both sides work on encrypted files with the same settings and take turns, so that what the machine does beside them
+/// meets both. What is compared is processor time where nothing else is said.
 @main
 enum BenchmarkCommand {
-  static func main() throws {
-    let rounds = CommandLine.arguments.dropFirst().first.flatMap(Int.init) ?? 5
+  static let parts = ["layer", "vault", "outbox", "first", "round", "push", "batch"]
+
+  static func main() async throws {
+    let words = Array(CommandLine.arguments.dropFirst())
+    if words.first == "device" { return try await DeviceProcess.run(Array(words.dropFirst())) }
+    let rounds = words.first.flatMap(Int.init) ?? 5
+    let named = words.filter { Int($0) == nil && $0 != "--whole" }
+    guard Set(named).isSubset(of: parts) else {
+      print("usage: fieldvault-bench [ROUNDS] [--whole] [\(parts.joined(separator: "|"))]...")
+      exit(2)
+    }
+    let wanted = Set(named.isEmpty ? parts : named)
     let folder = NSTemporaryDirectory() + "fieldvault-bench-\(getpid())"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    defer { removeOrTell(folder) }
+    let sizes = words.contains("--whole") ? SyncSizes.whole : SyncSizes()
+    do {
+      let holds = try await run(wanted, in: folder, rounds: rounds, sizes: sizes)
+      removeOrTell(folder)
+      exit(holds ? 0 : 1)
+    } catch {
+      removeOrTell(folder)
+      throw error
+    }
+  }
+
+  private static func run(
+    _ parts: Set<String>, in folder: String, rounds: Int, sizes: SyncSizes
+  ) async throws -> Bool {
+    var holds = true
+    if parts.contains("layer") { holds = try layer(folder, rounds: rounds) }
+    if parts.contains("vault") {
+      let whole = try VaultSuite(folder: folder).report(rounds: rounds)
+      print((whole.lines + [""]).joined(separator: "\n"))
+      holds = holds && whole.holds
+    }
+    if parts.contains("outbox") {
+      print("A vault with its triggers and two rows written in C, \(rounds) rounds, processor time")
+      holds = try table(try OutboxSuite(folder: folder, count: 20_000).benchmarks, rounds: rounds) && holds
+    }
+    return try await SyncSuite(folder: folder, rounds: rounds, sizes: sizes).run(parts) && holds
+  }
+
+  private static func layer(_ folder: String, rounds: Int) throws -> Bool {
     let suite = try Suite(folder: folder)
     print(
       "Typed layer and C floor, \(rounds) rounds, processor time; page cache \(suite.cacheMiB) MiB, WAL, synchronous=FULL"
     )
-    print("")
-    line("work", "C, s", "typed, s", "ratio", "promised", "")
-    var holds = true
-    for benchmark in suite.benchmarks {
-      let result = try measure(benchmark, rounds: rounds)
-      holds = holds && result.holds
-      line(
-        result.name, format(result.floorMedian, 4), format(result.typedMedian, 4), format(result.ratio, 2),
-        format(result.limit, 2), result.holds ? "holds" : "TOO SLOW")
-    }
-    print("")
+    var holds = try table(suite.benchmarks, rounds: rounds)
     for scaling in try suite.readerScaling(rounds: rounds) {
       holds = holds && scaling.holds
       print(
@@ -36,9 +67,22 @@ enum BenchmarkCommand {
       )
     }
     print("")
-    let whole = try VaultSuite(folder: folder).report(rounds: rounds)
-    for line in whole.lines { print(line) }
-    exit(holds && whole.holds ? 0 : 1)
+    return holds
+  }
+
+  private static func table(_ benchmarks: [Benchmark], rounds: Int) throws -> Bool {
+    var holds = true
+    print("")
+    line("work", "C, s", "typed, s", "ratio", "promised", "")
+    for benchmark in benchmarks {
+      let result = try measure(benchmark, rounds: rounds)
+      holds = holds && result.holds
+      line(
+        result.name, format(result.floorMedian, 4), format(result.typedMedian, 4), format(result.ratio, 2),
+        format(result.limit, 2), result.holds ? "holds" : "TOO SLOW")
+    }
+    print("")
+    return holds
   }
 
   private static func measure(_ benchmark: Benchmark, rounds: Int) throws -> Measurement {
@@ -69,7 +113,7 @@ enum BenchmarkCommand {
       let padding = String(repeating: " ", count: max(0, cell.1 - cell.0.count))
       return index == 0 ? cell.0 + padding : padding + cell.0
     }
-    print(cells.joined(separator: "  "))
+    say(cells.joined(separator: "  "))
   }
 
   private static func removeOrTell(_ folder: String) {
@@ -79,12 +123,22 @@ enum BenchmarkCommand {
 
 func format(_ value: Double, _ digits: Int) -> String { String(format: "%.\(digits)f", value) }
 
-/// Seconds of processor time, user and system, of the whole process.
+/// Prints a line at once, also into a pipe.
+func say(_ line: String) {
+  print(line)
+  fflush(nil)
+}
+
+/// Seconds of processor time, user and system, of the whole process so far.
+func processorTime() -> Double {
+  var time = timespec()
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+  return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+}
+
+/// Those of some work.
 func processorTime(_ body: () throws -> Void) rethrows -> Double {
-  var begin = timespec()
-  var end = timespec()
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin)
+  let begin = processorTime()
   try body()
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end)
-  return Double(end.tv_sec - begin.tv_sec) + Double(end.tv_nsec - begin.tv_nsec) / 1e9
+  return processorTime() - begin
 }

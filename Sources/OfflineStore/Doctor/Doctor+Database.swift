@@ -230,7 +230,7 @@ extension Doctor {
     let derived = differences.filter(Self.isDerived)
     if !derived.isEmpty {
       diagnosis.add(
-        .warning, "triggers", "triggers that FieldVault derives are not as they should be: \(list(derived))",
+        .warning, "triggers", "what FieldVault derives from the schema is not as it should be: \(list(derived))",
         meaning: "changes are not marked for sync, deletions not as such, or search is not kept up to date",
         next: "fieldvault doctor --repair")
     }
@@ -244,7 +244,7 @@ extension Doctor {
   }
 
   static func isDerived(_ difference: SchemaDifference) -> Bool {
-    difference.type == "trigger" && difference.name.hasPrefix(DerivedTriggers.prefix)
+    ["trigger", "index"].contains(difference.type) && difference.name.hasPrefix(DerivedTriggers.prefix)
   }
 
   private func list(_ differences: [SchemaDifference]) -> String {

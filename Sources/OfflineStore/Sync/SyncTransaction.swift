@@ -14,6 +14,8 @@ package struct SyncTransaction {
   package let clockOffset: Int64
   /// Local ids of records that are referred to.
   let references = ReferenceCache()
+  /// What is known of the inbox, which is empty as a rule.
+  let inbox = InboxNotes()
 
   /// Runs a body in a transaction of the database.
   package static func run<Result>(

@@ -1,6 +1,6 @@
 import CipherSQL
 
-/// The triggers that FieldVault derives from a schema, so that a write through SQL or the sqlcipher shell follows
+/// The triggers, and the indexes for their work, that FieldVault derives from a schema, so that a write through SQL or the sqlcipher shell follows
 /// the same rules as one through Swift: deletion marks, changes are stamped, full-text search is kept up.
 ///
 /// They use built-in functions only, because the shell has no others, and do not rely on recursive triggers, which
@@ -13,6 +13,9 @@ enum DerivedTriggers {
     let names = try connection.fetch(
       "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB \(prefix + "*")", as: String.self)
     for name in names { try connection.execute("DROP TRIGGER \(identifier: name)") }
+    let indexes = try connection.fetch(
+      "SELECT name FROM sqlite_schema WHERE type = 'index' AND name GLOB \(prefix + "*")", as: String.self)
+    for name in indexes { try connection.execute("DROP INDEX \(identifier: name)") }
   }
 
   /// Makes them for the tables as they are now, and queues what a migration wrote and brings full-text search up to date with it
@@ -36,7 +39,7 @@ enum DerivedTriggers {
     }
   }
 
-  /// The text of all triggers, in a stable order.
+  /// The text of all triggers and indexes, in a stable order.
   static func statements(for entities: Entities) -> [String] {
     var statements: [String] = []
     for entity in entities.all where entity.marksDeletion {
@@ -44,6 +47,7 @@ enum DerivedTriggers {
       if let cascade = cascade(from: entity, in: entities) { statements.append(cascade) }
       if let outbox = OutboxTriggers(entity, in: entities) {
         statements += outbox.statements
+        statements.append(deletedIndex(of: entity))
         if let revival = revival(of: entity, in: entities) { statements.append(revival) }
       } else if let stamp = stamp(of: entity) {
         statements.append(stamp)
@@ -51,6 +55,13 @@ enum DerivedTriggers {
     }
     for table in entities.catalog.tables { statements += search(table, in: entities.catalog) }
     return statements
+  }
+
+  /// Finds the few marked rows without reading all others, each time that sync looks which may go.
+  private static func deletedIndex(of entity: Entity) -> String {
+    """
+    CREATE INDEX \(prefix)deleted_\(entity.table.name) ON \(SQL.quoted(entity.table.name)) (isDirty) WHERE isDeleted = 1
+    """
   }
 
   /// A DELETE marks the row, unless it comes from the purge.

@@ -28,6 +28,8 @@ public final class Vault: Sendable {
   let keys: Locked<UnlockedKeyring>
   let lock: VaultLock
   let rotationGate = Locked(())
+  /// Made from the entities when sync needs it first.
+  let catalog = Locked<SyncCatalog?>(nil)
 
   init(
     layout: VaultLayout, database: Database, entities: Entities, sources: [SchemaSource], keyring: UnlockedKeyring,

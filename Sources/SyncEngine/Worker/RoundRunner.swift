@@ -120,11 +120,12 @@ struct RoundRunner {
   private mutating func push(_ plan: RoundPlan) async throws -> RoundEvent {
     let batch = try await takeBatch(plan.step)
     if batch.isEmpty { return .pushed(sent: 0, sawOthers: false) }
-    let request = try await vault.sync { transaction in
-      PushRequest(
-        deviceId: try transaction.deviceId(), cursor: try SyncSettings.value(.cursor, in: transaction.connection),
-        operations: batch)
+    // A device has its name from the first push on, so that reading it needs no transaction that writes.
+    let (known, cursor) = try await vault.database.read { connection in
+      (try SyncSettings.value(.deviceId, in: connection), try SyncSettings.value(.cursor, in: connection))
     }
+    let deviceId = if let known { known } else { try await vault.sync { try $0.deviceId() } }
+    let request = PushRequest(deviceId: deviceId, cursor: cursor, operations: batch)
     do {
       let (answer, clock) = try await timed { remote async throws(RemoteFailure) in try await remote.push(request) }
       return try await settle(answer, of: request, clock, plan)

@@ -6,17 +6,21 @@ enum UTF16Order {
   case before, same, after
 
   static func compare(_ left: String, _ right: String) -> UTF16Order {
-    var left = left.utf8.makeIterator()
-    var right = right.utf8.makeIterator()
-    while true {
-      switch (left.next(), right.next()) {
-      case (nil, nil): return .same
-      case (nil, _): return .before
-      case (_, nil): return .after
-      case (let one?, let other?):
-        if one != other { return rank(one) < rank(other) ? .before : .after }
-      }
+    let order = left.utf8.withContiguousStorageIfAvailable { left in
+      right.utf8.withContiguousStorageIfAvailable { right in compare(left, right) }
     }
+    if let order = order ?? nil { return order }
+    // A String that came from Objective-C.
+    let (left, right) = (Array(left.utf8), Array(right.utf8))
+    return left.withUnsafeBufferPointer { left in right.withUnsafeBufferPointer { right in compare(left, right) } }
+  }
+
+  private static func compare(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> UTF16Order {
+    let shared = min(left.count, right.count)
+    var index = 0
+    while index < shared, left[index] == right[index] { index += 1 }
+    if index < shared { return rank(left[index]) < rank(right[index]) ? .before : .after }
+    return left.count == right.count ? .same : left.count < right.count ? .before : .after
   }
 
   private static func rank(_ byte: UInt8) -> UInt8 {

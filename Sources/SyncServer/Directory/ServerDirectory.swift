@@ -72,7 +72,7 @@ public final class ServerDirectory: Sendable {
   }
 
   /// All accounts.
-  func accounts() throws -> [AccountName] {
+  package func accounts() throws -> [AccountName] {
     try database.read { connection in
       try connection.fetchRows("SELECT name, folder FROM Account ORDER BY accountId", as: String.self, String.self)
     }.map { AccountName(name: $0.0, folder: $0.1) }

@@ -38,6 +38,21 @@ int floor_look_up(floor_database *database, const uint8_t (*uuids)[16], int coun
 int floor_update(floor_database *database, const int64_t *identifiers, int count, double date);
 int floor_pages(floor_database *database, const int64_t *projects, int count, double *checksum);
 
+// A reading of the air in a vault without triggers.
+typedef struct {
+  uint8_t uuid[16];
+  int64_t projectId;
+  int64_t roomId;
+  double date, relativeHumidity, temperature, dewPoint, createdAt;
+} floor_log;
+
+// Each record in one transaction with a row of the outbox whose payload has the same fields. The uuids of the project
+// and of the room stand for them in the payload.
+int floor_insert_logs(floor_database *database, const floor_log *logs, int count, const char *project,
+                      const char *room);
+// Measures the rooms from the local id 1 on, whose uuids are given.
+int floor_measure_rooms(floor_database *database, const uint8_t (*uuids)[16], int count, double squareFootage);
+
 // Copies the whole database page by page under another key; and checks such a copy and compares its rows.
 int floor_copy(floor_database *from, const char *path, const char *key);
 int floor_compare(floor_database *from, const char *path, const char *key);

@@ -32,7 +32,9 @@ extension SyncTransaction {
   private func apply(_ remote: RemoteRecord, to table: RecordTable, counts: inout ApplyCounts) throws {
     let unknown = table.unknownFields(of: remote.state)
     if !unknown.isEmpty { try keepFields(unknown, of: remote) }
-    guard let record = try table.find(remote.entityUuid, in: connection) else {
+    guard try table.has(remote.entityUuid, in: connection),
+      let record = try table.find(remote.entityUuid, in: connection)
+    else {
       return try insert(remote, into: table, counts: &counts)
     }
     guard remote.state.syncVersion > record.state.syncVersion else { return }

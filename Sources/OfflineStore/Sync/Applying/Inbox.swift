@@ -1,10 +1,16 @@
 import CipherSQL
 import SyncModel
 
+/// Whether anything is in the inbox, so that each record of a page need not ask.
+final class InboxNotes {
+  fileprivate var isEmpty: Bool?
+}
+
 /// Records from the server that cannot be stored yet: the table `SyncInbox`.
 extension SyncTransaction {
   /// Keeps a version for later. A newer one that is kept already stays.
   func keep(_ remote: RemoteRecord, _ reason: String, waitsFor: String?, detail: String) throws {
+    inbox.isEmpty = false
     try connection.execute(
       """
       INSERT INTO SyncInbox (entityType, entityUuid, record, reason, waitsFor, detail)
@@ -23,6 +29,7 @@ extension SyncTransaction {
   }
 
   func forgetKept(_ type: String, _ uuid: String) throws {
+    guard try !isInboxEmpty() else { return }
     try connection.execute("DELETE FROM SyncInbox WHERE entityType = \(type) AND entityUuid = \(uuid)")
   }
 
@@ -60,7 +67,15 @@ extension SyncTransaction {
     try admit("reason IN ('unknown_entity', 'refused', 'parent_missing', 'in_flight')", [], counts: &counts)
   }
 
+  private func isInboxEmpty() throws -> Bool {
+    if let known = inbox.isEmpty { return known }
+    let isEmpty = try connection.fetchOne("SELECT 1 FROM SyncInbox LIMIT 1", as: Int.self) == nil
+    inbox.isEmpty = isEmpty
+    return isEmpty
+  }
+
   private func admit(_ condition: String, _ arguments: [SQLArgument], counts: inout ApplyCounts) throws {
+    guard try !isInboxEmpty() else { return }
     let waiting = try connection.fetch(
       SQL(raw: "SELECT record FROM SyncInbox WHERE \(condition) ORDER BY rowid", arguments: arguments), as: String.self)
     for json in waiting {

@@ -16,6 +16,7 @@ struct BatchPlan {
   private(set) var looked = 0
   private var taken: Set<Int64> = []
   private var underWay: Set<Int64> = []
+  private var ofParents: [String: [Int64: [QueuedOperation]]] = [:]
   /// References that go round in a circle, by operation: they are left out at first and follow in an update.
   private(set) var circular: [Int64: Set<String>] = [:]
 
@@ -76,7 +77,9 @@ struct BatchPlan {
   }
 
   /// What the server must have before it can take an operation.
-  private func predecessors(of operation: QueuedOperation) throws -> [(operation: QueuedOperation, column: String?)] {
+  private mutating func predecessors(of operation: QueuedOperation) throws -> [(
+    operation: QueuedOperation, column: String?
+  )] {
     if operation.kind == .delete { return try movedAway(from: operation).map { ($0, nil) } }
     guard let table = catalog.tables[operation.entityType] else { return [] }
     var result: [(QueuedOperation, String?)] = []
@@ -87,13 +90,22 @@ struct BatchPlan {
         WHERE \(identifier: table.entity.key) = \(operation.entityId)
         """
       guard let key = try connection.fetchOne(parent, as: Optional<Int64>.self) ?? nil else { continue }
-      let waiting = try QueuedOperation.ofRecord(reference.entityType, key, in: connection)
+      let waiting = try operations(of: reference.entityType, key)
+      if waiting.isEmpty { continue }
       let maker =
         try waiting.first { $0.kind == .create }
         ?? (try isToComeBack(reference.entityType, key) ? waiting.first : nil)
       if let maker { result.append((maker, column.column.isNotNull ? nil : column.name)) }
     }
     return result
+  }
+
+  /// The operations of a record that others refer to, which is looked at once for all of them.
+  private mutating func operations(of type: String, _ key: Int64) throws -> [QueuedOperation] {
+    if let known = ofParents[type]?[key] { return known }
+    let found = try QueuedOperation.ofRecord(type, key, in: connection)
+    ofParents[type, default: [:]][key] = found
+    return found
   }
 
   /// Whether the server has a record as deleted that was brought back here.

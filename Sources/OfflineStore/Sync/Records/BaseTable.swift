@@ -38,10 +38,15 @@ enum BaseTable {
   /// Forgets what was kept because a record had changes. What its deletion took along is settled with it: the server has
   /// taken it along, too. Had it been taken along itself, the server has heard that from the record's own changes.
   static func forget(_ type: String, _ key: Int64, in connection: WriteConnection) throws {
-    try connection.execute("DELETE FROM SyncBase WHERE entityId = \(key) AND entityType = \(type)")
-    try connection.execute("DELETE FROM SyncMoved WHERE entityId = \(key) AND entityType = \(type)")
-    try connection.execute("DELETE FROM SyncCascade WHERE rootId = \(key) AND rootType = \(type)")
-    try connection.execute("DELETE FROM SyncCascade WHERE entityId = \(key) AND entityType = \(type)")
+    func run(_ statement: Statement) throws {
+      try statement.bind(key, at: 1)
+      try statement.bind(type, at: 2)
+      try statement.run()
+    }
+    try connection.withStatement("DELETE FROM SyncBase WHERE entityId = ? AND entityType = ?", run)
+    try connection.withStatement("DELETE FROM SyncMoved WHERE entityId = ? AND entityType = ?", run)
+    try connection.withStatement("DELETE FROM SyncCascade WHERE rootId = ? AND rootType = ?", run)
+    try connection.withStatement("DELETE FROM SyncCascade WHERE entityId = ? AND entityType = ?", run)
   }
 }
 

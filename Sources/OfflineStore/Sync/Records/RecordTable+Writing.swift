@@ -1,12 +1,6 @@
 import CipherSQL
 import SyncModel
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 extension RecordTable {
   /// What of a row is not a shared value.
   package struct Bookkeeping: Sendable {
@@ -31,7 +25,22 @@ extension RecordTable {
   }
 
   /// Fields of a state that this table does not have, as a newer server may send them.
-  package func unknownFields(of state: RecordState) -> SyncObject { state.fields.filter { places[$0.name] == nil } }
+  package func unknownFields(of state: RecordState) -> SyncObject {
+    let members = state.fields.members
+    if members.count == columns.count, zip(members, usualNames).allSatisfy({ $0.name == $1 }) { return [:] }
+    return state.fields.filter { places[$0.name] == nil }
+  }
+
+  static func insertion(of names: [String], into entity: Entity) -> String {
+    let list = names.map(SQL.quoted).joined(separator: ", ")
+    let marks = String(repeating: ", ?", count: names.count)
+    return "INSERT INTO \(SQL.quoted(entity.table.name)) (uuid, \(list)) VALUES (?\(marks))"
+  }
+
+  static func update(of names: [String], in entity: Entity) -> String {
+    let assignments = names.map { "\(SQL.quoted($0)) = ?" }.joined(separator: ", ")
+    return "UPDATE \(SQL.quoted(entity.table.name)) SET \(assignments) WHERE \(SQL.quoted(entity.key)) = ?"
+  }
 
   /// Makes a row. Fields that the state does not have get their default; fields that the table does not have are left out.
   /// - Returns: the local id.
@@ -43,9 +52,8 @@ extension RecordTable {
     in connection: WriteConnection
   ) throws -> Int64 {
     let values = try values(of: state.fields, references, connection) + common(state, bookkeeping)
-    let names = values.map { SQL.quoted($0.name) }.joined(separator: ", ")
-    let marks = String(repeating: ", ?", count: values.count)
-    let sql = "INSERT INTO \(SQL.quoted(entity.table.name)) (uuid, \(names)) VALUES (?\(marks))"
+    let names = values.map(\.name)
+    let sql = names == usualNames ? usualInsertion : Self.insertion(of: names, into: entity)
     try connection.withStatement(sql) { statement in
       try statement.bind(uuid, at: 1)
       for (index, value) in values.enumerated() { try value.argument.bind(to: statement, at: Int32(index + 2)) }
@@ -64,15 +72,19 @@ extension RecordTable {
     let changed = state.fields.filter { old.fields[$0.name] != $0.value }
     let values =
       try values(of: changed, references, connection, leavesOutMissing: state.isDeleted) + common(state, bookkeeping)
-    let assignments = values.map { "\(SQL.quoted($0.name)) = ?" }.joined(separator: ", ")
-    let sql =
-      "UPDATE \(SQL.quoted(entity.table.name)) SET \(assignments) WHERE \(SQL.quoted(entity.key)) = ?"
+    let names = values.map(\.name)
+    let sql = names == updateNames ? usualUpdate : Self.update(of: names, in: entity)
     try connection.withStatement(sql) { statement in
       for (index, value) in values.enumerated() { try value.argument.bind(to: statement, at: Int32(index + 1)) }
       try statement.bind(key, at: Int32(values.count + 1))
       try statement.run()
     }
   }
+
+  /// The order of ``common(_:_:)``.
+  static let commonColumns = [
+    "serverId", "syncVersion", "isDirty", "isDeleted", "syncStatus", "updatedAt", "createdAt", "lastSyncedAt",
+  ]
 
   private func common(_ state: RecordState, _ bookkeeping: Bookkeeping) -> [(name: String, argument: SQLArgument)] {
     var values: [(name: String, argument: SQLArgument)] = [
@@ -87,7 +99,7 @@ extension RecordTable {
   }
 
   static func time(_ milliseconds: Int64) -> SQLArgument {
-    .text(Date(millisecondsSince1970: milliseconds).sqlText)
+    .text(WireTime.text(milliseconds))
   }
 
   private func values(

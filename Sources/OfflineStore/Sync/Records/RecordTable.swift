@@ -19,6 +19,14 @@ package struct RecordTable: Sendable {
   let places: [String: Int]
   package let keepsUserEdits: Bool
   private let selection: String
+  private let presence: String
+  /// The columns of an INSERT of all that a server sends as a rule, the shared ones first in the order of their names, and
+  /// its text.
+  let usualNames: [String]
+  let usualInsertion: String
+  /// An UPDATE of what is kept beside the shared values, which is all that changes when the server has taken an operation.
+  let updateNames: [String]
+  let usualUpdate: String
 
   static let userEditsColumn = "userEditedFields"
 
@@ -36,7 +44,22 @@ package struct RecordTable: Sendable {
     let names =
       common.map { "record.\(SQL.quoted($0))" } + [keepsUserEdits ? "record.\(Self.userEditsColumn)" : "NULL"]
       + columns.map { $0.selection("record") }
+    presence = "SELECT 1 FROM \(SQL.quoted(entity.table.name)) WHERE uuid = ?"
+    usualNames =
+      columns.map(\.name).sorted { $0.utf16.lexicographicallyPrecedes($1.utf16) } + Self.commonColumns
+      + (keepsUserEdits ? [Self.userEditsColumn] : [])
+    updateNames = Self.commonColumns.filter { $0 != "createdAt" } + (keepsUserEdits ? [Self.userEditsColumn] : [])
+    usualUpdate = Self.update(of: updateNames, in: entity)
+    usualInsertion = Self.insertion(of: usualNames, into: entity)
     selection = "SELECT \(names.joined(separator: ", ")) FROM \(SQL.quoted(entity.table.name)) AS record "
+  }
+
+  /// Whether there is a record of a uuid, also one that is marked as deleted.
+  func has(_ uuid: String, in connection: Connection) throws -> Bool {
+    try connection.withStatement(presence) { statement in
+      try statement.bind(uuid, at: 1)
+      return try statement.step()
+    }
   }
 
   /// The record of a uuid, also one that is marked as deleted.

@@ -9,7 +9,13 @@ import SyncModel
 
 extension Vault {
   /// The synced entities, ready for reading and writing.
-  package var syncCatalog: SyncCatalog { SyncCatalog(entities) }
+  package var syncCatalog: SyncCatalog {
+    catalog.withLock { known in
+      let catalog = known ?? SyncCatalog(entities)
+      known = catalog
+      return catalog
+    }
+  }
 
   /// What sync does, in one transaction.
   package func sync<Result: Sendable>(

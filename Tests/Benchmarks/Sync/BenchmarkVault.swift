@@ -1,0 +1,67 @@
+import CipherSQL
+import Foundation
+import OfflineStore
+import RestorationModel
+import SyncEngine
+import VaultKeys
+
+/// Vaults of the restoration schema for the benchmarks.
+enum BenchmarkVault {
+  static func make(_ path: String, cacheMiB: Int? = nil) throws -> Vault {
+    var configuration = Configuration()
+    if let cacheMiB { configuration.pageCacheBytes = cacheMiB << 20 }
+    var content = (0..<64).map { UInt8($0 * 3 + 1) }
+    return try Vault.create(
+      at: path, schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
+      secret: .keyFile(try SecureBytes(wiping: &content)), configuration: configuration)
+  }
+
+  /// A worker without chance in its delays, and what it is seen to do.
+  static func worker(_ vault: Vault, _ server: Access) throws -> (worker: SyncWorker, notes: RemoteNotes) {
+    try vault.setRemote(url: server.url, token: server.token)
+    let notes = RemoteNotes()
+    let remote = ObservedRemote(remote: try server.remote(), notes: notes)
+    return (SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 }), notes)
+  }
+
+  /// A project with ten rooms and so many readings, each with its operation.
+  static func write(_ count: Int, to vault: Vault) throws {
+    try vault.database.write { db in
+      let project = try db.insert(Project(title: "House"))
+      let rooms = try (1...10).map { number in
+        try db.insert(Room(projectId: project.projectId, title: "Room \(number)"))
+      }
+      for index in 0..<count {
+        try db.insert(reading(index, project: project.projectId, room: rooms[index % rooms.count].roomId))
+      }
+    }
+  }
+
+  static func reading(_ index: Int, project: Int64, room: Int64) -> AtmosphericLog {
+    let date = Date(timeIntervalSince1970: 1_767_225_600 + Double(index) * 60)
+    return AtmosphericLog(
+      projectId: project, roomId: room, date: date, relativeHumidity: Double(index % 1000) / 10,
+      temperature: 60 + Double(index % 300) / 10, dewPoint: 40 + Double(index % 200) / 10, createdAt: date,
+      updatedAt: date)
+  }
+}
+
+/// A server and the token of a user.
+struct Access: Sendable {
+  let url: String
+  let token: String
+
+  func transport() throws -> HTTPTransport {
+    let token = token
+    return HTTPTransport(address: try ServerAddress(url)) { token }
+  }
+
+  func remote() throws -> FieldVaultRemote { FieldVaultRemote(transport: try transport()) }
+}
+
+/// Why a benchmark cannot go on.
+struct BenchmarkFailure: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}

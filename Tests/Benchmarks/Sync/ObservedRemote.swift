@@ -1,0 +1,98 @@
+import CipherSQL
+import SyncEngine
+import SyncModel
+
+/// What was seen of a worker's requests.
+final class RemoteNotes: Sendable {
+  private struct State {
+    var answered: ContinuousClock.Instant?
+    var longestPause = Duration.zero
+    var pushes: [PushRequest] = []
+  }
+
+  private let state = Locked(State())
+
+  /// The longest time between an answer and the next request: the transaction that takes the answer, and no more than
+  /// reading a cursor beside it.
+  var longestPause: Double { state.withLock { $0.longestPause.inSeconds } }
+  /// What was sent, in order.
+  var pushes: [PushRequest] { state.withLock { $0.pushes } }
+
+  fileprivate func asks() {
+    state.withLock { state in
+      if let answered = state.answered { state.longestPause = max(state.longestPause, ContinuousClock.now - answered) }
+      state.answered = nil
+    }
+  }
+
+  fileprivate func isAnswered() { state.withLock { $0.answered = .now } }
+  fileprivate func sends(_ request: PushRequest) { state.withLock { $0.pushes.append(request) } }
+}
+
+/// A server whose requests are noted on their way.
+struct ObservedRemote: Remote {
+  let remote: FieldVaultRemote
+  let notes: RemoteNotes
+
+  var traffic: Traffic { remote.traffic }
+
+  private func noted<Answer: Sendable>(
+    _ ask: (FieldVaultRemote) async throws(RemoteFailure) -> Answer
+  ) async throws(RemoteFailure) -> Answer {
+    notes.asks()
+    let answer = try await ask(remote)
+    notes.isAnswered()
+    return answer
+  }
+
+  func health() async throws(RemoteFailure) -> ServerHealth {
+    try await noted { remote async throws(RemoteFailure) in try await remote.health() }
+  }
+
+  func account() async throws(RemoteFailure) -> AccountInfo {
+    try await noted { remote async throws(RemoteFailure) in try await remote.account() }
+  }
+
+  func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer {
+    notes.sends(request)
+    return try await noted { remote async throws(RemoteFailure) in try await remote.push(request) }
+  }
+
+  func changes(cursor: String?, limit: Int, projects: [String]) async throws(RemoteFailure) -> ChangesPage {
+    try await noted { remote async throws(RemoteFailure) in
+      try await remote.changes(cursor: cursor, limit: limit, projects: projects)
+    }
+  }
+
+  func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
+    try await noted { remote async throws(RemoteFailure) in try await remote.watch(cursor: cursor, seconds: seconds) }
+  }
+
+  func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {
+    try await noted { remote async throws(RemoteFailure) in try await remote.digests(projects: projects) }
+  }
+
+  func digests(entityType: String, projects: [String]) async throws(RemoteFailure) -> BucketDigests {
+    try await noted { remote async throws(RemoteFailure) in
+      try await remote.digests(entityType: entityType, projects: projects)
+    }
+  }
+
+  func digests(
+    entityType: String, bucket: String, projects: [String]
+  ) async throws(RemoteFailure) -> RecordDigests {
+    try await noted { remote async throws(RemoteFailure) in
+      try await remote.digests(entityType: entityType, bucket: bucket, projects: projects)
+    }
+  }
+
+  func records(entityType: String, uuids: [String]) async throws(RemoteFailure) -> RecordsAnswer {
+    try await noted { remote async throws(RemoteFailure) in
+      try await remote.records(entityType: entityType, uuids: uuids)
+    }
+  }
+}
+
+extension Duration {
+  var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+}

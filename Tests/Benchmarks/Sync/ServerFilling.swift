@@ -1,0 +1,66 @@
+import CipherSQL
+import Foundation
+import OfflineStore
+import RestorationModel
+import SyncModel
+import SyncServer
+
+/// An account of a server that is not running.
+struct FilledAccount: Sendable {
+  let token: String
+  /// One of its rooms, which have version 1.
+  let room: String
+}
+
+enum ServerFilling {
+  /// Adds a user with an account of its own.
+  static func addUser(_ name: String, in folder: String) throws -> String {
+    let directory = try ServerDirectory(in: try ServerFolder(folder, isCreating: true))
+    defer { directory.close() }
+    return try directory.addUser(name, account: name).token
+  }
+
+  /// Adds a user whose account has a project, ten rooms and so many readings.
+  static func fill(_ name: String, readings count: Int, in folder: String) async throws -> FilledAccount {
+    let token = try addUser(name, in: folder)
+    let place = try ServerFolder(folder, isCreating: false)
+    let directory = try ServerDirectory(in: place)
+    defer { directory.close() }
+    guard let account = try directory.accounts().first(where: { $0.name == name }) else {
+      throw BenchmarkFailure("the account \(name) is not there")
+    }
+    let storage = try EmbeddedStorage(in: place, schemas: [RestorationSchema.schema], accounts: [account])
+    defer { storage.close() }
+    let project = identifier()
+    let rooms = (0..<10).map { _ in identifier() }
+    try await storage.write(account) { writer in
+      func store(_ type: String, _ uuid: String, _ fields: SyncObject) throws {
+        let version = NewVersion(
+          name: RecordName(type, uuid), previous: nil, state: RecordState(fields: fields, updatedAt: time),
+          createdAt: time)
+        _ = try writer.store(version, at: time)
+      }
+      try store("Project", project, ["title": "House"])
+      for room in rooms {
+        try store("Room", room, ["projectId": .text(project), "title": "Room", "squareFootage": 120])
+      }
+      for index in 0..<count {
+        try store("AtmosphericLog", identifier(), reading(index, project, rooms[index % rooms.count]))
+      }
+    }
+    return FilledAccount(token: token, room: rooms[0])
+  }
+
+  private static let time: Int64 = 1_767_225_600_000
+
+  static func identifier() -> String { UUID.version7().sqlText }
+
+  private static func reading(_ index: Int, _ project: String, _ room: String) -> SyncObject {
+    [
+      "projectId": .text(project), "roomId": .text(room), "date": .text(WireTime.text(time + Int64(index) * 60_000)),
+      "relativeHumidity": SyncValue(real: Double(index % 1000) / 10) ?? .null,
+      "temperature": SyncValue(real: 60 + Double(index % 300) / 10) ?? .null,
+      "dewPoint": SyncValue(real: 40 + Double(index % 200) / 10) ?? .null,
+    ]
+  }
+}

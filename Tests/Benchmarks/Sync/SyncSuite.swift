@@ -1,0 +1,61 @@
+import Foundation
+
+/// How much the benchmarks of sync do. Smaller numbers are for trying them out.
+struct SyncSizes {
+  var firstSync = 100_000
+  var firstSyncSmall = 20_000
+  var store = 100_000
+  var storeSmall = 1_000
+  var pushed = 10_000
+  var queue = 200_000
+
+  /// The sizes that the promises name, which take a quarter of an hour.
+  static let whole: SyncSizes = {
+    var sizes = SyncSizes()
+    (sizes.store, sizes.storeSmall, sizes.queue) = (500_000, 5_000, 1_000_000)
+    return sizes
+  }()
+}
+
+/// A line of the report, and whether the promise in it is kept.
+struct Finding {
+  let text: String
+  var holds = true
+
+  /// - Parameter holds: nil where nothing is promised.
+  init(_ text: String, holds: Bool?) {
+    self.text = text + (holds.map { $0 ? "  holds" : "  TOO SLOW" } ?? "")
+    self.holds = holds ?? true
+  }
+}
+
+/// What concerns sync: against a server process on this machine, over loopback.
+struct SyncSuite {
+  let folder: String
+  let rounds: Int
+  let sizes: SyncSizes
+
+  /// Prints what each part finds as soon as it is there.
+  func run(_ parts: Set<String>) async throws -> Bool {
+    var holds = true
+    func tell(_ findings: [Finding]) {
+      for finding in findings {
+        say(finding.text)
+        holds = holds && finding.holds
+      }
+    }
+    if parts.contains("first") {
+      tell(try await FirstSyncBenchmark(folder: folder + "/first", rounds: min(rounds, 3), sizes: sizes).findings())
+    }
+    if parts.contains("round") {
+      tell(try await RoundBenchmark(folder: folder + "/round", rounds: rounds * 6, sizes: sizes).findings())
+    }
+    if parts.contains("push") {
+      tell(try await PushBenchmark(folder: folder + "/push", rounds: min(rounds, 3), count: sizes.pushed).findings())
+    }
+    if parts.contains("batch") {
+      tell(try BatchBenchmark(folder: folder + "/batch", rounds: rounds * 40, count: sizes.queue).findings())
+    }
+    return holds
+  }
+}
