@@ -142,6 +142,27 @@ import Testing
     try await expectAgreement()
   }
 
+  @Test func whatWasNeverSentComesBackWithWhatWasMovedAway() async throws {
+    try await makeHouse()
+    try await one.write { try $0.insert(Location(projectId: 1, title: "ground floor")) }
+    try await one.write { try $0.insert(Location(projectId: 1, title: "first floor")) }
+    try await one.write { _ = try $0.execute("UPDATE OfflineRoom SET locationId = 1") }
+    try await one.sync()
+    try await two.sync()
+    try await one.write { db in
+      try db.insert(
+        AtmosphericLog(projectId: 1, roomId: 1, date: .nowInMilliseconds(), relativeHumidity: 40, temperature: 60))
+      try db.execute("DELETE FROM OfflineLocation WHERE locationId = 1")
+    }
+    try await two.write { _ = try $0.execute("UPDATE OfflineRoom SET locationId = 2") }
+    try await two.sync()
+    try await one.sync()
+    try await two.sync()
+    try await one.sync()
+    try await expectAgreement()
+    #expect(try await two.value("SELECT count(*) FROM OfflineAtmosphericLog WHERE isDeleted = 0", as: Int.self) == 61)
+  }
+
   @Test func aReadingUnderARoomThatIsGoneIsShownAndNotDropped() async throws {
     try await makeHouse()
     try await one.sync()

@@ -35,6 +35,7 @@ extension SyncTransaction {
       UPDATE \(identifier: table.entity.table.name) SET isDeleted = 0
       WHERE \(identifier: table.entity.key) = \(key)
       """)
+    try queueIfNeverSent(key, table)
     for (child, column) in catalog.children(of: table.entity.type) {
       let taken = try connection.fetch(
         """
@@ -45,5 +46,17 @@ extension SyncTransaction {
       for follower in taken { _ = try comeBackIfMoved(follower, child) }
     }
     return true
+  }
+
+  /// A record that was made here under what was deleted has lost its operation with that.
+  private func queueIfNeverSent(_ key: Int64, _ table: RecordTable) throws {
+    guard let record = try table.find(key: key, in: connection), record.state.syncVersion == 0 else { return }
+    try ensureGrowing(
+      .create, QueuedOperation.growing(table.entity.type, key, in: connection), record, table)
+    try connection.execute(
+      """
+      UPDATE \(identifier: table.entity.table.name) SET isDirty = 1, syncStatus = 'pending'
+      WHERE \(identifier: table.entity.key) = \(key)
+      """)
   }
 }
