@@ -38,18 +38,6 @@ enum BookkeepingSchema {
           CREATE INDEX ServerRecord_live ON ServerRecord (isDeleted, project);
           CREATE INDEX ServerRecord_deletions ON ServerRecord (storedAt) WHERE isDeleted = 1;
 
-          -- Records that were deleted with another one, and come back with it.
-          CREATE TABLE ServerCascade (
-            number INTEGER PRIMARY KEY, -- in the order in which they were deleted
-            entityType TEXT NOT NULL,
-            entityUuid TEXT NOT NULL,
-            rootType TEXT NOT NULL,
-            rootUuid TEXT NOT NULL,
-            UNIQUE (entityType, entityUuid)
-          ) STRICT;
-
-          CREATE INDEX ServerCascade_root ON ServerCascade (rootUuid, rootType);
-
           -- The last server id of each kind of record.
           CREATE TABLE ServerCounter (
             entityType TEXT NOT NULL PRIMARY KEY,

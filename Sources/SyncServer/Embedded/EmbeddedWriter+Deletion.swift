@@ -15,52 +15,8 @@ extension EmbeddedWriter {
         state: previous, fieldVersions: dependent.fieldVersions, firstVersion: dependent.firstVersion)
       let state = previous.applying(RecordPatch(isDeleted: true, updatedAt: deletedAt))
       _ = try store(NewVersion(name: name, previous: known, state: state, createdAt: dependent.createdAt), at: time)
-      try noteCascade(of: name, from: record.name)
     }
     return names.count
-  }
-
-  func keepDeleted(_ name: RecordName) throws {
-    try connection.execute(
-      "DELETE FROM ServerCascade WHERE entityType = \(name.entityType) AND entityUuid = \(name.entityUuid)")
-  }
-
-  private func noteCascade(of name: RecordName, from root: RecordName) throws {
-    try connection.execute(
-      """
-      INSERT INTO ServerCascade (entityType, entityUuid, rootType, rootUuid)
-      VALUES (\(name.entityType), \(name.entityUuid), \(root.entityType), \(root.entityUuid))
-      ON CONFLICT (entityType, entityUuid) DO UPDATE SET rootType = excluded.rootType, rootUuid = excluded.rootUuid
-      """)
-  }
-
-  func reviveDependents(of record: ServerRecord, at time: Int64) throws -> Int {
-    let root = record.name
-    let names = try connection.fetchRows(
-      """
-      SELECT entityType, entityUuid FROM ServerCascade
-      WHERE rootUuid = \(root.entityUuid) AND rootType = \(root.entityType) ORDER BY number
-      """, as: String.self, String.self
-    ).map { RecordName($0.0, $0.1) }
-    try connection.execute(
-      "DELETE FROM ServerCascade WHERE rootUuid = \(root.entityUuid) AND rootType = \(root.entityType)")
-    var count = 0
-    for name in names {
-      guard let dependent = try self.record(name), dependent.state.isDeleted else { continue }
-      let state = dependent.state.applying(
-        RecordPatch(isDeleted: false, updatedAt: record.state.editTime(of: RecordState.deletionField)))
-      do {
-        _ = try attempt {
-          try store(
-            NewVersion(name: name, previous: dependent, state: state, createdAt: dependent.createdAt), at: time)
-        }
-        count += 1
-      } catch is StorageRefusal {
-        // Another record has taken what may be there once.
-        continue
-      }
-    }
-    return count
   }
 
   /// What goes with a record, level by level; each once.
@@ -109,8 +65,6 @@ extension EmbeddedWriter {
     try connection.execute("DELETE FROM \(identifier: table) WHERE uuid = \(name.entityUuid)")
     try connection.execute("UPDATE WriteContext SET mode = 'sync'")
     try connection.execute("DELETE FROM ServerRecord WHERE sequence = \(sequence)")
-    try connection.execute(
-      "DELETE FROM ServerCascade WHERE entityType = \(name.entityType) AND entityUuid = \(name.entityUuid)")
     try connection.execute("UPDATE ServerState SET horizon = max(horizon, \(sequence))")
   }
 

@@ -96,16 +96,10 @@ struct OperationJudge {
   private func store(
     _ operation: IncomingOperation, _ state: RecordState, changing existing: ServerRecord
   ) throws -> (ServerRecord, Int) {
-    if state.hasContent(of: existing.state) {
-      if operation.kind == .delete { try storage.keepDeleted(existing.name) }
-      return (existing, 0)
-    }
+    if state.hasContent(of: existing.state) { return (existing, 0) }
     let record = try store(operation, state, over: existing)
-    switch (existing.state.isDeleted, state.isDeleted) {
-    case (false, true): return (record, try storage.deleteDependents(of: record, at: now))
-    case (true, false): return (record, try storage.reviveDependents(of: record, at: now))
-    default: return (record, 0)
-    }
+    guard state.isDeleted, !existing.state.isDeleted else { return (record, 0) }
+    return (record, try storage.deleteDependents(of: record, at: now))
   }
 
   private func store(

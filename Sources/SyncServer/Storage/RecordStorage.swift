@@ -75,12 +75,6 @@ public protocol RecordWriting: RecordReading {
   /// Deletes what refers to a deleted record with ON DELETE CASCADE; each gets a version and a number.
   /// - Returns: how many records that were.
   func deleteDependents(of record: ServerRecord, at time: Int64) throws -> Int
-  /// Brings back what ``deleteDependents(of:at:)`` took along with a record that is not deleted any more; each gets a
-  /// version and a number. What breaks a rule by coming back stays deleted.
-  /// - Returns: how many records came back.
-  func reviveDependents(of record: ServerRecord, at time: Int64) throws -> Int
-  /// A deletion was meant for the record itself: it does not come back with another one any more.
-  func keepDeleted(_ name: RecordName) throws
   /// Runs a part that may fail by itself: what it did is undone when it throws, and the rest stays.
   func attempt<Result>(_ body: () throws -> Result) throws -> Result
   /// Forgets answers and deletions from before a time, in milliseconds since 1970-01-01 UTC.

@@ -34,20 +34,17 @@ struct HistoryCheck {
     }
   }
 
-  /// Versions grow by one, and each has its own operation but those that another record may have caused: a deletion, and
-  /// the return of what was deleted, as it was.
+  /// Versions grow by one, and each that is not a deletion, which another record may have caused, has its own operation.
   private func checkVersions() throws {
-    var last: [String: ServerStore.Version] = [:]
+    var last: [String: Int64] = [:]
     var stored: [String: Int] = [:]
     for version in history {
-      let before = last[version.uuid]
-      guard version.version == (before?.version ?? 0) + 1 else {
+      guard version.version == last[version.uuid, default: 0] + 1 else {
         throw Violation(
           3, ["\(version.entity) \(version.uuid): versions do not follow each other"] + lines(of: version.uuid))
       }
-      last[version.uuid] = version
-      let isReturn = before?.isDeleted == true && before?.marker == version.marker
-      if !version.isDeleted, !isReturn { stored["\(version.serverId) \(version.version)", default: 0] += 1 }
+      last[version.uuid] = version.version
+      if !version.isDeleted { stored["\(version.serverId) \(version.version)", default: 0] += 1 }
     }
     var answered: [String: Int] = [:]
     for text in try connection.fetch("SELECT answer FROM ServerAnswer", as: String.self) {

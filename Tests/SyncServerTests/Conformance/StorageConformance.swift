@@ -209,19 +209,6 @@ struct StorageConformance: Sendable {
     #expect(live.records.isEmpty)
     let all = try await storage.read(one) { try $0.changes(after: 0, limit: 10, projects: nil) }
     #expect(all.records.map(\.name) == [parent, child])
-    // What was taken along comes back with the record.
-    let back = try await storage.write(one) { data in
-      let deleted = try data.record(parent)
-      let state = deleted?.state.applying(RecordPatch(isDeleted: false, updatedAt: 6_000))
-      let alive = try data.store(
-        NewVersion(
-          name: parent, previous: deleted, state: state ?? RecordState(fields: [:], updatedAt: 0), createdAt: 1),
-        at: 4)
-      #expect(try data.reviveDependents(of: alive, at: 4) == 1)
-      #expect(try data.reviveDependents(of: alive, at: 4) == 0)
-      return try data.record(child)
-    }
-    #expect(back?.state.isDeleted == false && back?.version == 3)
   }
 
   private func forgetting() async throws {
