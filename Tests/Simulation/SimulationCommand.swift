@@ -39,7 +39,7 @@ struct Options: Sendable {
     }
     while let word = rest.popFirst() {
       switch word {
-      case "--small": (rounds, roundsPerWorld) = (12, 6)
+      case "--small": (rounds, roundsPerWorld) = (6, 6)
       case "--rounds": rounds = try number(word)
       case "--seed": seed = UInt64(try number(word))
       case "--devices": devices = try number(word)
