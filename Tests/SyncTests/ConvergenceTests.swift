@@ -67,7 +67,7 @@ import Testing
       }
       if isQuiet { return }
     }
-    Issue.record("seed \(seed): not quiet after 6 rounds")
+    Issue.record("seed \(seed): not quiet after 12 rounds")
   }
 }
 
