@@ -161,4 +161,25 @@ import Testing
     try await syncAll()
     try await expectAgreement()
   }
+
+  /// One decision brings back what the record goes with, up to the top.
+  @Test func aRecordComesBackWithAllThatItGoesWith() async throws {
+    try await one.write { _ = try $0.execute("UPDATE OfflineLocation SET parentLocationId = 2 WHERE locationId = 1") }
+    try await one.sync()
+    try await two.sync()
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineLocation WHERE locationId = 2") }
+    try await one.sync()
+    try await two.write { db in
+      try db.insert(Note(projectId: 1, roomId: 1, body: "wet"))
+    }
+    try await two.sync()
+    let conflict = try #require(try two.conflicts().first)
+    try two.resolve(conflict.conflictId, takesLocal: true)
+    #expect(try await two.sync().conflicts == 0)
+    try await syncAll()
+    #expect(
+      try await one.values("SELECT OfflineRoom.title FROM OfflineRoom JOIN OfflineNote USING (roomId)") == ["Kitchen"])
+    #expect(try await one.value("SELECT count(*) FROM OfflineLocation WHERE isDeleted = 0", as: Int.self) == 2)
+    try await expectAgreement()
+  }
 }

@@ -50,7 +50,7 @@ extension Connection {
 
   @usableFromInline
   final func checkCancellation() throws(SQLError) {
-    if cancellation?.isCancelled.load(ordering: .relaxed) == true {
+    if isCancelled {
       throw SQLError(.interrupted, "the call was cancelled")
     }
   }

@@ -2,42 +2,47 @@ import CSQLCipher
 
 /// A call that runs on a connection and that another thread may cancel.
 ///
-/// The interrupt is given under the same lock under which the call begins and ends, so that it can never hit
-/// the connection's next user.
+/// SQLite asks between the steps of a statement whether the call is cancelled, on the thread of the call. It is not told
+/// by `sqlite3_interrupt`, which reaches the connection from another thread and counts until no statement runs any more:
+/// it ends the ROLLBACK as well, and whoever comes next while a statement is left open.
 final class CancellableCall: Sendable {
-  private enum Phase: Sendable {
-    case waiting
-    case running(Interrupt)
-    case over
-  }
-
-  /// `sqlite3_interrupt` is documented as safe to call from another thread while the connection is open, which
-  /// it is during a call; hence `@unchecked Sendable`.
-  private struct Interrupt: @unchecked Sendable {
-    let handle: OpaquePointer
-  }
-
-  private let phase = Locked(Phase.waiting)
   private let mark = Cancellation()
 
   var isCancelled: Bool { mark.isCancelled.load(ordering: .acquiring) }
 
-  func begin(on connection: Connection) throws {
+  func cancel() { mark.isCancelled.store(true, ordering: .releasing) }
+
+  /// Runs the call on a connection.
+  /// - Throws: `CancellationError` when it is cancelled before it begins; what `body` throws.
+  func run<Result>(on connection: Connection, _ body: () throws -> Result) throws -> Result {
     if isCancelled { throw CancellationError() }
-    let interrupt = Interrupt(handle: connection.handle)
-    phase.withLock { $0 = .running(interrupt) }
     connection.cancellation = mark
-  }
-
-  func end(on connection: Connection) {
-    phase.withLock { $0 = .over }
-    connection.cancellation = nil
-  }
-
-  func cancel() {
-    phase.withLock { phase in
-      mark.isCancelled.store(true, ordering: .releasing)
-      if case .running(let interrupt) = phase { sqlite3_interrupt(interrupt.handle) }
+    // Some ten microseconds of work; a question costs some nanoseconds.
+    let stepsBetweenQuestions: Int32 = 1000
+    // Unretained: the handler is taken away before this function returns.
+    sqlite3_progress_handler(
+      connection.handle, stepsBetweenQuestions,
+      { context in
+        guard let context else { return 0 }
+        return Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().isCancelled ? 1 : 0
+      }, Unmanaged.passUnretained(connection).toOpaque())
+    defer {
+      sqlite3_progress_handler(connection.handle, 0, nil, nil)
+      connection.cancellation = nil
     }
+    return try body()
+  }
+}
+
+extension Connection {
+  /// Whether the call that runs is cancelled.
+  final var isCancelled: Bool { cancellation?.isCancelled.load(ordering: .relaxed) == true }
+
+  /// Runs what a cancellation must not end half way.
+  final func uncancelled<Result>(_ body: () throws -> Result) rethrows -> Result {
+    let mark = cancellation
+    cancellation = nil
+    defer { cancellation = mark }
+    return try body()
   }
 }

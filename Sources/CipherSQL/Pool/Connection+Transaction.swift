@@ -7,7 +7,7 @@ extension Connection {
     try control("BEGIN DEFERRED")
     do {
       let result = try body(self)
-      try control("COMMIT")
+      try uncancelled { try control("COMMIT") }
       return result
     } catch {
       rollBack()
@@ -15,7 +15,7 @@ extension Connection {
     }
   }
 
-  /// Runs BEGIN, COMMIT and their like; a COMMIT is not to be interrupted by a cancellation half way.
+  /// Runs BEGIN, COMMIT and their like.
   final func control(_ sql: StaticString) throws {
     let statement = try literalStatements[sql.utf8Start] ?? prepareLiteral(sql)
     defer { statement.reset() }
@@ -26,7 +26,7 @@ extension Connection {
     // SQLite has rolled back by itself after some errors (full disk, I/O); then there is nothing to do.
     guard isInTransaction else { return }
     // A rollback can only fail when there is no transaction, which was just looked at.
-    _ = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+    uncancelled { _ = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
   }
 }
 
@@ -41,7 +41,7 @@ extension WriteConnection {
           hint: "throw an error to roll back, return to commit")
       }
       try checkCancellation()
-      try control("COMMIT")
+      try uncancelled { try control("COMMIT") }
       return result
     } catch {
       rollBack()
@@ -60,8 +60,10 @@ extension WriteConnection {
       return result
     } catch {
       if isInTransaction {
-        try control("ROLLBACK TO fieldvault")
-        try control("RELEASE fieldvault")
+        try uncancelled {
+          try control("ROLLBACK TO fieldvault")
+          try control("RELEASE fieldvault")
+        }
       }
       throw error
     }

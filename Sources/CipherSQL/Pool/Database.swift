@@ -205,9 +205,7 @@ public final class Database: Sendable {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Result, any Error>) in
           lease.connection.queue.async {
             let outcome = Swift.Result {
-              try call.begin(on: lease.connection)
-              defer { call.end(on: lease.connection) }
-              return try pool.marking { try body(lease.connection) }
+              try call.run(on: lease.connection) { try pool.marking { try body(lease.connection) } }
             }
             pool.release(lease)
             continuation.resume(with: outcome)
@@ -217,8 +215,8 @@ public final class Database: Sendable {
         call.cancel()
       }
     } catch is SQLError where call.isCancelled {
-      // Not only `interrupted`: an interrupt inside a virtual table, or one that has rolled back what a savepoint still
-      // wanted to release, comes out as other errors. Nothing of the call is left, which is what was asked for.
+      // Not only `interrupted`: what ends inside a virtual table, or has rolled back what a savepoint still wanted to
+      // release, comes out as other errors. Nothing of the call is left, which is what was asked for.
       throw CancellationError()
     }
   }

@@ -146,6 +146,7 @@ extension SyncTransaction {
     if record.state.isDeleted, !target.isDeleted {
       try asPerson { try revive(record, table) }
       record = try table.find(key: record.key, in: connection) ?? record
+      try bringBackAncestors(of: record, table)
     }
     try forgetOperations(of: record, table)
     var shared = target
@@ -224,6 +225,19 @@ extension SyncTransaction {
     // One that was brought back already is on its way, and the record waits for it.
     if !parent.state.isDeleted { return }
     try asPerson { try revive(parent, parents) }
+    try bringBackAncestors(of: parent, parents)
+  }
+
+  /// Brings back what a record goes with, up to what is not deleted: without it the server would not take the record.
+  private func bringBackAncestors(of record: StoredRecord, _ table: RecordTable) throws {
+    for column in table.columns {
+      guard let reference = column.reference, reference.cascades, let parents = catalog.tables[reference.entityType],
+        case .text(let uuid)? = record.state.fields[column.name],
+        let parent = try parents.find(uuid, in: connection), parent.state.isDeleted
+      else { continue }
+      try asPerson { try revive(parent, parents) }
+      try bringBackAncestors(of: parent, parents)
+    }
   }
 
   func abandonConflict(of record: StoredRecord, _ table: RecordTable, by person: String?, note: String) throws {
