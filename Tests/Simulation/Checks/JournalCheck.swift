@@ -15,6 +15,7 @@ struct JournalCheck {
   func check() throws {
     let (entries, acknowledged) = try Journal.read(device.journal.path)
     // What came later about the same record, or about any other.
+    let editsOfDeleted = Self.editsOfDeleted(entries)
     var laterOfRecord: [String: Set<Journal.Kind>] = [:]
     var later: Set<Journal.Kind> = []
     for (index, entry) in entries.enumerated().reversed() {
@@ -26,7 +27,7 @@ struct JournalCheck {
       let own = laterOfRecord[entry.uuid] ?? []
       let verdict: Verdict
       switch entry.kind {
-      case .mark: verdict = try mark(entry, own, later)
+      case .mark: verdict = try mark(entry, own, editsOfDeleted.contains(index) ? later.union([.delete]) : later)
       case .delete: verdict = try deletion(entry, own, later)
       default: verdict = .settled
       }
@@ -42,6 +43,17 @@ struct JournalCheck {
           ])
       }
     }
+  }
+
+  /// Edits of a record that the same transaction has deleted before: what was never sent goes, whatever is written to it then.
+  private static func editsOfDeleted(_ entries: [Journal.Entry]) -> Set<Int> {
+    var deleted: [String: Int] = [:]
+    var edits: Set<Int> = []
+    for (index, entry) in entries.enumerated() {
+      if entry.kind == .delete { deleted[entry.uuid] = entry.transaction }
+      if entry.kind == .mark, deleted[entry.uuid] == entry.transaction { edits.insert(index) }
+    }
+    return edits
   }
 
   private func mark(_ entry: Journal.Entry, _ own: Set<Journal.Kind>, _ any: Set<Journal.Kind>) throws -> Verdict {
