@@ -23,10 +23,11 @@ func handleAccess(
   let exchange = Unmanaged<Exchange>.fromOpaque(known).takeUnretainedValue()
   if uploadSize.pointee > 0, let upload {
     let count = uploadSize.pointee
-    uploadSize.pointee = 0
-    return upload.withMemoryRebound(to: UInt8.self, capacity: count) { start in
+    let (result, isTaken) = upload.withMemoryRebound(to: UInt8.self, capacity: count) { start in
       server.take(UnsafeBufferPointer(start: start, count: count), of: exchange, on: connection)
     }
+    if isTaken { uploadSize.pointee = 0 }
+    return result
   }
   return server.goOn(exchange, on: connection)
 }
@@ -40,12 +41,13 @@ func handleCompletion(
   let server = Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
   let exchange = Unmanaged<Exchange>.fromOpaque(known).takeRetainedValue()
   slot.pointee = nil
-  let response = exchange.response
+  let response = exchange.response ?? exchange.refusal?.response
+  exchange.end()
   // 499 is what other servers note for a client that went away.
   server.log.note(
     method: exchange.head.method, pattern: response?.pattern,
-    status: response?.status ?? (exchange.isTooLarge ? 413 : 499), duration: ContinuousClock.now - exchange.start,
-    bytes: response?.body.count ?? 0)
+    status: response?.status ?? 499, duration: ContinuousClock.now - exchange.start,
+    bytes: exchange.head.method == "HEAD" ? 0 : response?.byteCount ?? 0)
   server.ended(exchange)
 }
 

@@ -32,6 +32,12 @@ enum ServeCommand {
     limits.bodyBytes = try arguments.integer("max-body", in: 1_024...(1 << 30)) ?? limits.bodyBytes
     limits.requestsPerSecond = try arguments.integer("rate", in: 1...1_000_000) ?? limits.requestsPerSecond
     limits.requestBurst = limits.requestsPerSecond * 5
+    limits.fileRequestsPerSecond = limits.requestsPerSecond * 5
+    limits.fileRequestBurst = limits.fileRequestsPerSecond * 5
+    limits.fileBytes = Int64(try arguments.integer("max-file", in: 1...(1 << 50)) ?? Int(limits.fileBytes))
+    limits.quotaBytes = Int64(try arguments.integer("quota", in: 1...(1 << 60)) ?? Int(limits.quotaBytes))
+    limits.uploadSeconds =
+      try arguments.integer("upload-days", in: 1...3_650).map { $0 * 86_400 } ?? limits.uploadSeconds
     let identity = try identity(arguments)
     let named = try arguments.values("schema").map(schema)
     let folder = try context.folder(isCreating: true)
