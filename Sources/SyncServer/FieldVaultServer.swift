@@ -24,6 +24,9 @@ public final class FieldVaultServer: Sendable {
     public var retentionDays: Int
     /// Where requests are noted.
     public var log: RequestLog
+    /// Where clients see the server, without a slash at the end, such as `https://sync.example.org`. With it the addresses
+    /// of uploads are told in full, which some clients of tus need; without it they are paths.
+    public var publicURL = ""
 
     /// Settings with the usual limits and a silent log.
     public init(
@@ -70,7 +73,8 @@ public final class FieldVaultServer: Sendable {
     let records = SyncService(
       storage: storage, limits: limits, serverUuid: directory.serverUuid, log: settings.log)
     let fileService = FileService(
-      storage: files, inUse: inUse, limits: limits, sessions: sessions, log: settings.log)
+      storage: files, inUse: inUse, limits: limits, sessions: sessions, log: settings.log,
+      publicURL: settings.publicURL)
     let router = Router(
       routes: records.routes + fileService.routes, member: { try directory.member(token: $0) },
       limiters: (

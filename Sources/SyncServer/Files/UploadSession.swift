@@ -20,13 +20,17 @@ final class UploadSession: BodySink {
     let conclude: @Sendable (Result<StoredUpload, any Error>?) async -> Response
   }
 
+  /// How much is gathered before it is written.
   private static let capacity = 256 << 10
+  /// What the HTTP library reads at once, at the most.
+  private static let greatestPart = 64 << 10
   /// After so many bytes the offset is made durable in the middle of a body, so that a crash costs no more.
   private static let commitInterval: Int64 = 16 << 20
 
   private struct Intake {
     var buffer: [UInt8] = []
     var accepted: Int64 = 0
+    var isMakingRoom = false
     var isOver = false
     var refusal: (any Error)?
   }
@@ -64,11 +68,12 @@ final class UploadSession: BodySink {
         intake.refusal = refusal
         return (nil, refusal)
       }
-      guard intake.buffer.isEmpty || intake.buffer.count + part.count <= Self.capacity else { return (.full, nil) }
-      if intake.buffer.capacity == 0 { intake.buffer.reserveCapacity(Self.capacity) }
+      if intake.buffer.capacity == 0 { intake.buffer.reserveCapacity(Self.capacity + Self.greatestPart) }
       intake.buffer.append(contentsOf: part)
       intake.accepted += Int64(part.count)
-      return (.taken, nil)
+      guard intake.buffer.count >= Self.capacity, !intake.isMakingRoom else { return (.taken, nil) }
+      intake.isMakingRoom = true
+      return (.full, nil)
     }
     if let taking = taking.0 { return taking }
     return .refused(problem(taking.1 ?? HTTPProblem.failure).response)
@@ -77,6 +82,7 @@ final class UploadSession: BodySink {
   func makeRoom(_ ready: @escaping @Sendable () -> Void) {
     queue.async {
       self.drain()
+      self.intake.withLock { $0.isMakingRoom = false }
       ready()
     }
   }

@@ -5,7 +5,8 @@ enum Admission: Sendable {
   /// The answer is known already.
   case refuse(Response)
   /// The body goes somewhere as it comes; where, or why not, has to be found out first.
-  case open(@Sendable () async -> Opening)
+  /// - Parameter pattern: that of the route, for the log.
+  case open(pattern: String, @Sendable () async -> Opening)
 }
 
 /// Where a body goes that is not collected.
@@ -18,7 +19,7 @@ enum Opening: Sendable {
 enum Taking: Sendable {
   /// It was taken.
   case taken
-  /// There is no room for it yet; it is offered again after ``BodySink/makeRoom(_:)``.
+  /// It was taken, and room has to be made before more is read; see ``BodySink/makeRoom(_:)``.
   case full
   /// It is not taken, and the answer is known; what else comes is dropped.
   case refused(Response)
@@ -29,11 +30,11 @@ enum Taking: Sendable {
 /// Takes a body as it comes, in constant memory.
 ///
 /// After it was made, exactly one of ``finish()`` and ``cut()`` is called, once; ``take(_:)`` only before, by one thread
-/// at a time and never while room is being made.
+/// at a time. What the library has read already may come while room is being made.
 protocol BodySink: Sendable {
   /// Takes a part without waiting for anything.
   func take(_ part: UnsafeBufferPointer<UInt8>) -> Taking
-  /// Makes room for more, then calls `ready`, from any thread.
+  /// Makes room for more, then calls `ready`, from any thread. Called once for each ``Taking/full``.
   func makeRoom(_ ready: @escaping @Sendable () -> Void)
   /// The body is complete: the answer.
   func finish() async -> Response

@@ -17,6 +17,8 @@ final class Exchange: Sendable {
     var received = 0
     var dropped = 0
     var stage = Stage.receiving
+    /// Of the route, where it is known before the answer is.
+    var pattern: String?
     var response: Response?
     var task: Task<Void, Never>?
     /// The client's socket, while the answer is made: until then nobody else uses or closes it.
@@ -70,7 +72,9 @@ final class Exchange: Sendable {
         case .taken:
           state.received += part.count
           return .taken
-        case .full: return .full(sink)
+        case .full:
+          state.received += part.count
+          return .full(sink)
         case .refused(let refusal):
           state.stage = .dropping(refusal, isSaid: false)
           sink.cut()
@@ -99,7 +103,12 @@ final class Exchange: Sendable {
   // MARK: Opening
 
   /// Where the body goes is going to be found out.
-  func beginOpening() { state.withLock { $0.stage = .opening } }
+  func beginOpening(_ pattern: String) {
+    state.withLock { state in
+      state.stage = .opening
+      state.pattern = pattern
+    }
+  }
 
   /// It was found out.
   func opened(_ opening: Opening) {
@@ -196,6 +205,9 @@ final class Exchange: Sendable {
 
   /// The answer, when it is known.
   var response: Response? { state.withLock { $0.response } }
+
+  /// The pattern of the route, where it is known before the answer is.
+  var pattern: String? { state.withLock { $0.pattern } }
 
   /// The request is over: a body that was still coming comes no more.
   func end() {

@@ -13,8 +13,8 @@ extension HTTPServer {
   /// The headers are there.
   func begin(_ exchange: Exchange, on connection: OpaquePointer) -> MHD_Result {
     switch handlers.admit(exchange.head) {
-    case .open(let open):
-      exchange.beginOpening()
+    case .open(let pattern, let open):
+      exchange.beginOpening(pattern)
       return suspend(connection, for: exchange) { exchange.opened(await open()) }
     case .collect:
       guard exchange.head.announcesBody, isTooLong(exchange.head) else { return .YES }
@@ -32,29 +32,27 @@ extension HTTPServer {
     return Int(length).map { $0 > limits.bodyBytes } ?? true
   }
 
-  /// A part of the body is there. False when it has to be offered again.
-  func take(
-    _ part: UnsafeBufferPointer<UInt8>, of exchange: Exchange, on connection: OpaquePointer
-  ) -> (result: MHD_Result, isTaken: Bool) {
+  /// A part of the body is there.
+  func take(_ part: UnsafeBufferPointer<UInt8>, of exchange: Exchange, on connection: OpaquePointer) -> MHD_Result {
     // A client that sends a byte now and then never idles, and yet may not hold a connection for ever.
-    guard !exchange.isTooSlow(limits) else { return (.NO, true) }
+    guard !exchange.isTooSlow(limits) else { return .NO }
     switch exchange.receive(part, limit: limits.bodyBytes) {
-    case .taken, .dropped: return (.YES, true)
-    case .over: return (.NO, true)
+    case .taken, .dropped: return .YES
+    case .over: return .NO
     case .refused(let refusal):
       if !isEncrypted { sendEarly(refusal, of: exchange, on: connection) }
-      return (.YES, true)
+      return .YES
     case .full(let sink):
-      // The library offers the part again when the connection goes on. Until then nothing is read from the socket, so that
-      // a client cannot send faster than the disk takes it.
-      guard beginWork() else { return (.NO, true) }
+      // Until the connection goes on nothing is read from the socket, so that a client cannot send faster than the disk
+      // takes it. The part was taken all the same: the library forgets what it has read when it then sees the end.
+      guard beginWork() else { return .NO }
       MHD_suspend_connection(connection)
       let suspended = SuspendedConnection(pointer: connection)
       sink.makeRoom {
         suspended.resume()
         self.endWork()
       }
-      return (.YES, false)
+      return .YES
     }
   }
 

@@ -23,11 +23,10 @@ func handleAccess(
   let exchange = Unmanaged<Exchange>.fromOpaque(known).takeUnretainedValue()
   if uploadSize.pointee > 0, let upload {
     let count = uploadSize.pointee
-    let (result, isTaken) = upload.withMemoryRebound(to: UInt8.self, capacity: count) { start in
+    uploadSize.pointee = 0
+    return upload.withMemoryRebound(to: UInt8.self, capacity: count) { start in
       server.take(UnsafeBufferPointer(start: start, count: count), of: exchange, on: connection)
     }
-    if isTaken { uploadSize.pointee = 0 }
-    return result
   }
   return server.goOn(exchange, on: connection)
 }
@@ -45,7 +44,7 @@ func handleCompletion(
   exchange.end()
   // 499 is what other servers note for a client that went away.
   server.log.note(
-    method: exchange.head.method, pattern: response?.pattern,
+    method: exchange.head.method, pattern: response?.pattern ?? exchange.pattern,
     status: response?.status ?? 499, duration: ContinuousClock.now - exchange.start,
     bytes: exchange.head.method == "HEAD" ? 0 : response?.byteCount ?? 0)
   server.ended(exchange)

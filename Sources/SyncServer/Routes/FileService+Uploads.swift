@@ -13,14 +13,14 @@ extension FileService {
     let upload = try await refusing {
       try await storage.begin(account, new, quota: limits.quotaBytes, at: now)
     }
-    guard hasContent || length == 0 else { return ReadyAnswer(response: Self.created(upload)) }
+    guard hasContent || length == 0 else { return ReadyAnswer(response: created(upload)) }
     return try await open(upload, call, checksum, isNew: true) { result in
       guard case .success(let upload)? = result else {
         // Nobody knows the address of an upload whose first request failed.
         do { try await storage.removeUpload(account, upload.id) } catch { return nil }
         return nil
       }
-      return Self.created(upload)
+      return created(upload)
     }
   }
 
@@ -168,8 +168,9 @@ extension FileService {
 
   // MARK: Answers
 
-  private static func created(_ upload: StoredUpload) -> Response {
-    .empty(201, [("Location", "/v1/files/uploads/\(upload.id)"), contentHeader(upload)] + progress(upload))
+  private func created(_ upload: StoredUpload) -> Response {
+    let location = ("Location", "\(publicURL)/v1/files/uploads/\(upload.id)")
+    return .empty(201, [location, Self.contentHeader(upload)] + Self.progress(upload))
   }
 
   private static func progress(_ upload: StoredUpload) -> [(name: String, value: String)] {

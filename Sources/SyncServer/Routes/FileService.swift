@@ -14,6 +14,8 @@ struct FileService: Sendable {
   let limits: ServerLimits
   let sessions: UploadSessions
   let log: RequestLog
+  /// What stands before the path in the addresses of uploads: nothing, or where clients see the server.
+  var publicURL = ""
 
   static let uploadPattern = "/v1/files/uploads/{upload}"
   static let contentPattern = "/v1/files/{content}/{variant}"

@@ -12,7 +12,7 @@ struct Router: Sendable {
     do {
       let (route, variables) = try find(request)
       if case .upload(let open) = route.access {
-        return .open { await self.open(request, route, variables, open) }
+        return .open(pattern: route.pattern) { await self.open(request, route, variables, open) }
       }
       do {
         guard request.announcesBody, route.dialect == .json, request.method == "POST" else { return .collect }

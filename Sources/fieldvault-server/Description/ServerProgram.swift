@@ -42,6 +42,8 @@ enum ServerProgram {
         completion: .folder),
       .value("tls-cert", "FILE", "the certificate, PEM; with it the server speaks TLS", completion: .file),
       .value("tls-key", "FILE", "the private key of the certificate, PEM", completion: .file),
+      .value(
+        "public-url", "URL", "where clients see the server, for the addresses of uploads; without it they are paths"),
       .value("retention-days", "N", "how long answers and deletions are kept", default: "90"),
       .value("max-body", "BYTES", "the largest body of a request", default: "8388608"),
       .value(

@@ -93,18 +93,22 @@ final class AccountFiles: Sendable {
   }
 
   /// Removes a file whose row is gone.
-  func remove(_ file: String) throws {
-    guard unlink(path(of: file)) == 0 || errno == ENOENT else { throw Self.failure("remove") }
+  func remove(_ file: String) throws { try remove(at: path(of: file)) }
+
+  private func remove(at path: String) throws {
+    guard unlink(path) == 0 || errno == ENOENT else { throw Self.failure("remove") }
   }
 
   /// Removes the files that have no row.
   func sweepOrphans() async throws {
     guard Files.exists(folder) else { return }
     // Listed before the rows are read: whatever is listed had its row before, unless it is to go.
-    var listed: [String] = []
-    for name in try Files.names(in: folder) { listed += try Files.names(in: "\(folder)/\(name)") }
+    var listed: [(file: String, path: String)] = []
+    for name in try Files.names(in: folder) {
+      for file in try Files.names(in: "\(folder)/\(name)") { listed.append((file, "\(folder)/\(name)/\(file)")) }
+    }
     let known = try await database.read { try FileTables(connection: $0).files() }
-    for file in listed where !known.contains(file) { try remove(file) }
+    for (file, path) in listed where !known.contains(file) { try remove(at: path) }
   }
 
   /// Whether the disk has room for so many bytes more, with a little left for the databases.
