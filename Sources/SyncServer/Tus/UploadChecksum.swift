@@ -1,4 +1,4 @@
-import CSodium
+import SyncModel
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -33,45 +33,30 @@ struct UploadChecksum: Sendable {
   }
 
   /// Hashes what comes.
-  func hasher() -> Hasher {
-    switch algorithm {
-    case .sha1: .sha1(SHA1())
-    case .sha256:
-      .sha256(
-        {
-          var state = crypto_hash_sha256_state()
-          _ = crypto_hash_sha256_init(&state)
-          return state
-        }())
-    }
-  }
+  func hasher() -> Hasher { algorithm == .sha1 ? .sha1(SHA1()) : .sha256(SHA256()) }
 
   /// Whether the bytes are those that were meant.
-  func matches(_ hasher: consuming Hasher) -> Bool { hasher.finish() == expected }
+  func matches(_ hasher: Hasher) -> Bool { hasher.digest == expected }
 
   enum Hasher {
     case sha1(SHA1)
-    case sha256(crypto_hash_sha256_state)
+    case sha256(SHA256)
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
       switch self {
       case .sha1(var hash):
         hash.update(bytes)
         self = .sha1(hash)
-      case .sha256(var state):
-        _ = crypto_hash_sha256_update(
-          &state, bytes.bindMemory(to: UInt8.self).baseAddress, UInt64(bytes.count))
-        self = .sha256(state)
+      case .sha256(var hash):
+        hash.add(bytes)
+        self = .sha256(hash)
       }
     }
 
-    consuming func finish() -> [UInt8] {
+    var digest: [UInt8] {
       switch self {
-      case .sha1(var hash): return hash.finish()
-      case .sha256(var state):
-        var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
-        _ = crypto_hash_sha256_final(&state, &digest)
-        return digest
+      case .sha1(var hash): hash.finish()
+      case .sha256(let hash): hash.digest
       }
     }
   }

@@ -1,4 +1,3 @@
-import CSodium
 import Foundation
 import SyncModel
 import Testing
@@ -8,9 +7,9 @@ import Testing
 /// The protocol tus 1.0.0 over real sockets.
 @Suite struct TusTests {
   private func sha256(_ bytes: [UInt8]) -> String {
-    var digest = [UInt8](repeating: 0, count: 32)
-    _ = crypto_hash_sha256(&digest, bytes, UInt64(bytes.count))
-    return "sha256 " + Data(digest).base64EncodedString()
+    var hash = SHA256()
+    bytes.withUnsafeBytes { hash.add($0) }
+    return "sha256 " + Data(hash.digest).base64EncodedString()
   }
 
   private func sha1(_ bytes: [UInt8]) -> String {
