@@ -34,7 +34,7 @@ let package = Package(
     .plugin(
       name: "SchemaPlugin", capability: .buildTool(), dependencies: ["fieldvault-schema"], path: "Sources/SchemaPlugin"),
     .target(name: "VaultKeys", dependencies: ["CSodium", "CPlatform"], exclude: ["KeyringFormat.md"]),
-    .target(name: "SyncModel", dependencies: ["CSodium"], exclude: ["WireFormat.md"]),
+    .target(name: "SyncModel", dependencies: ["CSodium"], exclude: ["WireFormat.md", "FileEndpoints.md"]),
     .target(
       name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "SyncModel", "CPlatform"],
       exclude: ["Schemas.txt", "Backup/BackupFormat.md"],

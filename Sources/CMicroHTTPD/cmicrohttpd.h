@@ -23,7 +23,9 @@ struct cmicrohttpd_settings {
 static inline struct MHD_Daemon *cmicrohttpd_start(
     const struct cmicrohttpd_settings *settings, MHD_AccessHandlerCallback handle, MHD_RequestCompletedCallback completed,
     void *context) {
-  unsigned int flags = MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
+  // Not MHD_USE_AUTO, which would take epoll: by its edges the library (0.9.75) does not see that a client has gone when the
+  // end came together with the last bytes, and keeps the connection until it has been idle for long.
+  unsigned int flags = MHD_USE_POLL | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
   if (settings->certificate) flags |= MHD_USE_TLS;
   struct MHD_OptionItem tls[] = {
       {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)settings->certificate},

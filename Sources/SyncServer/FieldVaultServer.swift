@@ -24,6 +24,9 @@ public final class FieldVaultServer: Sendable {
     public var retentionDays: Int
     /// Where requests are noted.
     public var log: RequestLog
+    /// Where clients see the server, without a slash at the end, such as `https://sync.example.org`. With it the addresses
+    /// of uploads are told in full, which some clients of tus need; without it they are paths.
+    public var publicURL = ""
 
     /// Settings with the usual limits and a silent log.
     public init(
@@ -44,6 +47,8 @@ public final class FieldVaultServer: Sendable {
   public let url: String
   private let http: HTTPServer
   private let storage: any RecordStorage
+  private let files: any FileStorage
+  private let sessions: UploadSessions
   private let directory: ServerDirectory
   private let housekeeping: Task<Void, Never>
   private let hold: Locked<FolderLock?>
@@ -58,17 +63,31 @@ public final class FieldVaultServer: Sendable {
       in: settings.folder, schemas: settings.schemas, accounts: try directory.accounts())
     self.directory = directory
     self.storage = storage
-    let service = SyncService(
-      storage: storage, limits: settings.limits, serverUuid: directory.serverUuid, log: settings.log)
+    let files = DiskFileStorage(in: settings.folder)
+    self.files = files
+    let limits = settings.limits
+    sessions = UploadSessions(limit: limits.uploadsAtOnce)
+    let inUse = { @Sendable (account: AccountName, contents: [String]) in
+      try await storage.read(account) { try $0.contentsInUse(among: contents) }
+    }
+    let records = SyncService(
+      storage: storage, limits: limits, serverUuid: directory.serverUuid, log: settings.log)
+    let fileService = FileService(
+      storage: files, inUse: inUse, limits: limits, sessions: sessions, log: settings.log,
+      publicURL: settings.publicURL)
     let router = Router(
-      routes: service.routes, member: { try directory.member(token: $0) },
-      limiter: RateLimiter(burst: settings.limits.requestBurst, perSecond: settings.limits.requestsPerSecond),
-      log: settings.log)
+      routes: records.routes + fileService.routes, member: { try directory.member(token: $0) },
+      limiters: (
+        RateLimiter(burst: limits.requestBurst, perSecond: limits.requestsPerSecond),
+        RateLimiter(burst: limits.fileRequestBurst, perSecond: limits.fileRequestsPerSecond)
+      ), log: settings.log)
     http = try HTTPServer(
-      listen: settings.listen, identity: settings.identity, limits: settings.limits, log: settings.log,
-      handlers: HTTPServer.Handlers(refuse: { router.refuse($0) }, answer: { await router.answer($0) }))
+      listen: settings.listen, identity: settings.identity, limits: limits, log: settings.log,
+      handlers: HTTPServer.Handlers(admit: { router.admit($0) }, answer: { await router.answer($0) }))
     url = (settings.identity == nil ? "http://" : "https://") + http.address
-    let retention = Retention(days: settings.retentionDays, storage: storage, directory: directory, log: settings.log)
+    let retention = Retention(
+      days: settings.retentionDays, storage: storage, files: files, inUse: inUse, directory: directory,
+      log: settings.log)
     housekeeping = Task { await retention.run() }
   }
 
@@ -78,6 +97,8 @@ public final class FieldVaultServer: Sendable {
     storage.stopWaiting()
     await http.stop()
     await housekeeping.value
+    await sessions.waitForAll()
+    files.close()
     storage.close()
     directory.close()
     hold.withLock { $0 = nil }

@@ -22,9 +22,24 @@ public struct ServerLimits: Sendable {
   public var idleSeconds = 30
   /// Seconds within which a body has to have arrived.
   public var bodySeconds = 120
+  /// The largest file, in bytes.
+  public var fileBytes: Int64 = 10 << 30
+  /// What the files of one user may take, in bytes.
+  public var quotaBytes: Int64 = 100 << 30
+  /// Seconds after which an upload that got no bytes is given up.
+  public var uploadSeconds = 7 * 86_400
+  /// Uploads of one user that may get bytes at once.
+  public var uploadsAtOnce = 64
+  /// Bytes each second that an upload has to bring, once it has taken as long as any other body may.
+  public var uploadBytesPerSecond = 256
+  /// Requests about files that one user may make at once, and each second for long. They are counted apart from those
+  /// about records, so that neither keeps the other waiting.
+  public var fileRequestBurst = 5_000
+  /// See ``fileRequestBurst``.
+  public var fileRequestsPerSecond = 1_000
   /// Seconds that requests in flight have when the server stops.
   public var stopSeconds = 15
 
-  /// The limits that `WireFormat.md` states.
+  /// The limits that `WireFormat.md` and `FileEndpoints.md` state.
   public init() {}
 }

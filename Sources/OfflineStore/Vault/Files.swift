@@ -65,7 +65,8 @@ package enum Files {
     guard sync(descriptor) else { throw FileProblem.current("sync", path) }
   }
 
-  private static func sync(_ descriptor: Int32) -> Bool {
+  /// Brings the content of an open file to the disk itself.
+  package static func sync(_ descriptor: Int32) -> Bool {
     #if canImport(Darwin)
       // fsync leaves it in the cache of the drive there; some file systems know no other call.
       if cplatform_fcntl(descriptor, F_FULLFSYNC, 0) == 0 { return true }
@@ -80,7 +81,7 @@ package enum Files {
   }
 
   /// The space that the file system of a folder has left for this user, in bytes.
-  static func freeBytes(at path: String) throws(VaultError) -> Int {
+  package static func freeBytes(at path: String) throws(VaultError) -> Int {
     var status = statvfs()
     guard statvfs(path, &status) == 0 else { throw FileProblem.current("look at the file system of", path) }
     return Int(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
@@ -133,7 +134,7 @@ package enum Files {
   }
 
   /// The names in a folder, without `.` and `..`, in order.
-  static func names(in path: String) throws(VaultError) -> [String] {
+  package static func names(in path: String) throws(VaultError) -> [String] {
     guard let folder = opendir(path) else { throw FileProblem.current("read the folder", path) }
     defer { closedir(folder) }
     var names: [String] = []

@@ -15,11 +15,17 @@ package struct SHA256 {
     text.withUTF8 { add(UnsafeRawBufferPointer($0)) }
   }
 
-  /// The digest of what was added so far, as 64 lower-case hexadecimal digits.
-  package var hexDigest: String {
+  /// The digest of what was added so far.
+  package var digest: [UInt8] {
     var state = state
     var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
     _ = crypto_hash_sha256_final(&state, &digest)
+    return digest
+  }
+
+  /// The same as 64 lower-case hexadecimal digits.
+  package var hexDigest: String {
+    let digest = digest
     return String(unsafeUninitializedCapacity: digest.count * 2) { text in
       for (index, byte) in digest.enumerated() {
         text[index * 2] = Self.digit(byte >> 4)

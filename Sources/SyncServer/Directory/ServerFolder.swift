@@ -8,6 +8,7 @@ import OfflineStore
 ///   server.key              the secret of all databases, unless another file holds it
 ///   directory.db            accounts, members, hashes of tokens
 ///   accounts/OPAQUE/records.db   the records of one account
+///   accounts/OPAQUE/files.db     what files the account has, and files/ with the files themselves
 ///   lock                    held for a moment while databases are made or migrated
 ///   serving                 held while a server runs
 /// ```

@@ -75,6 +75,23 @@ struct EmbeddedReader: RecordReading {
     }
   }
 
+  func contentsInUse(among contents: [String]) throws -> Set<String> {
+    let list = SyncValue.array(contents.map { .text($0) }).json
+    var used: Set<String> = []
+    for table in map.tables.values where table.columns.contains(where: { $0.name == Self.contentColumn }) {
+      used.formUnion(
+        try connection.fetch(
+          """
+          SELECT DISTINCT contentUuid FROM \(identifier: table.entity.table.name)
+          WHERE contentUuid IN (SELECT value FROM json_each(\(list)))
+          """, as: String.self))
+    }
+    return used
+  }
+
+  /// A kind of record with this column has a file.
+  private static let contentColumn = "contentUuid"
+
   // MARK: Numbers by field, as JSON
 
   private static func numbers(_ text: String) throws -> [String: Int64] {

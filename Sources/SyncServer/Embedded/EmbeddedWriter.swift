@@ -33,6 +33,8 @@ struct EmbeddedWriter: RecordWriting {
     try reader.forEachDigest(entityType, bucket: bucket, projects: projects, body)
   }
 
+  func contentsInUse(among contents: [String]) throws -> Set<String> { try reader.contentsInUse(among: contents) }
+
   func attempt<Result>(_ body: () throws -> Result) throws -> Result { try connection.savepoint(body) }
 
   func answer(to operationId: String) throws -> String? {

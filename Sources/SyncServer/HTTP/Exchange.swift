@@ -13,57 +13,171 @@ final class Exchange: Sendable {
 
   private struct State {
     var body: [UInt8] = []
+    /// All bytes of the body so far, wherever they went.
+    var received = 0
     var dropped = 0
     var stage = Stage.receiving
+    /// Of the route, where it is known before the answer is.
+    var pattern: String?
     var response: Response?
     var task: Task<Void, Never>?
     /// The client's socket, while the answer is made: until then nobody else uses or closes it.
     var socket: Int32?
   }
 
-  private enum Stage { case receiving, tooLarge, working, answered }
+  private enum Stage {
+    /// The body is collected.
+    case receiving
+    /// Where the body goes is being found out.
+    case opening
+    /// It was found out, and nothing done about it yet.
+    case opened(Opening)
+    case streaming(any BodySink)
+    /// Refused; what still comes is dropped. `isSaid` when the answer has been sent already, past the library.
+    case dropping(Response, isSaid: Bool)
+    case working
+    case answered
+  }
 
   init(head: Request) { self.head = head }
 
-  /// What became of a part of the body.
-  enum Reception { case taken, overflows, dropped, endless }
+  // MARK: The body
 
-  /// Takes a part of the body; a body above the limit is dropped, and cut off when it does not come to an end.
+  /// What became of a part of the body.
+  enum Reception {
+    case taken
+    case full(any BodySink)
+    case refused(Response)
+    case dropped
+    case over
+  }
+
+  /// Takes a part of the body.
+  /// - Parameter limit: how much is collected, and how much of a refused body is dropped before the connection is closed.
   func receive(_ part: UnsafeBufferPointer<UInt8>, limit: Int) -> Reception {
     state.withLock { state in
-      if state.stage == .tooLarge {
+      switch state.stage {
+      case .receiving:
+        guard state.body.count + part.count <= limit else {
+          state.body = []
+          let refusal = HTTPProblem.bodyTooLarge(limit: limit).response
+          state.stage = .dropping(refusal, isSaid: false)
+          return .refused(refusal)
+        }
+        state.received += part.count
+        state.body.append(contentsOf: part)
+        return .taken
+      case .streaming(let sink):
+        switch sink.take(part) {
+        case .taken:
+          state.received += part.count
+          return .taken
+        case .full:
+          state.received += part.count
+          return .full(sink)
+        case .refused(let refusal):
+          state.stage = .dropping(refusal, isSaid: false)
+          sink.cut()
+          return .refused(refusal)
+        case .over: return .over
+        }
+      case .dropping:
         state.dropped += part.count
-        return state.dropped > limit ? .endless : .dropped
+        return state.dropped > limit ? .over : .dropped
+      case .opening, .opened, .working, .answered: return .over
       }
-      guard state.body.count + part.count <= limit else {
-        state.stage = .tooLarge
-        state.body = []
-        return .overflows
-      }
-      state.body.append(contentsOf: part)
-      return .taken
     }
   }
 
-  /// Whether more was sent than is taken.
-  var isTooLarge: Bool { state.withLock { $0.stage == .tooLarge } }
+  /// Whether the body comes so slowly that the connection is not to be held any longer: one that is collected has to be
+  /// there after a time, one that goes somewhere has to go on from then at a least rate.
+  func isTooSlow(_ limits: ServerLimits) -> Bool {
+    let elapsed = (ContinuousClock.now - start).components.seconds
+    guard elapsed >= limits.bodySeconds else { return false }
+    return state.withLock { state in
+      guard case .streaming = state.stage else { return true }
+      return state.received < Int(elapsed) * limits.uploadBytesPerSecond
+    }
+  }
 
-  /// The request with its body, once.
-  func takeRequest() -> Request? {
+  // MARK: Opening
+
+  /// Where the body goes is going to be found out.
+  func beginOpening(_ pattern: String) {
     state.withLock { state in
-      guard state.stage == .receiving else { return nil }
-      state.stage = .working
-      var request = head
-      swap(&request.body, &state.body)
-      return request
+      state.stage = .opening
+      state.pattern = pattern
+    }
+  }
+
+  /// It was found out.
+  func opened(_ opening: Opening) {
+    state.withLock { state in
+      state.stage = .opened(opening)
+      state.task = nil
+    }
+  }
+
+  /// What was found out, once; a sink gets the body from then on.
+  func takeOpening() -> Opening? {
+    state.withLock { state in
+      guard case .opened(let opening) = state.stage else { return nil }
+      switch opening {
+      case .sink(let sink): state.stage = .streaming(sink)
+      case .refuse(let refusal): state.stage = .dropping(refusal, isSaid: false)
+      }
+      return opening
+    }
+  }
+
+  /// The answer to a refused request was sent past the library.
+  func saidRefusal() {
+    state.withLock { state in
+      if case .dropping(let refusal, _) = state.stage { state.stage = .dropping(refusal, isSaid: true) }
+    }
+  }
+
+  /// Why the request was refused, and whether the client has been told.
+  var refusal: (response: Response, isSaid: Bool)? {
+    state.withLock { state in
+      if case .dropping(let refusal, let isSaid) = state.stage { return (refusal, isSaid) }
+      return nil
+    }
+  }
+
+  // MARK: Answering
+
+  /// What is to be done when the body is complete.
+  enum Work {
+    case answer(Request)
+    case finish(any BodySink)
+  }
+
+  /// What is to be done now that the body is complete, once.
+  func takeWork() -> Work? {
+    state.withLock { state in
+      switch state.stage {
+      case .receiving:
+        state.stage = .working
+        var request = head
+        swap(&request.body, &state.body)
+        return .answer(request)
+      case .streaming(let sink):
+        state.stage = .working
+        return .finish(sink)
+      case .opening, .opened, .dropping, .working, .answered: return nil
+      }
     }
   }
 
   /// The work on the answer, so that it can be ended early.
-  func work(_ task: Task<Void, Never>, socket: Int32) {
+  /// - Parameter socket: that of the client, where the work is worth nothing without one.
+  func work(_ task: Task<Void, Never>, socket: Int32?) {
     state.withLock { state in
-      guard state.stage == .working else { return }
-      (state.task, state.socket) = (task, socket)
+      switch state.stage {
+      case .opening, .working: (state.task, state.socket) = (task, socket)
+      default: return
+      }
     }
   }
 
@@ -91,4 +205,19 @@ final class Exchange: Sendable {
 
   /// The answer, when it is known.
   var response: Response? { state.withLock { $0.response } }
+
+  /// The pattern of the route, where it is known before the answer is.
+  var pattern: String? { state.withLock { $0.pattern } }
+
+  /// The request is over: a body that was still coming comes no more.
+  func end() {
+    let sink = state.withLock { state -> (any BodySink)? in
+      defer { state.stage = .answered }
+      switch state.stage {
+      case .streaming(let sink), .opened(.sink(let sink)): return sink
+      default: return nil
+      }
+    }
+    sink?.cut()
+  }
 }

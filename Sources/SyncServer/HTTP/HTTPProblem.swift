@@ -18,6 +18,8 @@ public struct HTTPProblem: Error, Equatable, Sendable {
   public var retryAfter: Int?
   /// The methods that the path has, for status 405.
   var allowed: [String] = []
+  /// Headers of the answer beside those that follow from the rest.
+  var headers: [String: String] = [:]
 
   /// A problem.
   public init(
@@ -47,6 +49,7 @@ public struct HTTPProblem: Error, Equatable, Sendable {
     response.contentType = "application/problem+json"
     if let retryAfter { response.headers.append(("Retry-After", String(retryAfter))) }
     if !allowed.isEmpty { response.headers.append(("Allow", allowed.joined(separator: ", "))) }
+    for header in headers.sorted(by: { $0.key < $1.key }) { response.headers.append((header.key, header.value)) }
     if status == 401 { response.headers.append(("WWW-Authenticate", "Bearer")) }
     return response
   }

@@ -40,12 +40,13 @@ func handleCompletion(
   let server = Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
   let exchange = Unmanaged<Exchange>.fromOpaque(known).takeRetainedValue()
   slot.pointee = nil
-  let response = exchange.response
+  let response = exchange.response ?? exchange.refusal?.response
+  exchange.end()
   // 499 is what other servers note for a client that went away.
   server.log.note(
-    method: exchange.head.method, pattern: response?.pattern,
-    status: response?.status ?? (exchange.isTooLarge ? 413 : 499), duration: ContinuousClock.now - exchange.start,
-    bytes: response?.body.count ?? 0)
+    method: exchange.head.method, pattern: response?.pattern ?? exchange.pattern,
+    status: response?.status ?? 499, duration: ContinuousClock.now - exchange.start,
+    bytes: exchange.head.method == "HEAD" ? 0 : response?.byteCount ?? 0)
   server.ended(exchange)
 }
 

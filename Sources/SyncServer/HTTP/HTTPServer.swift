@@ -17,8 +17,8 @@ import Dispatch
 final class HTTPServer: Sendable {
   /// Makes answers.
   struct Handlers: Sendable {
-    /// Looks at a request before its body is read; what it returns is the answer.
-    var refuse: @Sendable (Request) -> Response?
+    /// Looks at a request before its body is read.
+    var admit: @Sendable (Request) -> Admission
     /// Answers a request.
     var answer: @Sendable (Request) async -> Response
   }
@@ -85,8 +85,10 @@ final class HTTPServer: Sendable {
     let end = ContinuousClock.now + .seconds(limits.stopSeconds)
     while ContinuousClock.now < end, !exchanges.withLock({ $0.isEmpty }) { await Self.pause() }
     // A suspended connection has to be resumed before the daemon ends, so what is being worked on is ended early.
+    // From here on none is suspended any more.
+    work.withLock { $0.isEnding = true }
     for exchange in exchanges.withLock({ Array($0.values) }) { exchange.cancel() }
-    while working.withLock({ $0 }) > 0 { await Self.pause() }
+    while work.withLock({ $0.count }) > 0 { await Self.pause() }
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       DispatchQueue(label: "stopping").async {
         MHD_stop_daemon(running.pointer)
@@ -96,8 +98,25 @@ final class HTTPServer: Sendable {
     }
   }
 
-  /// Answers that are being made.
-  let working = Locked(0)
+  private struct Work {
+    /// Connections that rest while something is done for them.
+    var count = 0
+    var isEnding = false
+  }
+
+  private let work = Locked(Work())
+
+  /// Something is going to be done while a connection rests; false when the server ends and no connection may.
+  func beginWork() -> Bool {
+    work.withLock { work in
+      if work.isEnding { return false }
+      work.count += 1
+      return true
+    }
+  }
+
+  /// It is done, and the connection goes on.
+  func endWork() { work.withLock { $0.count -= 1 } }
 
   static func pause(_ duration: Duration = .milliseconds(5)) async {
     // Cancelled or not, the loop goes on: connections must be resumed.

@@ -8,8 +8,10 @@ public struct Response: Sendable {
   public var contentType: String
   /// Headers beside the content type.
   public var headers: [(name: String, value: String)]
-  /// The body.
+  /// The body, unless it stands in a file.
   public var body: [UInt8]
+  /// The part of a file that is the body.
+  var file: FilePart?
   /// The pattern of the route that answered, for the log; nil where none did.
   var pattern: String?
 
@@ -19,6 +21,19 @@ public struct Response: Sendable {
     self.contentType = contentType
     self.headers = headers
     self.body = body
+  }
+
+  /// An answer without a body.
+  static func empty(_ status: Int, _ headers: [(name: String, value: String)] = []) -> Response {
+    Response(status: status, contentType: "", headers: headers, body: [])
+  }
+
+  /// How many bytes the body has.
+  var byteCount: Int { file?.count ?? body.count }
+
+  /// All headers that are sent beside those of the connection.
+  var allHeaders: [(name: String, value: String)] {
+    (contentType.isEmpty ? [] : [("Content-Type", contentType)]) + [("Cache-Control", "no-store")] + headers
   }
 
   /// An answer in JSON.

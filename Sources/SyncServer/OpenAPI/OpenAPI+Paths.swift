@@ -42,12 +42,13 @@ extension OpenAPI {
           \(problems())}}},
       "/v1/records": {"post": {"summary": "Records by uuid",
         "requestBody": \(body("RecordsRequest")),
-        "responses": {\(answer("Records")), \(bodyProblems()), \(problems())}}}
+        "responses": {\(answer("Records")), \(bodyProblems()), \(problems())}}},
+      \(filePaths())
     }
     """
   }
 
-  private static func reference(_ response: String) -> String { ##"{"$ref": "#/components/responses/\##(response)"}"## }
+  static func reference(_ response: String) -> String { ##"{"$ref": "#/components/responses/\##(response)"}"## }
 
   private static func content(_ schema: String) -> String {
     ##"{"application/json": {"schema": {"$ref": "#/components/schemas/\##(schema)"}}}"##
@@ -60,7 +61,7 @@ extension OpenAPI {
   private static func body(_ schema: String) -> String { #"{"required": true, "content": \#(content(schema))}"# }
 
   /// What every request with a token can be answered.
-  private static func problems() -> String {
+  static func problems() -> String {
     #""401": \#(reference("Unauthorized")), "429": \#(reference("TooManyRequests")), "500": \#(reference("Failure"))"#
   }
 

@@ -42,6 +42,7 @@ struct OpenAPI {
         "TooLarge": \(problem("The body has more than \(limits.bodyBytes) bytes, or too many operations")),
         "NotJSON": \(problem("Content-Type is not application/json")),
         "Invalid": \(problem("A value is not allowed; field names it")),
+        \(fileResponses(limits, problem)),
         "TooManyRequests": {"description": "Later", "headers": {"Retry-After": {"schema": {"type": "integer"}}},
           "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}},
         "Failure": \(problem("The server failed"))
@@ -56,7 +57,8 @@ struct OpenAPI {
         "schema": {"type": "string"}},
       "entity": {"name": "entity", "in": "path", "required": true, "schema": {"type": "string"}},
       "bucket": {"name": "bucket", "in": "path", "required": true, "description": "The last two digits of the uuid.",
-        "schema": {"type": "string", "pattern": "^[0-9a-f]{2}$"}}
+        "schema": {"type": "string", "pattern": "^[0-9a-f]{2}$"}},
+      \(fileParameters)
     }
     """
 }

@@ -6,11 +6,24 @@ struct Route: Sendable {
     case open(@Sendable () async throws -> Response)
     /// Who has a valid token.
     case member(@Sendable (RouteCall) async throws -> Response)
+    /// Who has a valid token; the body goes into what is returned, as it comes.
+    case upload(@Sendable (RouteCall) async throws -> any BodySink)
+  }
+
+  /// What rules hold for requests and answers beside those of the route itself.
+  enum Dialect: Sendable {
+    /// Bodies are JSON.
+    case json
+    /// The tus protocol.
+    case tus
+    /// Plain downloads.
+    case file
   }
 
   let method: String
   /// The path, with names in braces for what varies: `/v1/digests/{entity}`.
   let pattern: String
+  let dialect: Dialect
   let access: Access
   private let parts: [Part]
 
@@ -19,9 +32,10 @@ struct Route: Sendable {
     case variable(String)
   }
 
-  init(_ method: String, _ pattern: String, _ access: Access) {
+  init(_ method: String, _ pattern: String, _ access: Access, _ dialect: Dialect = .json) {
     self.method = method
     self.pattern = pattern
+    self.dialect = dialect
     self.access = access
     parts = pattern.split(separator: "/").map { part in
       part.hasPrefix("{") ? .variable(String(part.dropFirst().dropLast())) : .word(String(part))

@@ -3,23 +3,27 @@ struct Router: Sendable {
   let routes: [Route]
   /// Who a token belongs to; nil for one that is not valid.
   let member: @Sendable (_ token: String) throws -> Member?
-  let limiter: RateLimiter
+  /// How often a user may ask for records, and for files.
+  let limiters: (records: RateLimiter, files: RateLimiter)
   let log: RequestLog
 
-  /// The answer to a request whose body is not there yet, when it needs none to be refused.
-  func refuse(_ request: Request) -> Response? {
+  /// What becomes of a request whose body is not there yet.
+  func admit(_ request: Request) -> Admission {
     do {
-      let (route, _) = try find(request)
+      let (route, variables) = try find(request)
+      if case .upload(let open) = route.access {
+        return .open(pattern: route.pattern) { await self.open(request, route, variables, open) }
+      }
       do {
-        guard request.method == "POST" else { return nil }
+        guard request.announcesBody, route.dialect == .json, request.method == "POST" else { return .collect }
         guard request.isJSON else { throw HTTPProblem.notJSON }
         if case .member = route.access { _ = try authenticate(request) }
-        return nil
+        return .collect
       } catch {
-        return failure(error, pattern: route.pattern)
+        return .refuse(failure(error, route))
       }
     } catch {
-      return failure(error, pattern: nil)
+      return .refuse(failure(error, at: request.path))
     }
   }
 
@@ -28,35 +32,59 @@ struct Router: Sendable {
     do {
       let (route, variables) = try find(request)
       do {
-        var response = try await answer(request, route, variables)
-        response.pattern = route.pattern
-        return response
+        let response = try await answer(request, route, variables)
+        return finished(response, route)
       } catch {
-        return failure(error, pattern: route.pattern)
+        return failure(error, route)
       }
     } catch {
-      return failure(error, pattern: nil)
+      return failure(error, at: request.path)
     }
   }
 
   private func answer(_ request: Request, _ route: Route, _ variables: [String: String]) async throws -> Response {
     switch route.access {
     case .open(let make): return try await make()
-    case .member(let make):
-      let member = try authenticate(request)
-      if let seconds = limiter.secondsToWait(for: member.userId) {
-        throw HTTPProblem.tooManyRequests(retryAfter: seconds)
-      }
-      if request.method == "POST", !request.isJSON { throw HTTPProblem.notJSON }
-      return try await make(RouteCall(request: request, member: member, variables: variables))
+    case .member(let make): return try await make(try call(request, route, variables))
+    // Its requests are answered by what they opened.
+    case .upload: throw HTTPProblem.failure
     }
+  }
+
+  /// Where the body of an upload goes, or why not.
+  private func open(
+    _ request: Request, _ route: Route, _ variables: [String: String],
+    _ open: @Sendable (RouteCall) async throws -> any BodySink
+  ) async -> Opening {
+    do {
+      let sink = try await open(try call(request, route, variables))
+      return .sink(RoutedSink(sink: sink) { response in finished(response, route) })
+    } catch {
+      return .refuse(failure(error, route))
+    }
+  }
+
+  /// Lets a request with a valid token pass that keeps to the rules of its route.
+  private func call(_ request: Request, _ route: Route, _ variables: [String: String]) throws -> RouteCall {
+    let member = try authenticate(request)
+    let limiter = route.dialect == .json ? limiters.records : limiters.files
+    if let seconds = limiter.secondsToWait(for: member.userId) {
+      throw HTTPProblem.tooManyRequests(retryAfter: seconds)
+    }
+    switch route.dialect {
+    case .json: if request.method == "POST", !request.isJSON { throw HTTPProblem.notJSON }
+    case .tus: try Tus.checkVersion(of: request)
+    case .file: break
+    }
+    return RouteCall(request: request, member: member, variables: variables)
   }
 
   private func find(_ request: Request) throws(HTTPProblem) -> (Route, [String: String]) {
     var methods: [String] = []
     for route in routes {
       guard let variables = route.variables(in: request.path) else { continue }
-      if route.method == request.method { return (route, variables) }
+      let method = route.dialect == .tus ? Tus.method(of: request) : request.method
+      if route.method == method { return (route, variables) }
       methods.append(route.method)
     }
     throw methods.isEmpty ? .noSuchRoute : .wrongMethod(allowed: methods)
@@ -67,16 +95,48 @@ struct Router: Sendable {
     return member
   }
 
-  private func failure(_ error: any Error, pattern: String?) -> Response {
-    var problem = HTTPProblem.failure
-    if let known = error as? HTTPProblem {
-      problem = known
-    } else {
-      // Errors of the rooms below name columns and rules, never values.
-      log.failure("\(pattern ?? "-"): \(error)")
-    }
-    var response = problem.response
-    response.pattern = pattern
+  // MARK: Answers
+
+  private func finished(_ response: Response, _ route: Route) -> Response {
+    var response = response
+    response.pattern = route.pattern
+    if route.dialect == .tus { response.headers.append((Tus.versionHeader, Tus.version)) }
     return response
   }
+
+  private func failure(_ error: any Error, _ route: Route) -> Response {
+    finished(problem(error, route.pattern).response, route)
+  }
+
+  /// The answer where no route was found; a path of tus keeps its header.
+  private func failure(_ error: HTTPProblem, at path: String) -> Response {
+    var response = error.response
+    if routes.contains(where: { $0.dialect == .tus && $0.variables(in: path) != nil }) {
+      response.headers.append((Tus.versionHeader, Tus.version))
+    }
+    return response
+  }
+
+  private func problem(_ error: any Error, _ pattern: String) -> HTTPProblem {
+    if let known = error as? HTTPProblem { return known }
+    // Errors of the rooms below name columns and rules, never values.
+    log.failure("\(pattern): \(error)")
+    return .failure
+  }
+}
+
+/// A sink whose answers get what the route adds to each.
+private struct RoutedSink: BodySink {
+  let sink: any BodySink
+  let finished: @Sendable (Response) -> Response
+
+  func take(_ part: UnsafeBufferPointer<UInt8>) -> Taking {
+    let taking = sink.take(part)
+    if case .refused(let response) = taking { return .refused(finished(response)) }
+    return taking
+  }
+
+  func makeRoom(_ ready: @escaping @Sendable () -> Void) { sink.makeRoom(ready) }
+  func finish() async -> Response { finished(await sink.finish()) }
+  func cut() { sink.cut() }
 }

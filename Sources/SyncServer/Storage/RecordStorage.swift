@@ -61,6 +61,8 @@ public protocol RecordReading {
   func forEachDigest(
     _ entityType: String, bucket: String?, projects: Set<String>?, _ body: (RecordDigest) -> Void
   ) throws
+  /// Which of these files' contents records refer to by `contentUuid`, deleted records that are not forgotten yet included.
+  func contentsInUse(among contents: [String]) throws -> Set<String>
 }
 
 /// An account while it is changed.

@@ -6,36 +6,57 @@ import CipherSQL
   import Foundation
 #endif
 
-/// Forgets answers and deletions after a time, so that an account does not grow for ever.
+/// Forgets what nobody needs any more, so that an account does not grow for ever: answers and deletions after a time, the
+/// files of records that are forgotten, uploads that were given up.
 struct Retention: Sendable {
   let days: Int
   let storage: any RecordStorage
+  let files: any FileStorage
+  /// Which of these contents records of an account refer to.
+  let inUse: @Sendable (AccountName, [String]) async throws -> Set<String>
   let directory: ServerDirectory
   let log: RequestLog
 
   private static let day: Int64 = 86_400_000
 
-  /// Works through all accounts at once and then every six hours, until the task is cancelled.
+  /// Works through all accounts at once and then every six hours, and gives up uploads every quarter of an hour, until the
+  /// task is cancelled.
   func run() async {
+    var round = 0
     while !Task.isCancelled {
-      await forget(before: Date.nowInMilliseconds().milliseconds - Int64(days) * Self.day)
+      let now = Date.nowInMilliseconds().milliseconds
+      if round % 24 == 0 { await forget(before: now - Int64(days) * Self.day) }
+      await expireUploads(at: now)
+      round += 1
       do {
-        try await Task.sleep(for: .seconds(6 * 3600))
+        try await Task.sleep(for: .seconds(900))
       } catch {
         return
       }
     }
   }
 
+  /// Forgets answers and deletions from before a time, and then the files that no record refers to: at once where one
+  /// did, and where none ever did those from before that time.
   func forget(before time: Int64) async {
+    await forEachAccount("old answers, deletions and files could not be forgotten") { account in
+      try await storage.write(account) { data in try data.forget(before: time) }
+      try await files.sweep(
+        account, SweepRule(neverUsedBefore: time) { contents in try await inUse(account, contents) })
+    }
+  }
+
+  func expireUploads(at time: Int64) async {
+    await forEachAccount("uploads could not be given up") { account in try await files.expire(account, at: time) }
+  }
+
+  private func forEachAccount(_ failure: String, _ body: (AccountName) async throws -> Void) async {
     do {
-      for account in try directory.accounts() {
-        try await storage.write(account) { data in try data.forget(before: time) }
-      }
+      for account in try directory.accounts() { try await body(account) }
     } catch is CancellationError {
       return
     } catch {
-      log.failure("old answers and deletions could not be forgotten: \(error)")
+      log.failure("\(failure): \(error)")
     }
   }
 }

@@ -32,17 +32,35 @@ enum ServeCommand {
     limits.bodyBytes = try arguments.integer("max-body", in: 1_024...(1 << 30)) ?? limits.bodyBytes
     limits.requestsPerSecond = try arguments.integer("rate", in: 1...1_000_000) ?? limits.requestsPerSecond
     limits.requestBurst = limits.requestsPerSecond * 5
+    limits.fileRequestsPerSecond = limits.requestsPerSecond * 5
+    limits.fileRequestBurst = limits.fileRequestsPerSecond * 5
+    limits.fileBytes = Int64(try arguments.integer("max-file", in: 1...(1 << 50)) ?? Int(limits.fileBytes))
+    limits.quotaBytes = Int64(try arguments.integer("quota", in: 1...(1 << 60)) ?? Int(limits.quotaBytes))
+    limits.uploadSeconds =
+      try arguments.integer("upload-days", in: 1...3_650).map { $0 * 86_400 } ?? limits.uploadSeconds
     let identity = try identity(arguments)
+    let publicURL = try publicURL(arguments)
     let named = try arguments.values("schema").map(schema)
     let folder = try context.folder(isCreating: true)
     let directory = try ServerDirectory(in: folder)
     let schemas = try directory.schemas(adding: named, shipped: shipped)
     directory.close()
     let log = arguments.flag("quiet") ? RequestLog.silent : RequestLog { line in context.line(line) }
-    return try FieldVaultServer(
-      FieldVaultServer.Settings(
-        folder: folder, listen: try arguments.required("listen"), schemas: schemas, identity: identity, limits: limits,
-        retentionDays: days, log: log))
+    var settings = FieldVaultServer.Settings(
+      folder: folder, listen: try arguments.required("listen"), schemas: schemas, identity: identity, limits: limits,
+      retentionDays: days, log: log)
+    settings.publicURL = publicURL
+    return try FieldVaultServer(settings)
+  }
+
+  private static func publicURL(_ arguments: ParsedArguments) throws -> String {
+    guard var url = arguments.value("public-url") else { return "" }
+    while url.hasSuffix("/") { url.removeLast() }
+    let isPlain = url.unicodeScalars.allSatisfy { $0.isASCII && $0.value > 0x20 && $0.value < 0x7F }
+    guard isPlain, url.hasPrefix("https://") || url.hasPrefix("http://"), url.split(separator: "/").count > 1 else {
+      throw arguments.mistake("--public-url begins with https:// or http://")
+    }
+    return url
   }
 
   private static func identity(_ arguments: ParsedArguments) throws -> TLSIdentity? {

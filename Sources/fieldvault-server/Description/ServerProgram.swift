@@ -42,9 +42,16 @@ enum ServerProgram {
         completion: .folder),
       .value("tls-cert", "FILE", "the certificate, PEM; with it the server speaks TLS", completion: .file),
       .value("tls-key", "FILE", "the private key of the certificate, PEM", completion: .file),
+      .value(
+        "public-url", "URL", "where clients see the server, for the addresses of uploads; without it they are paths"),
       .value("retention-days", "N", "how long answers and deletions are kept", default: "90"),
       .value("max-body", "BYTES", "the largest body of a request", default: "8388608"),
-      .value("rate", "N", "requests each second that one user may make for long", default: "200"),
+      .value(
+        "rate", "N", "requests each second that one user may make for long; five times as many about files",
+        default: "200"),
+      .value("max-file", "BYTES", "the largest file", default: "10737418240"),
+      .value("quota", "BYTES", "what the files of one user may take", default: "107374182400"),
+      .value("upload-days", "N", "how long an upload that stands still is kept", default: "7"),
     ],
     examples: [
       Example("fieldvault-server serve --data data --schema restoration", "listen on 127.0.0.1:8787"),

@@ -36,8 +36,10 @@ final class RawConnection: Sendable {
   deinit { close(descriptor) }
 
   /// Sends a text; false when the other side has closed.
-  func send(_ text: String) -> Bool {
-    let bytes = Array(text.utf8)
+  func send(_ text: String) -> Bool { send(Array(text.utf8)) }
+
+  /// Sends bytes; false when the other side has closed.
+  func send(_ bytes: [UInt8]) -> Bool {
     #if canImport(Glibc)
       return Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
     #else
@@ -47,14 +49,19 @@ final class RawConnection: Sendable {
 
   /// What comes until the other side closes or nothing comes for a while. Waits on a thread of its own: the server of
   /// the same process needs those of the tasks.
-  func receive() async -> String {
+  func receive() async -> String { String(decoding: await receiveBytes(), as: UTF8.self) }
+
+  /// The same as bytes, after something was sent on that thread too.
+  /// - Parameter request: what does not fit into the buffers of the system waits there for the other side.
+  func receiveBytes(sending request: [UInt8] = []) async -> [UInt8] {
     await withCheckedContinuation { continuation in
-      Thread.detachNewThread { [descriptor] in
+      Thread.detachNewThread { [self] in
+        if !request.isEmpty { _ = send(request) }
         var all: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 4096)
         while true {
           let count = recv(descriptor, &part, part.count, 0)
-          if count <= 0 { return continuation.resume(returning: String(decoding: all, as: UTF8.self)) }
+          if count <= 0 { return continuation.resume(returning: all) }
           all += part.prefix(count)
         }
       }

@@ -1,0 +1,70 @@
+import CipherSQL
+
+/// The tables of `files.db`, which each account has beside its records: so a commit of an offset never waits for a commit
+/// of records, nor the other way round.
+enum FileSchema {
+  static let schema = Schema(
+    name: "files",
+    migrations: [
+      MigrationFile(
+        version: 1, name: "uploads_and_contents",
+        sql: """
+          -- An upload, under way or finished; a finished one stays until it expires, for a client that missed the answer.
+          CREATE TABLE Upload (
+            id TEXT NOT NULL PRIMARY KEY, -- its name in addresses
+            userId INTEGER NOT NULL,
+            content TEXT NOT NULL,
+            variant TEXT NOT NULL CHECK (variant IN ('full', 'thumbnail')),
+            file TEXT NOT NULL UNIQUE, -- its name in the folder
+            metadata TEXT NOT NULL, -- as the client wrote it
+            length INTEGER CHECK (length >= 0), -- NULL while it is not known
+            received INTEGER NOT NULL DEFAULT 0 CHECK (received >= 0 AND (length IS NULL OR received <= length)),
+            counted INTEGER NOT NULL CHECK (counted >= 0), -- bytes towards the quota
+            expiresAt INTEGER NOT NULL, -- in milliseconds since 1970
+            isFinished INTEGER NOT NULL DEFAULT 0 CHECK (isFinished IN (0, 1))
+          ) STRICT, WITHOUT ROWID;
+
+          CREATE INDEX Upload_expiry ON Upload (expiresAt);
+
+          -- A file that is complete.
+          CREATE TABLE Content (
+            content TEXT NOT NULL,
+            variant TEXT NOT NULL CHECK (variant IN ('full', 'thumbnail')),
+            userId INTEGER NOT NULL, -- who sent it
+            file TEXT NOT NULL UNIQUE, -- its name in the folder
+            byteCount INTEGER NOT NULL CHECK (byteCount >= 0),
+            counted INTEGER NOT NULL CHECK (counted >= 0), -- bytes towards the quota
+            finishedAt INTEGER NOT NULL, -- in milliseconds since 1970
+            wasUsed INTEGER NOT NULL DEFAULT 0 CHECK (wasUsed IN (0, 1)), -- whether a record has referred to it
+            PRIMARY KEY (content, variant)
+          ) STRICT, WITHOUT ROWID;
+
+          -- What the files of a user take, kept by the triggers below.
+          CREATE TABLE FileUsage (
+            userId INTEGER PRIMARY KEY,
+            bytes INTEGER NOT NULL
+          ) STRICT;
+
+          CREATE TRIGGER Upload_added AFTER INSERT ON Upload BEGIN
+            INSERT INTO FileUsage (userId, bytes) VALUES (NEW.userId, NEW.counted)
+            ON CONFLICT (userId) DO UPDATE SET bytes = bytes + excluded.bytes;
+          END;
+          CREATE TRIGGER Upload_changed AFTER UPDATE OF counted ON Upload BEGIN
+            UPDATE FileUsage SET bytes = bytes + NEW.counted - OLD.counted WHERE userId = NEW.userId;
+          END;
+          CREATE TRIGGER Upload_removed AFTER DELETE ON Upload BEGIN
+            UPDATE FileUsage SET bytes = bytes - OLD.counted WHERE userId = OLD.userId;
+          END;
+          CREATE TRIGGER Content_added AFTER INSERT ON Content BEGIN
+            INSERT INTO FileUsage (userId, bytes) VALUES (NEW.userId, NEW.counted)
+            ON CONFLICT (userId) DO UPDATE SET bytes = bytes + excluded.bytes;
+          END;
+          CREATE TRIGGER Content_removed AFTER DELETE ON Content BEGIN
+            UPDATE FileUsage SET bytes = bytes - OLD.counted WHERE userId = OLD.userId;
+          END;
+          """)
+    ])
+
+  /// What a file counts beside its bytes, so that many empty ones are not free.
+  static let overhead: Int64 = 4_096
+}

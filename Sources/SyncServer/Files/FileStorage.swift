@@ -1,0 +1,70 @@
+/// Where a server keeps the files of its accounts. The protocols of HTTP and tus are spoken above it, so that they mean the
+/// same with every engine; an engine stores bytes, counts them, and gives them back.
+///
+/// What an engine must hold:
+///
+/// - An upload becomes a content all at once, with its last byte: nobody ever sees a part of one. A content never changes.
+/// - When ``UploadWriting/commit(at:expiry:quota:)`` returns, what was appended is durable, and the offset says so. After a crash
+///   the offset is that of the last commit, and the bytes before it are those that were committed.
+/// - One writer of an upload at a time; the next is refused, and a crash frees the upload.
+/// - Accounts do not see each other. Names in the storage are made by it, never from what a client sent.
+/// - What a user's files and uploads take is counted in the same transaction in which they appear and go.
+///
+/// `Tests/SyncServerTests/Conformance` checks an engine.
+public protocol FileStorage: Sendable {
+  /// Begins an upload.
+  /// - Throws: ``FileRefusal`` with `exists` when the content is there already, `overQuota` or `noSpace`.
+  func begin(_ account: AccountName, _ upload: NewUpload, quota: Int64, at time: Int64) async throws -> StoredUpload
+
+  /// An upload, finished ones too until they expire; nil when there is none of that id.
+  func upload(_ account: AccountName, _ id: String) async throws -> StoredUpload?
+
+  /// Says how long an upload becomes that did not say so at its beginning.
+  /// - Throws: ``FileRefusal`` with `overQuota`, `noSpace`, or `gone`.
+  func setLength(_ account: AccountName, _ id: String, to length: Int64, quota: Int64) async throws -> StoredUpload
+
+  /// Opens an upload for writing at its offset.
+  /// - Throws: ``FileRefusal`` with `busy` while it has a writer, `gone`, or `damaged` when bytes before its offset were lost.
+  func openWriter(_ account: AccountName, _ id: String) async throws -> any UploadWriting
+
+  /// Removes an upload and its bytes; of a finished one, the upload alone. Nothing happens when there is none.
+  /// - Throws: ``FileRefusal`` with `busy` while it has a writer.
+  func removeUpload(_ account: AccountName, _ id: String) async throws
+
+  /// A finished content; nil when there is none of that name.
+  func content(_ account: AccountName, _ name: ContentName) async throws -> StoredContent?
+
+  /// The bytes of a finished content.
+  func open(_ account: AccountName, _ name: ContentName) async throws -> (StoredContent, OpenedFile)?
+
+  /// Removes a content and its bytes. Nothing happens when there is none.
+  func removeContent(_ account: AccountName, _ name: ContentName) async throws
+
+  /// How many bytes count towards the quota of a user.
+  func usedBytes(_ account: AccountName, by userId: Int64) async throws -> Int64
+
+  /// Removes uploads that have expired and have no writer.
+  func expire(_ account: AccountName, at time: Int64) async throws
+
+  /// Removes contents that no record needs, and what a crash left without a name.
+  func sweep(_ account: AccountName, _ rule: SweepRule) async throws
+
+  /// Closes everything.
+  func close()
+}
+
+/// An upload while bytes are added to it. Its functions may block; one thread at a time calls them.
+public protocol UploadWriting: Sendable {
+  /// The upload as it was at the last commit.
+  var upload: StoredUpload { get }
+  /// Adds bytes. Not seen by others before the next commit.
+  /// - Throws: ``FileRefusal`` with `noSpace`.
+  func append(_ bytes: UnsafeRawBufferPointer) throws
+  /// Makes all that was appended durable, and then the offset. With the last byte the upload becomes a content.
+  /// - Parameter expiry: when the upload expires now, in milliseconds since 1970-01-01 UTC.
+  /// - Throws: ``FileRefusal`` with `overQuota` for an upload of unknown length, `exists` when another upload has finished
+  ///   the content first, `gone`, `noSpace`. Then the offset is that of the commit before.
+  func commit(at time: Int64, expiry: Int64, quota: Int64) throws
+  /// Ends the writing. What was appended since the last commit is gone.
+  func close()
+}

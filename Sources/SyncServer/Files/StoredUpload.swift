@@ -1,0 +1,125 @@
+/// The name of a content within an account.
+public struct ContentName: Hashable, Sendable {
+  /// Which of the files of a content.
+  public enum Variant: String, Sendable {
+    /// The file itself.
+    case full
+    /// A small picture of it.
+    case thumbnail
+  }
+
+  /// The uuid of the content, in lower case.
+  public let content: String
+  /// Which of its files.
+  public let variant: Variant
+
+  /// A name from its parts.
+  public init(content: String, variant: Variant) { (self.content, self.variant) = (content, variant) }
+}
+
+/// An upload that is to begin.
+public struct NewUpload: Sendable {
+  /// Whose it is.
+  public let userId: Int64
+  /// What it becomes.
+  public let name: ContentName
+  /// How long it becomes; nil while that is not known.
+  public let length: Int64?
+  /// What the client said about it, as it was said.
+  public let metadata: String
+  /// When it is given up, in milliseconds since 1970-01-01 UTC.
+  public let expiry: Int64
+
+  /// An upload from its parts.
+  public init(userId: Int64, name: ContentName, length: Int64?, metadata: String, expiry: Int64) {
+    self.userId = userId
+    self.name = name
+    self.length = length
+    self.metadata = metadata
+    self.expiry = expiry
+  }
+}
+
+/// An upload, under way or finished.
+public struct StoredUpload: Hashable, Sendable {
+  /// Its name in addresses: 32 hexadecimal digits that nobody guesses.
+  public let id: String
+  /// Whose it is.
+  public let userId: Int64
+  /// What it becomes.
+  public let name: ContentName
+  /// How long it becomes; nil while that is not known.
+  public var length: Int64?
+  /// How many bytes are there.
+  public var offset: Int64
+  /// What the client said about it, as it was said.
+  public let metadata: String
+  /// When it is given up, in milliseconds since 1970-01-01 UTC.
+  public var expiry: Int64
+  /// Whether the content is there.
+  public var isFinished: Bool
+
+  /// An upload from its parts.
+  public init(
+    id: String, userId: Int64, name: ContentName, length: Int64?, offset: Int64, metadata: String, expiry: Int64,
+    isFinished: Bool
+  ) {
+    self.id = id
+    self.userId = userId
+    self.name = name
+    self.length = length
+    self.offset = offset
+    self.metadata = metadata
+    self.expiry = expiry
+    self.isFinished = isFinished
+  }
+}
+
+/// A finished content.
+public struct StoredContent: Hashable, Sendable {
+  /// Its name.
+  public let name: ContentName
+  /// How many bytes it has.
+  public let byteCount: Int64
+  /// Tells it from every other content, also from one of the same name that was removed.
+  public let tag: String
+
+  /// A content from its parts.
+  public init(name: ContentName, byteCount: Int64, tag: String) {
+    self.name = name
+    self.byteCount = byteCount
+    self.tag = tag
+  }
+}
+
+/// Why a storage of files does not do what it was asked.
+public enum FileRefusal: Error, Equatable, Sendable {
+  /// There is a content of that name.
+  case exists
+  /// Somebody writes to the upload.
+  case busy
+  /// There is no such upload any more.
+  case gone
+  /// Bytes of the upload were lost; it has to begin anew.
+  case damaged
+  /// The user would have more than the quota.
+  case overQuota
+  /// The disk is full.
+  case noSpace
+}
+
+/// Which contents are removed when nothing needs them.
+public struct SweepRule: Sendable {
+  /// Contents that no record ever referred to are removed when they were finished before this.
+  public let neverUsedBefore: Int64
+  /// Which of these contents records refer to, deleted records that are not forgotten yet included.
+  public let inUse: @Sendable (_ contents: [String]) async throws -> Set<String>
+
+  /// A rule from its parts.
+  public init(
+    neverUsedBefore: Int64, inUse: @escaping @Sendable (_ contents: [String]) async throws -> Set<String>
+  ) {
+    self.neverUsedBefore = neverUsedBefore
+    self.inUse = inUse
+  }
+}

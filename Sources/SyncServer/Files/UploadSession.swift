@@ -1,0 +1,181 @@
+import CipherSQL
+import Dispatch
+
+/// The body of one request on its way into an upload.
+///
+/// The HTTP library's threads put parts into a small buffer; a queue of its own writes them, so that no thread that serves
+/// others waits for the disk. While the buffer is written nothing is read from the client.
+final class UploadSession: BodySink {
+  /// What a session has to know beside its bytes.
+  struct Terms: Sendable {
+    let checksum: UploadChecksum?
+    /// How many bytes the body may have.
+    let allowance: Int64
+    /// Whether what has come is kept when the connection is cut.
+    let isKeptWhenCut: Bool
+    let quota: Int64
+    /// The time now, and when an upload expires that has just got bytes; in milliseconds since 1970-01-01 UTC.
+    let clock: @Sendable () -> (now: Int64, expiry: Int64)
+    /// What is to be done at the end; called once. Nil when nobody waits for the answer.
+    let conclude: @Sendable (Result<StoredUpload, any Error>?) async -> Response
+  }
+
+  /// How much is gathered before it is written.
+  private static let capacity = 256 << 10
+  /// What the HTTP library reads at once, at the most.
+  private static let greatestPart = 64 << 10
+  /// After so many bytes the offset is made durable in the middle of a body, so that a crash costs no more.
+  private static let commitInterval: Int64 = 16 << 20
+
+  private struct Intake {
+    var buffer: [UInt8] = []
+    var accepted: Int64 = 0
+    var isMakingRoom = false
+    var isOver = false
+    var refusal: (any Error)?
+  }
+
+  /// What the queue alone uses.
+  private struct Progress {
+    var hasher: UploadChecksum.Hasher?
+    var uncommitted: Int64 = 0
+    var isClosed = false
+  }
+
+  private let writer: any UploadWriting
+  private let terms: Terms
+  private let problem: @Sendable (any Error) -> HTTPProblem
+  private let intake = Locked(Intake())
+  private let progress: Locked<Progress>
+  private let queue = DispatchQueue(label: "upload")
+
+  /// - Parameter problem: how an error is told to the client.
+  init(_ writer: any UploadWriting, _ terms: Terms, problem: @escaping @Sendable (any Error) -> HTTPProblem) {
+    self.writer = writer
+    self.terms = terms
+    self.problem = problem
+    progress = Locked(Progress(hasher: terms.checksum?.hasher()))
+  }
+
+  // MARK: The body
+
+  func take(_ part: UnsafeBufferPointer<UInt8>) -> Taking {
+    let taking = intake.withLock { intake -> (Taking?, (any Error)?) in
+      if intake.isOver { return (.over, nil) }
+      if let refusal = intake.refusal { return (nil, refusal) }
+      guard intake.accepted + Int64(part.count) <= terms.allowance else {
+        let refusal = HTTPProblem.beyondLength
+        intake.refusal = refusal
+        return (nil, refusal)
+      }
+      if intake.buffer.capacity == 0 { intake.buffer.reserveCapacity(Self.capacity + Self.greatestPart) }
+      intake.buffer.append(contentsOf: part)
+      intake.accepted += Int64(part.count)
+      guard intake.buffer.count >= Self.capacity, !intake.isMakingRoom else { return (.taken, nil) }
+      intake.isMakingRoom = true
+      return (.full, nil)
+    }
+    if let taking = taking.0 { return taking }
+    return .refused(problem(taking.1 ?? HTTPProblem.failure).response)
+  }
+
+  func makeRoom(_ ready: @escaping @Sendable () -> Void) {
+    queue.async {
+      self.drain()
+      self.intake.withLock { $0.isMakingRoom = false }
+      ready()
+    }
+  }
+
+  func finish() async -> Response {
+    let result = await onQueue { self.close(isComplete: true) }
+    return await terms.conclude(result)
+  }
+
+  func cut() {
+    Task {
+      _ = await onQueue { self.close(isComplete: false) }
+      _ = await terms.conclude(nil)
+    }
+  }
+
+  /// Ends the session in favour of another request: what has come is kept, and the connection is closed at its next part.
+  func end() async {
+    intake.withLock { $0.isOver = true }
+    _ = await onQueue { self.close(isComplete: false) }
+  }
+
+  // MARK: On the queue
+
+  private func onQueue<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+    await withCheckedContinuation { continuation in
+      queue.async { continuation.resume(returning: body()) }
+    }
+  }
+
+  /// Writes what has come.
+  private func drain() {
+    var part = intake.withLock { intake -> [UInt8] in
+      defer { intake.buffer = [] }
+      return intake.buffer
+    }
+    guard !part.isEmpty else { return }
+    do {
+      try progress.withLock { progress in
+        guard !progress.isClosed else { return }
+        try part.withUnsafeBytes { bytes in
+          try writer.append(bytes)
+          progress.hasher?.update(bytes)
+        }
+        progress.uncommitted += Int64(part.count)
+        if terms.isKeptWhenCut, progress.uncommitted >= Self.commitInterval {
+          try commit()
+          progress.uncommitted = 0
+        }
+      }
+    } catch {
+      intake.withLock { intake in
+        if intake.refusal == nil { intake.refusal = error }
+      }
+    }
+    part.removeAll(keepingCapacity: true)
+    intake.withLock { intake in
+      // The memory goes round.
+      if intake.buffer.isEmpty { swap(&intake.buffer, &part) }
+    }
+  }
+
+  private func commit() throws {
+    let (now, expiry) = terms.clock()
+    try writer.commit(at: now, expiry: expiry, quota: terms.quota)
+  }
+
+  private func close(isComplete: Bool) -> Result<StoredUpload, any Error> {
+    drain()
+    let refusal = intake.withLock { intake in
+      intake.isOver = true
+      return intake.refusal
+    }
+    return progress.withLock { progress in
+      guard !progress.isClosed else { return .failure(HTTPProblem.interrupted) }
+      progress.isClosed = true
+      defer { writer.close() }
+      return Result {
+        if let refusal { throw refusal }
+        if let checksum = terms.checksum, let hasher = progress.hasher, isComplete, !checksum.matches(hasher) {
+          throw HTTPProblem.checksumMismatch
+        }
+        if isComplete || terms.isKeptWhenCut { try commit() }
+        return writer.upload
+      }
+    }
+  }
+}
+
+extension HTTPProblem {
+  static let beyondLength = HTTPProblem(
+    413, "The body is too large", "the upload would be longer than its length, or than a file may be",
+    field: "Upload-Length")
+  static let interrupted = HTTPProblem(
+    409, "The upload goes on elsewhere", "another request asked for the offset meanwhile; HEAD tells it")
+}

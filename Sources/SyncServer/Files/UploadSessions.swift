@@ -1,0 +1,85 @@
+import CipherSQL
+
+/// The uploads that get bytes just now: one request each.
+final class UploadSessions: Sendable {
+  /// The hold of a request on an upload.
+  final class Claim: Sendable {
+    let id: String
+    let userId: Int64
+    /// Nil while the file is being opened.
+    fileprivate let session = Locked<UploadSession?>(nil)
+
+    fileprivate init(_ id: String, _ userId: Int64) { (self.id, self.userId) = (id, userId) }
+
+    func attach(_ session: UploadSession) { self.session.withLock { $0 = session } }
+  }
+
+  private struct State {
+    /// Who has an upload.
+    var holders: [String: Claim] = [:]
+    /// Requests that have not come to their end, those that lost their upload to another included.
+    var unfinished = 0
+  }
+
+  private let state = Locked(State())
+  private let limit: Int
+
+  /// - Parameter limit: how many uploads of a user may get bytes at once.
+  init(limit: Int) { self.limit = limit }
+
+  /// Takes an upload for a request, which has to call ``release(_:)`` at its end.
+  func claim(_ id: String, for userId: Int64) throws(HTTPProblem) -> Claim {
+    let result = state.withLock { state -> Result<Claim, HTTPProblem> in
+      if state.holders[id] != nil { return .failure(.uploadInUse) }
+      guard state.holders.values.count(where: { $0.userId == userId }) < limit else {
+        return .failure(.tooManyRequests(retryAfter: 1))
+      }
+      let claim = Claim(id, userId)
+      state.holders[id] = claim
+      state.unfinished += 1
+      return .success(claim)
+    }
+    return try result.get()
+  }
+
+  /// The request is over.
+  func release(_ claim: Claim) {
+    free(claim)
+    state.withLock { $0.unfinished -= 1 }
+  }
+
+  private func free(_ claim: Claim) {
+    state.withLock { state in
+      if state.holders[claim.id] === claim { state.holders[claim.id] = nil }
+    }
+  }
+
+  /// Takes an upload away from the request that has it, once its bytes are safe: its connection may be dead without
+  /// anybody having noticed.
+  func end(_ id: String) async {
+    while let holder = state.withLock({ $0.holders[id] }) {
+      if let session = holder.session.withLock({ $0 }) {
+        await session.end()
+        free(holder)
+      } else {
+        await Self.pause()
+      }
+    }
+  }
+
+  /// Returns when all requests have come to their end.
+  func waitForAll() async {
+    while state.withLock({ $0.unfinished > 0 }) { await Self.pause() }
+  }
+
+  private static func pause() async {
+    // Cancelled or not, the loop goes on: what is open has to be closed.
+    try? await Task.sleep(for: .milliseconds(2))
+  }
+}
+
+extension HTTPProblem {
+  static let uploadInUse = HTTPProblem(
+    423, "The upload gets bytes already", "another request has it; HEAD ends that one and tells the offset",
+    retryAfter: 1)
+}

@@ -1,0 +1,108 @@
+/// The part about files: tus 1.0.0 for what comes, ranges for what goes. `FileEndpoints.md` says the same for people.
+extension OpenAPI {
+  static func filePaths() -> String {
+    """
+    "/v1/files": {
+      "options": {"summary": "What the server can do of tus", "security": [], "responses": {"204": \(reference("Tus"))}},
+      "post": {"summary": "Begin an upload; with a body, with its first bytes",
+        "parameters": [\(names(["version", "uploadLength", "uploadDeferLength", "uploadMetadata", "uploadChecksum"]))],
+        "requestBody": \(body(isRequired: false)),
+        "responses": {"201": \(reference("UploadBegun")), "400": \(reference("BadRequest")),
+          "409": \(reference("ContentExists")), "422": \(reference("Invalid")), \(uploadProblems())}}},
+    "/v1/files/uploads/{upload}": {
+      "parameters": [\(names(["upload"]))],
+      "options": {"summary": "What the server can do of tus", "security": [], "responses": {"204": \(reference("Tus"))}},
+      "head": {"summary": "How far an upload is; ends a request that still sends to it",
+        "parameters": [\(names(["version"]))],
+        "responses": {"200": \(reference("UploadState")), \(missing()), "412": \(reference("OtherTus")), \(problems())}},
+      "patch": {"summary": "More bytes of an upload",
+        "parameters": [\(names(["version", "uploadOffset", "uploadLength", "uploadChecksum"]))],
+        "requestBody": \(body(isRequired: true)),
+        "responses": {"204": \(reference("UploadGrown")), "400": \(reference("BadRequest")), \(missing()),
+          "409": \(reference("OffsetMismatch")), "423": \(reference("UploadInUse")), \(uploadProblems())}},
+      "delete": {"summary": "Give an upload up", "parameters": [\(names(["version"]))],
+        "responses": {"204": {"description": "It is gone"}, \(missing()), "412": \(reference("OtherTus")),
+          \(problems())}}},
+    "/v1/files/{content}/{variant}": {
+      "parameters": [\(names(["content", "variant"]))],
+      "get": {"summary": "A finished content, or a part of it", "parameters": [\(names(["range", "ifRange", "ifNoneMatch"]))],
+        "responses": {"200": \(reference("Content")), "206": \(reference("Content")),
+          "304": {"description": "It is the one that the client has"}, "404": \(reference("NotFound")),
+          "416": \(reference("NoSuchRange")), \(problems())}},
+      "head": {"summary": "Whether a content is there, and how many bytes it has",
+        "responses": {"200": {"description": "It is"}, "404": \(reference("NotFound")), \(problems())}}}
+    """
+  }
+
+  private static func names(_ parameters: [String]) -> String {
+    parameters.map { ##"{"$ref": "#/components/parameters/\##($0)"}"## }.joined(separator: ", ")
+  }
+
+  private static func body(isRequired: Bool) -> String {
+    """
+    {"required": \(isRequired), "content": {"\(Tus.contentType)": {"schema": {"type": "string", "format": "binary"}}}}
+    """
+  }
+
+  private static func missing() -> String {
+    #""404": \#(reference("NotFound")), "410": \#(reference("UploadExpired"))"#
+  }
+
+  private static func uploadProblems() -> String {
+    let own = [
+      ("412", "OtherTus"), ("413", "FileTooLarge"), ("415", "NotUpload"), ("460", "ChecksumMismatch"),
+      ("507", "NoRoom"),
+    ]
+    return (own.map { #""\#($0.0)": \#(reference($0.1))"# } + [problems()]).joined(separator: ", ")
+  }
+
+  static func fileResponses(_ limits: ServerLimits, _ problem: (String) -> String) -> String {
+    func done(_ description: String, _ headers: [String]) -> String {
+      let list = headers.map { #""\#($0)": {"schema": {"type": "string"}}"# }.joined(separator: ", ")
+      return #"{"description": "\#(description)", "headers": {\#(list)}}"#
+    }
+    return """
+      "Tus": \(done("Versions and extensions", ["Tus-Version", "Tus-Extension", "Tus-Max-Size", "Tus-Checksum-Algorithm"])),
+      "UploadBegun": \(done("Begun", ["Location", "Upload-Offset", "Upload-Expires", "Fieldvault-Content"])),
+      "UploadState": \(done("There", [
+        "Upload-Offset", "Upload-Length", "Upload-Defer-Length", "Upload-Metadata", "Upload-Expires",
+        "Fieldvault-Content",
+      ])),
+      "UploadGrown": \(done("The bytes are stored", ["Upload-Offset", "Upload-Expires"])),
+      "Content": {"description": "The bytes", "headers": {"ETag": {"schema": {"type": "string"}},
+          "Content-Range": {"schema": {"type": "string"}}},
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
+      "ContentExists": \(problem("urn:fieldvault:content-exists: nothing is left to send")),
+      "OffsetMismatch": \(problem(
+        "urn:fieldvault:offset-mismatch: Upload-Offset says where it goes on; or urn:fieldvault:content-exists")),
+      "UploadInUse": \(problem("Another request sends to the upload")),
+      "UploadExpired": \(problem("urn:fieldvault:upload-expired: begin anew")),
+      "OtherTus": \(problem("The header Tus-Resumable is not \(Tus.version)")),
+      "FileTooLarge": \(problem("More than \(limits.fileBytes) bytes, or more than the upload's length")),
+      "NotUpload": \(problem("Content-Type is not \(Tus.contentType)")),
+      "ChecksumMismatch": \(problem("The bytes do not have the hash of Upload-Checksum, and are dropped")),
+      "NoSuchRange": \(problem("The range is not in the content")),
+      "NoRoom": \(problem("urn:fieldvault:quota-exceeded, or the disk is full"))
+      """
+  }
+
+  static let fileParameters = """
+    "upload": {"name": "upload", "in": "path", "required": true,
+      "schema": {"type": "string", "pattern": "^[0-9a-f]{32}$"}},
+    "content": {"name": "content", "in": "path", "required": true, "schema": {"$ref": "#/components/schemas/Uuid"}},
+    "variant": {"name": "variant", "in": "path", "required": true, "schema": {"enum": ["full", "thumbnail"]}},
+    "version": {"name": "Tus-Resumable", "in": "header", "required": true, "schema": {"const": "\(Tus.version)"}},
+    "uploadLength": {"name": "Upload-Length", "in": "header", "schema": {"type": "integer", "minimum": 0}},
+    "uploadDeferLength": {"name": "Upload-Defer-Length", "in": "header", "schema": {"const": 1}},
+    "uploadOffset": {"name": "Upload-Offset", "in": "header", "required": true,
+      "schema": {"type": "integer", "minimum": 0}},
+    "uploadMetadata": {"name": "Upload-Metadata", "in": "header", "description":
+      "Pairs of a name and a value in base64; content (a uuid) and variant (full, thumbnail) say what it becomes",
+      "schema": {"type": "string", "maxLength": \(UploadMetadata.greatestLength)}},
+    "uploadChecksum": {"name": "Upload-Checksum", "in": "header", "description": "sha1 or sha256, and the hash in base64",
+      "schema": {"type": "string"}},
+    "range": {"name": "Range", "in": "header", "schema": {"type": "string"}},
+    "ifRange": {"name": "If-Range", "in": "header", "schema": {"type": "string"}},
+    "ifNoneMatch": {"name": "If-None-Match", "in": "header", "schema": {"type": "string"}}
+    """
+}

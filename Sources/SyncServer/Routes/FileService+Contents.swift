@@ -1,0 +1,83 @@
+extension FileService {
+  /// `GET` and `HEAD /v1/files/{content}/{variant}`: a finished content, whole or a part.
+  func content(_ call: RouteCall) async throws -> Response {
+    let words = call.variables
+    guard let content = words["content"], IncomingOperation.isUUID(content),
+      let variant = words["variant"].flatMap(ContentName.Variant.init(rawValue:)),
+      let (stored, file) = try await storage.open(
+        call.member.account, ContentName(content: content, variant: variant))
+    else { throw HTTPProblem.noSuchContent }
+    return Self.answer(call.request, stored, file)
+  }
+
+  static func answer(_ request: Request, _ stored: StoredContent, _ file: OpenedFile) -> Response {
+    let tag = "\"\(stored.tag)\""
+    var response = Response.empty(200, [("ETag", tag), ("Accept-Ranges", "bytes")])
+    if let known = request.headers["if-none-match"], names(known, tag) {
+      response.status = 304
+      return response
+    }
+    // What a client stored is never taken for something that a browser would run.
+    response.contentType = "application/octet-stream"
+    response.headers.append(("X-Content-Type-Options", "nosniff"))
+    switch range(request, stored, tag) {
+    case .whole:
+      response.file = FilePart(file: file, start: 0, count: Int(stored.byteCount))
+    case .part(let part):
+      response.status = 206
+      response.file = FilePart(file: file, start: part.lowerBound, count: part.count)
+      response.headers.append(
+        ("Content-Range", "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(stored.byteCount)"))
+    case .unsatisfiable:
+      var problem = HTTPProblem(
+        416, "The range is not in the content", "it has \(stored.byteCount) bytes", field: "Range")
+      problem.headers["Content-Range"] = "bytes */\(stored.byteCount)"
+      return problem.response
+    }
+    return response
+  }
+
+  private static func range(_ request: Request, _ stored: StoredContent, _ tag: String) -> ByteRange {
+    // Ranges are for GET alone. A content that is not the one that the client has a part of is sent whole.
+    guard request.method == "GET", let text = request.headers["range"],
+      request.headers["if-range"].map({ $0 == tag }) ?? true
+    else { return .whole }
+    return ByteRange(text, of: stored.byteCount)
+  }
+
+  private static func names(_ list: String, _ tag: String) -> Bool {
+    list.split(separator: ",").contains { element in
+      let word = element.drop { $0 == " " }.prefix { $0 != " " }
+      return word == "*" || (word.hasPrefix("W/") ? word.dropFirst(2) : word) == tag
+    }
+  }
+}
+
+/// What a `Range` header asks for.
+enum ByteRange: Equatable {
+  case whole
+  case part(Range<Int64>)
+  case unsatisfiable
+
+  /// One range is answered as one; several, or a header that is not understood, with the whole, as RFC 9110 allows.
+  init(_ text: String, of count: Int64) {
+    self = .whole
+    let sides = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard sides.count == 2, sides[0].lowercased() == "bytes" else { return }
+    let bounds = sides[1].split(separator: "-", omittingEmptySubsequences: false)
+    guard bounds.count == 2, bounds.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }) else { return }
+    switch (Self.number(bounds[0]), Self.number(bounds[1])) {
+    case (nil, nil): return
+    case (nil, let suffix?): self = Self.part(from: max(0, count - suffix), to: suffix == 0 ? 0 : count)
+    case (let start?, nil): self = Self.part(from: start, to: count)
+    case (let start?, let last?):
+      if last >= start { self = Self.part(from: start, to: last >= count ? count : last + 1) }
+    }
+  }
+
+  private static func part(from start: Int64, to end: Int64) -> ByteRange {
+    start < end ? .part(start..<end) : .unsatisfiable
+  }
+
+  private static func number(_ digits: Substring) -> Int64? { digits.isEmpty ? nil : Int64(digits) ?? .max }
+}

@@ -1,0 +1,195 @@
+extension FileService {
+  /// `POST /v1/files`: an upload begins, with its first bytes when they come along.
+  func create(_ call: RouteCall) async throws -> any BodySink {
+    let headers = UploadHeaders(request: call.request)
+    let metadata = try UploadMetadata(call.request)
+    let length = try headers.lengthOfNew(limit: limits.fileBytes)
+    let hasContent = try headers.hasContent()
+    let checksum = try UploadChecksum(call.request)
+    let new = NewUpload(
+      userId: call.member.userId, name: metadata.name, length: length, metadata: metadata.text, expiry: expiry)
+    try check(headers, room: length ?? limits.fileBytes)
+    let account = call.member.account
+    let upload = try await refusing {
+      try await storage.begin(account, new, quota: limits.quotaBytes, at: now)
+    }
+    guard hasContent || length == 0 else { return ReadyAnswer(response: created(upload)) }
+    return try await open(upload, call, checksum, isNew: true) { result in
+      guard case .success(let upload)? = result else {
+        // Nobody knows the address of an upload whose first request failed.
+        do { try await storage.removeUpload(account, upload.id) } catch { return nil }
+        return nil
+      }
+      return created(upload)
+    }
+  }
+
+  /// `PATCH /v1/files/uploads/{upload}`: more bytes.
+  func append(_ call: RouteCall) async throws -> any BodySink {
+    let headers = UploadHeaders(request: call.request)
+    guard call.request.headers["content-type"] == Tus.contentType else { throw HTTPProblem.notUploadContent }
+    let offset = try headers.offset()
+    let length = try headers.length(limit: limits.fileBytes)
+    let checksum = try UploadChecksum(call.request)
+    let upload = try await find(call)
+    return try await open(upload, call, checksum, offset: offset, length: length, isNew: false) { result in
+      guard case .success(let upload)? = result else { return nil }
+      return .empty(204, Self.progress(upload))
+    }
+  }
+
+  /// `HEAD /v1/files/uploads/{upload}`: how far it is. A request that still sends bytes to it is ended, because the client
+  /// that asks has given that one up.
+  func state(_ call: RouteCall) async throws -> Response {
+    let known = try await find(call)
+    await sessions.end(known.id)
+    let upload = try await find(call)
+    var headers = Self.progress(upload)
+    headers.append(upload.length.map { ("Upload-Length", String($0)) } ?? ("Upload-Defer-Length", "1"))
+    if !upload.metadata.isEmpty { headers.append(("Upload-Metadata", upload.metadata)) }
+    headers.append(Self.contentHeader(upload))
+    return .empty(200, headers)
+  }
+
+  /// `DELETE /v1/files/uploads/{upload}`: an upload is given up. Of a finished one the content goes too, unless a record
+  /// refers to it.
+  func terminate(_ call: RouteCall) async throws -> Response {
+    let upload = try await find(call)
+    let account = call.member.account
+    await sessions.end(upload.id)
+    try await refusing {
+      let latest = try await storage.upload(account, upload.id) ?? upload
+      try await storage.removeUpload(account, upload.id)
+      if latest.isFinished, try await inUse(account, [upload.name.content]).isEmpty {
+        try await storage.removeContent(account, upload.name)
+      }
+    }
+    return .empty(204)
+  }
+
+  // MARK: Parts
+
+  /// The upload of a request: one of the user's own. Of others nothing is told, not even that they are there.
+  private func find(_ call: RouteCall) async throws -> StoredUpload {
+    let id = call.variables["upload"] ?? ""
+    guard id.utf8.count == 32, let upload = try await storage.upload(call.member.account, id),
+      upload.userId == call.member.userId
+    else { throw HTTPProblem.noSuchUpload }
+    guard upload.expiry > now else { throw HTTPProblem.uploadExpired }
+    return upload
+  }
+
+  /// Refuses a body of which the headers say that there is no room for it.
+  private func check(_ headers: UploadHeaders, room: Int64) throws(HTTPProblem) {
+    if let length = headers.bodyLength, length > room { throw .beyondLength }
+  }
+
+  private func open(
+    _ known: StoredUpload, _ call: RouteCall, _ checksum: UploadChecksum?, offset: Int64 = 0, length: Int64? = nil,
+    isNew: Bool, conclude: @escaping @Sendable (Result<StoredUpload, any Error>?) async -> Response?
+  ) async throws -> any BodySink {
+    let claim = try sessions.claim(known.id, for: call.member.userId)
+    do {
+      let headers = UploadHeaders(request: call.request)
+      let upload = try await settle(known, call, offset: offset, length: length)
+      let room = (upload.length ?? limits.fileBytes) - upload.offset
+      try check(headers, room: room)
+      let writer = try await openWriter(upload, call.member.account)
+      let allowance = try await allowance(upload, headers, call.member, room: room)
+      let terms = UploadSession.Terms(
+        checksum: checksum, allowance: allowance, isKeptWhenCut: !isNew && checksum == nil, quota: limits.quotaBytes,
+        clock: { (now, expiry) }
+      ) { result in
+        defer { sessions.release(claim) }
+        if let response = await conclude(result) { return response }
+        guard case .failure(let error)? = result else { return HTTPProblem.failure.response }
+        return told(error, upload).response
+      }
+      let session = UploadSession(writer, terms) { error in told(error, upload) }
+      claim.attach(session)
+      return session
+    } catch {
+      sessions.release(claim)
+      throw error
+    }
+  }
+
+  /// The upload as it stands now that nobody else has it, at the offset that the client names, with the length that it says.
+  private func settle(
+    _ known: StoredUpload, _ call: RouteCall, offset: Int64, length: Int64?
+  ) async throws -> StoredUpload {
+    let account = call.member.account
+    guard let upload = try await storage.upload(account, known.id) else { throw HTTPProblem.noSuchUpload }
+    guard upload.offset == offset else { throw HTTPProblem.offsetMismatch(upload.offset) }
+    guard let length, length != upload.length else { return upload }
+    guard upload.length == nil, length >= offset else {
+      throw HTTPProblem.badRequest("Upload-Length is said once, and is not below the offset", field: "Upload-Length")
+    }
+    return try await refusing {
+      try await storage.setLength(account, known.id, to: length, quota: limits.quotaBytes)
+    }
+  }
+
+  private func openWriter(_ upload: StoredUpload, _ account: AccountName) async throws -> any UploadWriting {
+    do {
+      return try await storage.openWriter(account, upload.id)
+    } catch FileRefusal.damaged {
+      try await storage.removeUpload(account, upload.id)
+      throw HTTPProblem.uploadExpired
+    } catch {
+      throw Self.problem(error) ?? error
+    }
+  }
+
+  /// How many bytes a body may have: an upload whose length is not known has not reserved any.
+  private func allowance(
+    _ upload: StoredUpload, _ headers: UploadHeaders, _ member: Member, room: Int64
+  ) async throws -> Int64 {
+    guard upload.length == nil else { return room }
+    let left = limits.quotaBytes - (try await storage.usedBytes(member.account, by: member.userId))
+    if let length = headers.bodyLength, length > left { throw HTTPProblem.quotaExceeded }
+    return min(room, max(0, left))
+  }
+
+  /// Puts what a storage refuses in the words of HTTP.
+  private func refusing<Value>(_ body: () async throws -> Value) async throws -> Value {
+    do {
+      return try await body()
+    } catch {
+      throw Self.problem(error) ?? error
+    }
+  }
+
+  private func told(_ error: any Error, _ upload: StoredUpload) -> HTTPProblem {
+    if let problem = Self.problem(error) { return problem }
+    log.failure("an upload could not be stored: \(error)")
+    return .failure
+  }
+
+  // MARK: Answers
+
+  private func created(_ upload: StoredUpload) -> Response {
+    let location = ("Location", "\(publicURL)/v1/files/uploads/\(upload.id)")
+    return .empty(201, [location, Self.contentHeader(upload)] + Self.progress(upload))
+  }
+
+  private static func progress(_ upload: StoredUpload) -> [(name: String, value: String)] {
+    let offset = ("Upload-Offset", String(upload.offset))
+    return upload.isFinished ? [offset] : [offset, ("Upload-Expires", HTTPDate.text(upload.expiry))]
+  }
+
+  /// Where the content is once the upload is finished.
+  private static func contentHeader(_ upload: StoredUpload) -> (name: String, value: String) {
+    ("Fieldvault-Content", "/v1/files/\(upload.name.content)/\(upload.name.variant.rawValue)")
+  }
+}
+
+/// The answer to a request that has no body and whose answer is known.
+private struct ReadyAnswer: BodySink {
+  let response: Response
+
+  func take(_ part: UnsafeBufferPointer<UInt8>) -> Taking { .over }
+  func makeRoom(_ ready: @escaping @Sendable () -> Void) { ready() }
+  func finish() async -> Response { response }
+  func cut() {}
+}

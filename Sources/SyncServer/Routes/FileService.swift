@@ -1,0 +1,74 @@
+import CipherSQL
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What the routes of files do, over any storage. `SyncModel/FileEndpoints.md` is what it keeps to.
+struct FileService: Sendable {
+  let storage: any FileStorage
+  /// Which of these contents records of an account refer to.
+  let inUse: @Sendable (AccountName, [String]) async throws -> Set<String>
+  let limits: ServerLimits
+  let sessions: UploadSessions
+  let log: RequestLog
+  /// What stands before the path in the addresses of uploads: nothing, or where clients see the server.
+  var publicURL = ""
+
+  static let uploadPattern = "/v1/files/uploads/{upload}"
+  static let contentPattern = "/v1/files/{content}/{variant}"
+
+  /// All routes, in the order in which they are described. Uploads come first: their path looks like that of a content.
+  var routes: [Route] {
+    [
+      Route("OPTIONS", "/v1/files", .open { Tus.capabilities(self.limits) }, .tus),
+      Route("POST", "/v1/files", .upload { try await self.create($0) }, .tus),
+      Route("OPTIONS", Self.uploadPattern, .open { Tus.capabilities(self.limits) }, .tus),
+      Route("HEAD", Self.uploadPattern, .member { try await self.state($0) }, .tus),
+      Route("PATCH", Self.uploadPattern, .upload { try await self.append($0) }, .tus),
+      Route("DELETE", Self.uploadPattern, .member { try await self.terminate($0) }, .tus),
+      Route("GET", Self.contentPattern, .member { try await self.content($0) }, .file),
+      Route("HEAD", Self.contentPattern, .member { try await self.content($0) }, .file),
+    ]
+  }
+
+  var now: Int64 { Date.nowInMilliseconds().milliseconds }
+  var expiry: Int64 { now + Int64(limits.uploadSeconds) * 1_000 }
+
+  /// How a refusal of the storage is told.
+  static func problem(_ error: any Error) -> HTTPProblem? {
+    if let problem = error as? HTTPProblem { return problem }
+    guard let refusal = error as? FileRefusal else { return nil }
+    return switch refusal {
+    case .exists: .contentExists
+    case .busy: .uploadInUse
+    case .gone: .noSuchUpload
+    case .damaged: .uploadExpired
+    case .overQuota: .quotaExceeded
+    case .noSpace: .diskFull
+    }
+  }
+}
+
+extension HTTPProblem {
+  static let contentExists = HTTPProblem(
+    409, "The content is there already", "nothing is left to send", type: "urn:fieldvault:content-exists")
+  static let noSuchUpload = HTTPProblem(404, "No such upload", "begin a new one with POST /v1/files")
+  static let uploadExpired = HTTPProblem(
+    410, "The upload has expired", "begin a new one with POST /v1/files", type: "urn:fieldvault:upload-expired")
+  static let quotaExceeded = HTTPProblem(
+    507, "The user's files would take too much", "remove files that are not needed, or ask for more room",
+    type: "urn:fieldvault:quota-exceeded")
+  static let diskFull = HTTPProblem(507, "The server's disk is full", "try again later", retryAfter: 300)
+  static let noSuchContent = HTTPProblem(404, "No such content", "it was never sent completely, or is gone")
+
+  static func offsetMismatch(_ offset: Int64) -> HTTPProblem {
+    var problem = HTTPProblem(
+      409, "The offset is another", "the upload goes on at byte \(offset)", type: "urn:fieldvault:offset-mismatch",
+      field: "Upload-Offset")
+    problem.headers["Upload-Offset"] = String(offset)
+    return problem
+  }
+}

@@ -1,0 +1,119 @@
+import CipherSQL
+import Foundation
+import Testing
+
+@testable import SyncServer
+
+@Suite struct DiskFileStorageTests {
+  // A folder goes with the last reference to it, and accounts are opened when they are first used.
+  private static let folders = Locked<[TemporaryFolder]>([])
+
+  private static func newFolder() throws -> ServerFolder {
+    let folder = try TemporaryFolder()
+    folders.withLock { $0.append(folder) }
+    return try ServerFolder(folder.path + "/data", isCreating: true)
+  }
+
+  private static let checks = FileConformance { DiskFileStorage(in: try newFolder()) }
+
+  @Test(arguments: checks.all.map(\.name)) func holds(_ name: String) async throws {
+    try await #require(Self.checks.all.first { $0.name == name }).check()
+  }
+
+  private let account = AccountName(name: "one", folder: "00000000000000000000000000000001")
+
+  private func upload(_ storage: DiskFileStorage, _ length: Int64) async throws -> StoredUpload {
+    let new = NewUpload(
+      userId: 1, name: ContentName(content: Operation.newUuid(), variant: .full), length: length, metadata: "",
+      expiry: 1_000)
+    return try await storage.begin(account, new, quota: 1 << 40, at: 0)
+  }
+
+  private func store(_ all: [UInt8], in storage: DiskFileStorage) async throws -> StoredUpload {
+    let upload = try await upload(storage, Int64(all.count))
+    let writer = try await storage.openWriter(account, upload.id)
+    try all.withUnsafeBytes { try writer.append($0) }
+    try writer.commit(at: 0, expiry: 1_000, quota: 1 << 40)
+    writer.close()
+    return writer.upload
+  }
+
+  private func files(_ folder: ServerFolder) throws -> [String] {
+    let path = folder.path + "/accounts/\(account.folder)/files"
+    return try FileManager.default.subpathsOfDirectory(atPath: path).filter { $0.contains("/") }.map { "\(path)/\($0)" }
+  }
+
+  /// What a crash leaves over is swept; what belongs to somebody stays, and is for the owner alone.
+  @Test func orphansAreSwept() async throws {
+    let folder = try Self.newFolder()
+    let storage = DiskFileStorage(in: folder)
+    defer { storage.close() }
+    let stored = try await store([1, 2, 3], in: storage)
+    let begun = try await upload(storage, 10)
+    let writer = try await storage.openWriter(account, begun.id)
+    let own = try files(folder)
+    #expect(own.count == 2)
+    for path in own {
+      #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+    }
+    let orphan = try #require(own.first).dropLast(32) + String(repeating: "a", count: 32)
+    #expect(FileManager.default.createFile(atPath: String(orphan), contents: Data([1])))
+    try await storage.sweep(account, SweepRule(neverUsedBefore: 0) { Set($0) })
+    #expect(try files(folder).sorted() == own.sorted())
+    #expect(try await storage.content(account, stored.name) != nil)
+    writer.close()
+  }
+
+  /// Bytes behind the last commit, as a crash leaves them, are not taken for what was sent.
+  @Test func whatACrashLeftBehindTheOffset() async throws {
+    let folder = try Self.newFolder()
+    let storage = DiskFileStorage(in: folder)
+    defer { storage.close() }
+    let begun = try await upload(storage, 6)
+    let first = try await storage.openWriter(account, begun.id)
+    try [UInt8]([1, 2, 3]).withUnsafeBytes { try first.append($0) }
+    try first.commit(at: 0, expiry: 1_000, quota: 1 << 40)
+    first.close()
+    let path = try #require(try files(folder).first)
+    let handle = try #require(FileHandle(forWritingAtPath: path))
+    try handle.seekToEnd()
+    try handle.write(contentsOf: Data([9, 9, 9, 9, 9, 9]))
+    try handle.close()
+    let second = try await storage.openWriter(account, begun.id)
+    try [UInt8]([4, 5, 6]).withUnsafeBytes { try second.append($0) }
+    try second.commit(at: 0, expiry: 1_000, quota: 1 << 40)
+    second.close()
+    #expect(FileManager.default.contents(atPath: path) == Data([1, 2, 3, 4, 5, 6]))
+  }
+
+  /// Bytes that were lost, as when a backup was put back in part: the upload and the content begin anew.
+  @Test func bytesThatWereLost() async throws {
+    let folder = try Self.newFolder()
+    let storage = DiskFileStorage(in: folder)
+    defer { storage.close() }
+    let begun = try await upload(storage, 6)
+    let writer = try await storage.openWriter(account, begun.id)
+    try [UInt8]([1, 2, 3]).withUnsafeBytes { try writer.append($0) }
+    try writer.commit(at: 0, expiry: 1_000, quota: 1 << 40)
+    writer.close()
+    #expect(truncate(try #require(try files(folder).first), 2) == 0)
+    await #expect(throws: FileRefusal.damaged) { _ = try await storage.openWriter(account, begun.id) }
+    try await storage.removeUpload(account, begun.id)
+    let stored = try await store([1, 2, 3], in: storage)
+    #expect(truncate(try #require(try files(folder).first), 2) == 0)
+    #expect(try await storage.open(account, stored.name) == nil)
+    #expect(try await storage.content(account, stored.name) == nil)
+    #expect(try await storage.usedBytes(account, by: 1) == 0)
+  }
+
+  /// Names of accounts' files are not those of uploads: knowing one does not tell the other.
+  @Test func namesOnTheDiskAreTheServersOwn() async throws {
+    let folder = try Self.newFolder()
+    let storage = DiskFileStorage(in: folder)
+    defer { storage.close() }
+    let stored = try await store([1], in: storage)
+    let path = try #require(try files(folder).first)
+    #expect(!path.contains(stored.id) && !path.contains(stored.name.content))
+    #expect(path.contains(/\/[0-9a-f]{2}\/[0-9a-f]{32}$/))
+  }
+}

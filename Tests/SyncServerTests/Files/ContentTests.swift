@@ -1,0 +1,133 @@
+import Foundation
+import SyncModel
+import Testing
+
+@testable import SyncServer
+
+/// Finished contents, whole and in parts.
+@Suite struct ContentTests {
+  @Test(arguments: [
+    ("bytes=0-0", "0-0"), ("bytes=0-", "0-999"), ("bytes=10-19", "10-19"), ("bytes=-1", "999-999"),
+    ("bytes=-1000", "0-999"), ("bytes=-5000", "0-999"), ("bytes=999-", "999-999"), ("bytes=500-99999", "500-999"),
+    ("BYTES=1-2", "1-2"), ("bytes=0-9223372036854775807", "0-999"), ("bytes=5-99999999999999999999999", "5-999"),
+    ("bytes=1000-", "none"), ("bytes=-0", "none"), ("bytes=99999999999999999999-", "none"),
+    ("bytes=0-1,5-6", "whole"), ("bytes=", "whole"), ("bytes=-", "whole"), ("bytes=5-4", "whole"),
+    ("bytes=a-b", "whole"), ("bytes=--5", "whole"), ("bytes= 1-2", "whole"), ("lines=1-2", "whole"), ("", "whole"),
+    ("bytes=1-2-3", "whole"), ("bytes", "whole"),
+  ])
+  func ranges(_ text: String, _ meant: String) {
+    let expected: ByteRange =
+      switch meant {
+      case "whole": .whole
+      case "none": .unsatisfiable
+      default:
+        {
+          let bounds = meant.split(separator: "-").compactMap { Int64($0) }
+          return .part(bounds[0]..<bounds[1] + 1)
+        }()
+      }
+    #expect(ByteRange(text, of: 1_000) == expected)
+    if meant != "whole" { #expect(ByteRange(text, of: 0) == .unsatisfiable) }
+  }
+
+  @Test func partsOverTheWire() async throws {
+    let server = try TestServer()
+    let client = try server.fileClient("ada")
+    let content = Operation.newUuid()
+    let all = bytes(500_000)
+    try await client.upload(all, as: content)
+    let whole = try await client.fetch(content)
+    let tag = try #require(whole.headers["etag"])
+    #expect(whole.status == 200 && whole.body == all && whole.headers["accept-ranges"] == "bytes")
+    #expect(whole.headers["content-type"] == "application/octet-stream")
+    #expect(whole.headers["x-content-type-options"] == "nosniff")
+    #expect(tag.hasPrefix("\"") && tag.hasSuffix("\""))
+    let head = try await client.request("HEAD", "/v1/files/\(content)/full", ["Range": "bytes=0-5"])
+    #expect(head.status == 200 && head.headers["content-length"] == "500000" && head.body.isEmpty)
+    #expect(head.headers["etag"] == tag)
+    let part = try await client.fetch(content, "full", ["Range": "bytes=100000-399999", "If-Range": tag])
+    #expect(part.status == 206 && part.body == Array(all[100_000..<400_000]))
+    #expect(part.headers["content-range"] == "bytes 100000-399999/500000")
+    let other = try await client.fetch(content, "full", ["Range": "bytes=100000-399999", "If-Range": "\"other\""])
+    #expect(other.status == 200 && other.body == all)
+    let dated = try await client.fetch(
+      content, "full", ["Range": "bytes=1-2", "If-Range": "Sun, 06 Nov 2044 08:49:37 GMT"])
+    #expect(dated.status == 200)
+    let beyond = try await client.fetch(content, "full", ["Range": "bytes=500000-"])
+    #expect(beyond.status == 416 && beyond.headers["content-range"] == "bytes */500000")
+    #expect(beyond.headers["content-type"] == "application/problem+json")
+    for known in [tag, "W/\(tag)", "\"x\", \(tag)", "*"] {
+      let same = try await client.fetch(content, "full", ["If-None-Match": known])
+      #expect(same.status == 304 && same.body.isEmpty && same.headers["etag"] == tag)
+    }
+    #expect(try await client.fetch(content, "full", ["If-None-Match": "\"x\""]).status == 200)
+    await server.server.stop()
+  }
+
+  /// A content that is removed and sent again is another.
+  @Test func tagsTellContentsApart() async throws {
+    let server = try TestServer()
+    let client = try server.fileClient("ada")
+    let content = Operation.newUuid()
+    var tags: Set<String> = []
+    for _ in 0..<2 {
+      let begun = try await client.begin(1, as: content)
+      #expect(try await client.patch(begun.location, at: 0, [7]).status == 204)
+      tags.insert(try #require(try await client.fetch(content).headers["etag"]))
+      #expect(try await client.request("DELETE", begun.location).status == 204)
+    }
+    #expect(tags.count == 2)
+    await server.server.stop()
+  }
+
+  /// A client that does not go on reading holds nothing but its own connection.
+  @Test func readersThatStopReading() async throws {
+    let server = try TestServer { $0.idleSeconds = 2 }
+    let client = try server.fileClient("ada")
+    let content = Operation.newUuid()
+    let all = bytes(8_000_000)
+    try await client.upload(all, as: content)
+    let stalled = try (0..<8).map { _ in
+      let connection = try RawConnection(to: client.url)
+      _ = connection.send(client.head("GET", "/v1/files/\(content)/full", [:], length: nil))
+      return connection
+    }
+    try await Task.sleep(for: .milliseconds(200))
+    #expect(try await client.fetch(content).body == all)
+    _ = consume stalled
+    await server.server.stop()
+  }
+
+  /// The two budgets do not touch each other.
+  @Test func filesDoNotKeepRecordsWaiting() async throws {
+    let server = try TestServer { limits in
+      limits.fileRequestBurst = 3
+      limits.fileRequestsPerSecond = 1
+    }
+    let records = try server.client("ada")
+    let client = FileClient(records)
+    var statuses: Set<Int> = []
+    for _ in 0..<8 { statuses.insert(try await client.fetch(Operation.newUuid()).status) }
+    #expect(statuses == [404, 429])
+    #expect(try await records.get("/v1/account").status == 200)
+    await server.server.stop()
+  }
+
+  @Test func logHasNoDataOfUsers() async throws {
+    let server = try TestServer()
+    let client = try server.fileClient("ada")
+    let content = Operation.newUuid()
+    let metadata = FileClient.metadata(["content": content, "filename": "secret"])
+    let begun = try await client.request("POST", "/v1/files", ["Upload-Length": "3", "Upload-Metadata": metadata])
+    _ = try await client.patch(begun.location, at: 0, [1, 2, 3])
+    _ = try await client.fetch(content)
+    _ = try await client.fetch("secret")
+    await server.server.stop()
+    let lines = server.lines.withLock { $0 }
+    #expect(lines.count == 4 && lines.contains { $0.contains("PATCH /v1/files/uploads/{upload} 204") })
+    #expect(lines.contains { $0.contains("GET /v1/files/{content}/{variant} 200") && $0.hasSuffix("3B") })
+    for line in lines {
+      for secret in [content, "secret", begun.location, metadata, "ada"] { #expect(!line.contains(secret)) }
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import CipherSQL
+import Foundation
+import SyncModel
+import Testing
+
+@testable import SyncServer
+
+/// The files of records go when the records do.
+@Suite struct FileRetentionTests {
+  private let schema = Schema(
+    name: "pictures",
+    migrations: [
+      MigrationFile(
+        version: 1, name: "pictures",
+        sql: """
+          CREATE TABLE Picture (
+            pictureId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE,
+            contentUuid TEXT, contentKey BLOB, contentDigest TEXT,
+            createdAt TEXT NOT NULL DEFAULT '2026-01-01T00:00:00.000Z',
+            updatedAt TEXT NOT NULL DEFAULT '2026-01-01T00:00:00.000Z', lastSyncedAt TEXT,
+            syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
+            isDirty INTEGER NOT NULL DEFAULT 1, isDeleted INTEGER NOT NULL DEFAULT 0
+          ) STRICT;
+          INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES ('Picture', 'Picture', 'pictures');
+          """)
+    ])
+
+  @Test func filesGoWithTheLastRecord() async throws {
+    let folder = try TemporaryFolder()
+    let data = try ServerFolder(folder.path + "/data", isCreating: true)
+    let server = try FieldVaultServer(.init(folder: data, listen: "127.0.0.1:0", schemas: [schema]))
+    let directory = try ServerDirectory(in: data)
+    let token = try directory.addUser("ada", account: nil).token
+    let records = TestClient(url: server.url, token: token)
+    let files = FileClient(records)
+    let (content, other) = (Operation.newUuid(), Operation.newUuid())
+    for uuid in [content, other] {
+      try await files.upload([1, 2, 3], as: uuid)
+      try await files.upload([1], as: uuid, "thumbnail")
+    }
+    // Two records of one content, as when a photo was taken in twice.
+    let pictures = [Operation.newUuid(), Operation.newUuid()]
+    let fields: SyncObject = ["contentUuid": .text(content), "contentKey": .text("AAAA"), "contentDigest": .null]
+    #expect(
+      try await records.results(pictures.map { Operation.create("Picture", $0, fields) }) == ["accepted", "accepted"])
+    // A finished upload that a record refers to gives up its address, and nothing else.
+    let begun = try await files.begin(1)
+    #expect(try await files.request("DELETE", begun.location).status == 204)
+    await server.stop()
+
+    let storage = try EmbeddedStorage(in: data, schemas: [schema], accounts: try directory.accounts())
+    let disk = DiskFileStorage(in: data)
+    let retention = Retention(
+      days: 90, storage: storage, files: disk,
+      inUse: { account, contents in try await storage.read(account) { try $0.contentsInUse(among: contents) } },
+      directory: directory, log: .silent)
+    let account = try #require(try directory.accounts().first)
+    func has(_ uuid: String) async throws -> [Bool] {
+      var found: [Bool] = []
+      for variant in [ContentName.Variant.full, .thumbnail] {
+        found.append(try await disk.content(account, ContentName(content: uuid, variant: variant)) != nil)
+      }
+      return found
+    }
+    let future = Date.nowInMilliseconds().milliseconds + 1_000
+    await retention.forget(before: 0)
+    #expect(try await has(content) == [true, true])
+    for uuid in pictures {
+      #expect(try await has(content) == [true, true])
+      _ = try await storage.write(account) { data in
+        let record = try #require(try data.record(RecordName("Picture", uuid)))
+        let patch = RecordPatch(isDeleted: true, updatedAt: 1)
+        return try data.store(
+          NewVersion(name: record.name, previous: record, state: record.state.applying(patch), createdAt: 1), at: 1)
+      }
+      await retention.forget(before: 0)
+      #expect(try await has(content) == [true, true], "a deletion can be taken back")
+      await retention.forget(before: 2)
+    }
+    #expect(try await has(content) == [false, false], "no record is left that refers to it")
+    #expect(try await has(other) == [true, true], "its record may still come")
+    await retention.forget(before: future)
+    #expect(try await has(other) == [false, false])
+    disk.close()
+    storage.close()
+    directory.close()
+  }
+}

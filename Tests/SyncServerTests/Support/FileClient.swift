@@ -1,0 +1,137 @@
+import Foundation
+import SyncModel
+
+/// What a server answered, with its body as bytes.
+struct FileAnswer: Sendable {
+  let status: Int
+  let headers: [String: String]
+  let body: [UInt8]
+
+  /// An answer as it came over the wire; status 0 for none.
+  init(_ bytes: [UInt8]) {
+    var rest = bytes[...]
+    var status = 0
+    var headers: [String: String] = [:]
+    // 100 Continue comes before the answer itself.
+    repeat {
+      guard let end = rest.firstRange(of: Array("\r\n\r\n".utf8)) else { break }
+      let lines = String(decoding: rest[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
+      status = lines[0].split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+      for line in lines.dropFirst() {
+        guard let colon = line.firstIndex(of: ":") else { continue }
+        headers[line[..<colon].lowercased()] = line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+      }
+      rest = rest[end.upperBound...]
+    } while status == 100
+    self.status = status
+    self.headers = headers
+    body = Array(rest)
+  }
+
+  var offset: Int? { headers["upload-offset"].flatMap { Int($0) } }
+  var location: String { headers["location"] ?? "" }
+  var problem: SyncValue? { try? SyncValue(parsing: body) }
+  var type: String {
+    if case .text(let text)? = problem?["type"] { return text }
+    return ""
+  }
+}
+
+/// Sends and fetches files over plain sockets, one connection for each request, so that a test decides about every byte.
+struct FileClient: Sendable {
+  let url: String
+  let token: String?
+
+  static let content = "application/offset+octet-stream"
+
+  init(_ client: TestClient) { (url, token) = (client.url, client.token) }
+
+  func head(_ method: String, _ path: String, _ headers: [String: String], length: Int?) -> [UInt8] {
+    var all = ["Host": "x", "Tus-Resumable": "1.0.0", "Connection": "close"]
+    if let token { all["Authorization"] = "Bearer \(token)" }
+    if let length { all["Content-Length"] = String(length) }
+    all.merge(headers) { $1 }
+    let lines = all.filter { $0.value != "-" }.map { "\($0.key): \($0.value)" }
+    return Array((["\(method) \(path) HTTP/1.1"] + lines).joined(separator: "\r\n").utf8) + Array("\r\n\r\n".utf8)
+  }
+
+  /// A header with the value `-` is left out.
+  func request(
+    _ method: String, _ path: String, _ headers: [String: String] = [:], body: [UInt8]? = nil
+  ) async throws -> FileAnswer {
+    let connection = try RawConnection(to: url)
+    return FileAnswer(
+      await connection.receiveBytes(sending: head(method, path, headers, length: body?.count) + (body ?? [])))
+  }
+
+  static func metadata(_ pairs: KeyValuePairs<String, String>) -> String {
+    pairs.map { "\($0.key) \(Data($0.value.utf8).base64EncodedString())" }.joined(separator: ",")
+  }
+
+  func begin(
+    _ length: Int, as content: String? = nil, _ variant: String = "full", _ headers: [String: String] = [:]
+  ) async throws -> FileAnswer {
+    var all = ["Upload-Length": String(length)]
+    if let content { all["Upload-Metadata"] = Self.metadata(["content": content, "variant": variant]) }
+    return try await request("POST", "/v1/files", all.merging(headers) { $1 })
+  }
+
+  func patch(
+    _ path: String, at offset: Int, _ bytes: [UInt8], _ headers: [String: String] = [:]
+  ) async throws -> FileAnswer {
+    let all = ["Upload-Offset": String(offset), "Content-Type": Self.content].merging(headers) { $1 }
+    return try await request("PATCH", path, all, body: bytes)
+  }
+
+  /// Announces bytes, sends some of them, and closes the connection.
+  func cutPatch(
+    _ path: String, at offset: Int, _ bytes: [UInt8], after count: Int, _ headers: [String: String] = [:]
+  ) throws {
+    let all = ["Upload-Offset": String(offset), "Content-Type": Self.content].merging(headers) { $1 }
+    let connection = try RawConnection(to: url)
+    _ = connection.send(head("PATCH", path, all, length: bytes.count) + bytes.prefix(count))
+  }
+
+  func offset(_ path: String) async throws -> Int {
+    let answer = try await request("HEAD", path)
+    guard answer.status == 200, let offset = answer.offset else { throw Unexpected("HEAD is \(answer.status)") }
+    return offset
+  }
+
+  /// Sends a whole content.
+  func upload(_ bytes: [UInt8], as content: String, _ variant: String = "full") async throws {
+    let begun = try await begin(bytes.count, as: content, variant)
+    let answer = try await patch(begun.location, at: 0, bytes)
+    guard answer.status == 204, answer.offset == bytes.count else { throw Unexpected("PATCH is \(answer.status)") }
+  }
+
+  func fetch(_ content: String, _ variant: String = "full", _ headers: [String: String] = [:]) async throws
+    -> FileAnswer
+  {
+    try await request("GET", "/v1/files/\(content)/\(variant)", headers)
+  }
+}
+
+/// Bytes that are the same for the same seed.
+func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
+  var state = seed
+  return (0..<count).map { _ in
+    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+    return UInt8(truncatingIfNeeded: state >> 33)
+  }
+}
+
+extension TestServer {
+  func fileClient(_ user: String, account: String = "water") throws -> FileClient {
+    FileClient(try client(user, account: account))
+  }
+
+  /// Waits until so many lines of the log have some words.
+  func waitForLog(_ words: String, count: Int = 1) async throws {
+    for _ in 0..<1_000 {
+      if lines.withLock({ $0.count { $0.contains(words) } }) >= count { return }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    throw Unexpected("the log does not say: \(words)")
+  }
+}
