@@ -26,6 +26,7 @@ let package = Package(
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
     .systemLibrary(name: "CPlatform"),
+    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
     // The rooms, from the lowest up. Imports run downward only.
     .target(name: "CipherSQL", dependencies: ["CSQLCipher", "CSodium", "CPlatform"]),
@@ -34,6 +35,12 @@ let package = Package(
     .plugin(
       name: "SchemaPlugin", capability: .buildTool(), dependencies: ["fieldvault-schema"], path: "Sources/SchemaPlugin"),
     .target(name: "VaultKeys", dependencies: ["CSodium", "CPlatform"], exclude: ["KeyringFormat.md"]),
+    .target(
+      name: "SealedFiles",
+      dependencies: [
+        "VaultKeys", "CSodium", .target(name: "CCrypto", condition: .when(platforms: [.linux])),
+      ],
+      exclude: ["SealedFileFormat.md"]),
     .target(name: "SyncModel", dependencies: ["CSodium"], exclude: ["WireFormat.md"]),
     .target(
       name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "SyncModel", "CPlatform"],
@@ -85,6 +92,7 @@ let package = Package(
     .testTarget(name: "CipherSQLTests", dependencies: ["CipherSQL"]),
     .testTarget(name: "SchemaCompilerTests", dependencies: ["SchemaCompiler", "CipherSQL"]),
     .testTarget(name: "VaultKeysTests", dependencies: ["VaultKeys"]),
+    .testTarget(name: "SealedFilesTests", dependencies: ["SealedFiles", "VaultKeys"]),
     .testTarget(
       name: "OfflineStoreTests",
       dependencies: ["OfflineStore", "CipherSQL", "SyncModel", "VaultKeys", "RestorationModel"]),

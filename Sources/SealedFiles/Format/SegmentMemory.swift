@@ -1,0 +1,16 @@
+import CSodium
+
+/// Memory for one segment of a content, wiped at its end.
+final class SegmentMemory {
+  let all = UnsafeMutableRawBufferPointer.allocate(byteCount: SealedFileFormat.segmentBytes, alignment: 64)
+  /// How much of it is filled, where somebody fills it bit by bit.
+  var count = 0
+
+  var content: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: all[..<count]) }
+  var room: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(rebasing: all[count...]) }
+
+  deinit {
+    if let start = all.baseAddress { sodium_memzero(start, all.count) }
+    all.deallocate()
+  }
+}
