@@ -43,7 +43,7 @@ let package = Package(
       exclude: ["SealedFileFormat.md"]),
     .target(name: "SyncModel", dependencies: ["CSodium"], exclude: ["WireFormat.md"]),
     .target(
-      name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "SyncModel", "CPlatform"],
+      name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "SealedFiles", "SyncModel", "CPlatform"],
       exclude: ["Schemas.txt", "Backup/BackupFormat.md"],
       plugins: ["SchemaPlugin"]),
     .target(

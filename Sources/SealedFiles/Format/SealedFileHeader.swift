@@ -8,7 +8,8 @@ struct SealedFileHeader: Equatable {
 
   /// The only header that a file of this identity has.
   init(_ identity: SealedFileIdentity) {
-    bytes = Self.mark + [Self.version, identity.variant.rawValue] + [UInt8](repeating: 0, count: 6) + identity.uuidBytes
+    bytes =
+      Self.mark + [Self.version, identity.variant.rawValue] + [UInt8](repeating: 0, count: 6) + identity.uuidBytes
   }
 
   /// Compares what stands at the beginning of a file.

@@ -63,7 +63,9 @@ final class SegmentOpener {
   func opens(
     _ place: Int, sealedAs segment: Int, plainCount: Int, isLast: Bool, into plain: UnsafeMutableRawBufferPointer
   ) throws(SealedFileError) -> Bool {
-    guard let messages = try begin(place, sealedAs: segment, plainCount: plainCount, isLast: isLast) else { return false }
+    guard let messages = try begin(place, sealedAs: segment, plainCount: plainCount, isLast: isLast) else {
+      return false
+    }
     var start = 0
     repeat {
       let count = messages.nextCount
