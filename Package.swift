@@ -27,6 +27,8 @@ let package = Package(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
     .systemLibrary(name: "CPlatform"),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CPixbuf", pkgConfig: "gdk-pixbuf-2.0", providers: [.apt(["libgdk-pixbuf-2.0-dev"])]),
+    .systemLibrary(name: "CExif", pkgConfig: "libexif", providers: [.apt(["libexif-dev"])]),
 
     // The rooms, from the lowest up. Imports run downward only.
     .target(name: "CipherSQL", dependencies: ["CSQLCipher", "CSodium", "CPlatform"]),
@@ -41,6 +43,12 @@ let package = Package(
         "VaultKeys", "CSodium", .target(name: "CCrypto", condition: .when(platforms: [.linux])),
       ],
       exclude: ["SealedFileFormat.md"]),
+    .target(
+      name: "Pictures",
+      dependencies: [
+        .target(name: "CPixbuf", condition: .when(platforms: [.linux])),
+        .target(name: "CExif", condition: .when(platforms: [.linux])),
+      ]),
     .target(name: "SyncModel", dependencies: ["CSodium"], exclude: ["WireFormat.md"]),
     .target(
       name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "SealedFiles", "SyncModel", "CPlatform"],
@@ -93,6 +101,7 @@ let package = Package(
     .testTarget(name: "SchemaCompilerTests", dependencies: ["SchemaCompiler", "CipherSQL"]),
     .testTarget(name: "VaultKeysTests", dependencies: ["VaultKeys"]),
     .testTarget(name: "SealedFilesTests", dependencies: ["SealedFiles", "VaultKeys"]),
+    .testTarget(name: "PicturesTests", dependencies: ["Pictures"]),
     .testTarget(
       name: "OfflineStoreTests",
       dependencies: ["OfflineStore", "CipherSQL", "SyncModel", "VaultKeys", "RestorationModel"]),

@@ -12,6 +12,8 @@ package struct SealedFileError: Error, Sendable, Equatable, CustomStringConverti
     case newerFormat
     /// A file of another content, or of another variant of this content, stands in its place.
     case otherContent
+    /// Writing the file was not finished.
+    case unfinished
     /// The end is missing.
     case truncated
     /// Something follows the end.

@@ -14,8 +14,7 @@ package enum SealedFileFormat {
   /// The size of the encrypted file of a content, in bytes.
   package static func sealedSize(ofPlain count: Int) -> Int {
     let whole = max(count - 1, 0) / segmentBytes
-    return SealedFileHeader.byteCount + whole * sealedSegmentBytes
-      + sealedSegment(ofPlain: count - whole * segmentBytes)
+    return offset(ofSegment: whole) + sealedSegment(ofPlain: count - whole * segmentBytes)
   }
 
   /// The size of the content of an encrypted file; nil when no encrypted file has that size.

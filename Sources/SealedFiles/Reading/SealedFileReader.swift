@@ -14,16 +14,12 @@ package final class SealedFileReader {
   private var held: Int?
 
   /// Opens a file and its last segment.
-  /// - Throws: ``SealedFileError``: `notSealed`, `newerFormat`, `otherContent`, `truncated`, `appended`, `misplaced` or
-  ///   `damaged` for what stands there; `notFound` or `unreadable`.
+  /// - Throws: ``SealedFileError``: `notSealed`, `newerFormat`, `otherContent`, `unfinished`, `truncated`, `appended`,
+  ///   `misplaced` or `damaged` for what stands there; `notFound` or `unreadable`.
   package init(_ path: String, key: SealingKey, identity: SealedFileIdentity) throws(SealedFileError) {
     opener = try SegmentOpener(path, key: key, identity: identity)
-    let size = try opener.size()
-    try opener.checkHeader()
-    guard let byteCount = SealedFileFormat.plainSize(ofSealed: size) else {
-      throw Self.impossibleSize(size, opener, memory)
-    }
-    self.byteCount = byteCount
+    let length = try opener.length()
+    byteCount = try Diagnosis(opener, memory).plainSize(length: length, size: try opener.size())
     segmentCount = SealedFileFormat.segmentCount(ofPlain: byteCount)
     try hold(segmentCount - 1)
   }
@@ -119,10 +115,6 @@ package final class SealedFileReader {
   }
 
   private func diagnosis(of segment: Int) throws(SealedFileError) -> SealedFileError {
-    try Diagnosis(opener, memory, segmentCount: segmentCount).ofSegment(segment, plainCount: plainCount(of: segment))
-  }
-
-  private static func impossibleSize(_ size: Int, _ opener: SegmentOpener, _ memory: SegmentMemory) -> SealedFileError {
-    .content(.truncated, opener.path, "is cut short")
+    try Diagnosis(opener, memory).ofSegment(segment, plainCount: plainCount(of: segment), segmentCount: segmentCount)
   }
 }

@@ -46,10 +46,12 @@ final class SegmentOpener {
     }
   }
 
-  func checkHeader() throws(SealedFileError) {
+  /// The length that the beginning of the file tells; nil when the file was not finished.
+  /// - Throws: ``SealedFileError`` when it is not the beginning of this file.
+  func length() throws(SealedFileError) -> UInt64? {
     let target = UnsafeMutableRawBufferPointer(rebasing: sealed[..<SealedFileHeader.byteCount])
     let count = try read(at: 0, into: target)
-    try header.check(Array(target[..<count]), path: path)
+    return try header.length(in: Array(target[..<count]), path: path)
   }
 
   /// Whether a whole segment stands in its place; then its content is in the memory.
@@ -63,9 +65,8 @@ final class SegmentOpener {
   func opens(
     _ place: Int, sealedAs segment: Int, plainCount: Int, isLast: Bool, into plain: UnsafeMutableRawBufferPointer
   ) throws(SealedFileError) -> Bool {
-    guard let messages = try begin(place, sealedAs: segment, plainCount: plainCount, isLast: isLast) else {
-      return false
-    }
+    let messages = try begin(place, sealedAs: segment, plainCount: plainCount, isLast: isLast)
+    guard let messages else { return false }
     var start = 0
     repeat {
       let count = messages.nextCount
@@ -107,33 +108,5 @@ final class SegmentOpener {
     } catch {
       throw .reading(path, error)
     }
-  }
-}
-
-/// The messages of one segment, from the first to the last.
-final class SegmentMessages {
-  private let opener: SegmentOpener
-  private let stream: OpeningStream
-  private let associated: [UInt8]
-  private var offset: Int
-  private var left: Int
-
-  init(_ opener: SegmentOpener, _ stream: OpeningStream, _ associated: [UInt8], offset: Int, plainCount: Int) {
-    (self.opener, self.stream, self.associated) = (opener, stream, associated)
-    (self.offset, left) = (offset, plainCount)
-  }
-
-  /// How much of the content the next message has; 0 after the last one.
-  var nextCount: Int { min(left, SealedFileFormat.messageBytes) }
-
-  /// Whether the next message is what was sealed; then its content is in the memory.
-  func opensNext(_ plain: UnsafeMutableRawBufferPointer) throws(SealedFileError) -> Bool {
-    let count = plain.count + SealingStream.overhead
-    let sealed = try opener.sealedBytes(at: offset, count: count)
-    guard sealed.count == count else { return false }
-    offset += count
-    left -= plain.count
-    let isFinal = associated.withUnsafeBytes { stream.open(sealed, into: plain, associated: $0) }
-    return isFinal == (left == 0)
   }
 }

@@ -28,7 +28,7 @@ extension SealedFileWriter {
     } catch {
       throw .writing(path, error)
     }
-    try sealer.writeHeader()
+    try sealer.writeHeader(length: nil)
     return SealedFileWriter(sealer, digest: digest, segment: segments)
   }
 
@@ -39,7 +39,7 @@ extension SealedFileWriter {
     let opener = try SegmentOpener(path, key: key, identity: identity)
     // A file that was made, and nothing more; the header is written again.
     guard try opener.size() >= SealedFileHeader.byteCount else { return 0 }
-    try opener.checkHeader()
+    _ = try opener.length()
     let plain = SegmentMemory()
     var segment = 0
     while try opener.opens(segment, plainCount: SealedFileFormat.segmentBytes, isLast: false, into: plain.all) {

@@ -48,7 +48,7 @@ package final class SealedFileWriter {
     } catch {
       throw .writing(path, error)
     }
-    try sealer.writeHeader()
+    try sealer.writeHeader(length: nil)
     self.init(sealer, digest: ContentDigest(), segment: 0)
   }
 
@@ -78,14 +78,7 @@ package final class SealedFileWriter {
 
   /// Takes the next bytes of the content.
   package func append(_ bytes: [UInt8]) throws(SealedFileError) {
-    let result: Result<Void, SealedFileError> = bytes.withUnsafeBytes { bytes in
-      do throws(SealedFileError) {
-        return .success(try append(bytes))
-      } catch {
-        return .failure(error)
-      }
-    }
-    try result.get()
+    try bytes.withBytes { bytes throws(SealedFileError) in try append(bytes) }
   }
 
   /// Takes what a source gives, until it gives nothing.
@@ -106,6 +99,7 @@ package final class SealedFileWriter {
     precondition(!isOver, "the file is finished already")
     try line.finish()
     try sealer.seal(filling.content, segment: segment, isLast: true)
+    try sealer.writeHeader(length: plainBytes)
     try sealer.synchronize()
     isOver = true
     return SealedFileSummary(
@@ -123,7 +117,7 @@ package final class SealedFileWriter {
   private func room() throws(SealedFileError) -> UnsafeMutableRawBufferPointer {
     precondition(!isOver, "the file is finished already")
     if filling.room.isEmpty {
-      try line.seal(filling.content, segment: segment)
+      try line.seal(filling, segment: segment)
       // What rested was written before the line took the next.
       let next = resting ?? SegmentMemory()
       (resting, filling) = (filling, next)

@@ -13,14 +13,13 @@ final class SealingLine: Sendable {
 
   /// Waits until the segment before is written, then begins with this one, whose memory has to stay untouched until the
   /// next call returns.
-  func seal(_ plain: UnsafeRawBufferPointer, segment: Int) throws(SealedFileError) {
+  func seal(_ plain: SegmentMemory, segment: Int) throws(SealedFileError) {
     try finish()
     isFree.wait()
-    nonisolated(unsafe) let plain = plain
     queue.async { [self] in
       defer { isFree.signal() }
       do throws(SealedFileError) {
-        try sealer.seal(plain, segment: segment, isLast: false)
+        try sealer.seal(plain.content, segment: segment, isLast: false)
       } catch {
         failure.withLock { $0 = error }
       }

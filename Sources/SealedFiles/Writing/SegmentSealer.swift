@@ -29,15 +29,14 @@ final class SegmentSealer: @unchecked Sendable {
 
   deinit { sealed.deallocate() }
 
-  func writeHeader() throws(SealedFileError) {
-    let result: Result<Void, SealedFileError> = header.bytes.withUnsafeBytes { bytes in
-      do throws(SealedFileError) {
-        return .success(try write(bytes, at: 0))
-      } catch {
-        return .failure(error)
-      }
+  /// Writes the beginning of the file.
+  /// - Parameter length: how long the content is; nil as long as more may come.
+  func writeHeader(length: Int?) throws(SealedFileError) {
+    do {
+      try header.bytes(length: length).withBytes { bytes throws(Descriptor.Failure) in try file.write(bytes, at: 0) }
+    } catch {
+      throw .writing(path, error)
     }
-    try result.get()
   }
 
   /// Encrypts a segment and writes it.
@@ -62,21 +61,18 @@ final class SegmentSealer: @unchecked Sendable {
         end += target.count
       } while start < plain.count
     }
-    try write(UnsafeRawBufferPointer(rebasing: sealed[..<end]), at: SealedFileFormat.offset(ofSegment: segment))
+    do {
+      try file.write(
+        UnsafeRawBufferPointer(rebasing: sealed[..<end]), at: SealedFileFormat.offset(ofSegment: segment))
+    } catch {
+      throw .writing(path, error)
+    }
   }
 
   /// Brings the file to the disk itself.
   func synchronize() throws(SealedFileError) {
     do {
       try file.synchronize()
-    } catch {
-      throw .writing(path, error)
-    }
-  }
-
-  private func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SealedFileError) {
-    do {
-      try file.write(bytes, at: offset)
     } catch {
       throw .writing(path, error)
     }

@@ -150,7 +150,7 @@ private func systemWrite(_ number: Int32, _ buffer: UnsafeRawBufferPointer) -> I
 
 extension [UInt8] {
   /// `withUnsafeBytes`, which cannot name the type of the errors yet.
-  func withBytes<Failure: Error>(_ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
+  package func withBytes<Failure: Error>(_ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
     let result: Result<Void, Failure> = withUnsafeBytes { bytes in
       do throws(Failure) {
         return .success(try body(bytes))
