@@ -51,7 +51,8 @@ let package = Package(
       ]),
     .target(name: "SyncModel", dependencies: ["CSodium"], exclude: ["WireFormat.md"]),
     .target(
-      name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "SealedFiles", "SyncModel", "CPlatform"],
+      name: "OfflineStore",
+      dependencies: ["CipherSQL", "VaultKeys", "SealedFiles", "Pictures", "SyncModel", "CPlatform"],
       exclude: ["Schemas.txt", "Backup/BackupFormat.md"],
       plugins: ["SchemaPlugin"]),
     .target(

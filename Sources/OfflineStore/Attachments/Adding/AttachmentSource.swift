@@ -8,7 +8,7 @@ import CPlatform
   import Darwin
 #endif
 
-/// A file that is taken in. It is read once, from front to back, and has to stay as it is meanwhile.
+/// A file that is taken in. It is read from front to back, as a rule once, and has to stay as it is meanwhile.
 final class AttachmentSource {
   let path: String
   /// The last part of the path, as a name for people.
@@ -33,12 +33,33 @@ final class AttachmentSource {
   }
 
   /// The next bytes; 0 at the end.
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+  private func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     let count = try file.fill(buffer)
     bytesRead += count
     // One that somebody writes to for ever would never end.
     if bytesRead > byteCount { throw changed }
     return count
+  }
+
+  /// Begins again at the first byte.
+  func rewind() throws {
+    guard lseek(descriptor, 0, SEEK_SET) == 0 else { throw FileProblem.current("read", path) }
+    bytesRead = 0
+  }
+
+  /// Calls `body` with the content, part by part.
+  func forEachPart(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
+    defer {
+      // It held what nobody else is to see.
+      buffer.initializeMemory(as: UInt8.self, repeating: 0)
+      buffer.deallocate()
+    }
+    while true {
+      let count = try read(into: buffer)
+      if count == 0 { return }
+      try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
   }
 
   /// - Throws: ``VaultError`` with `unreadable` when the file was changed, replaced or removed since reading began.

@@ -8,7 +8,7 @@ import SealedFiles
 #endif
 
 extension Vault {
-  /// Takes a file in: reads it once, encrypts it under a key of its own, and brings it to the disk. It is not part of any
+  /// Takes a file in: reads it, looks at it if it is a picture, encrypts it under a key of its own, and brings it to the disk. It is not part of any
   /// record yet; see ``PreparedAttachment``. Memory does not grow with the file.
   /// - Parameters:
   ///   - settings: what is done to pictures on the way in; by default what the vault's settings say.
@@ -24,21 +24,10 @@ extension Vault {
     let source = try AttachmentSource(path)
     let lock = try AttachmentLock(sharing: layout)
     try requireSpace(for: source)
-    let look = try PictureLook.at(source, settings)
     let intake = Intake(layout: layout, contentUuid: UUID.version7().sqlText, key: try Self.newKey())
     do {
       try intake.makeFolder()
-      let total = look.replacement?.count ?? source.byteCount
-      let full = try intake.seal(.full) { writer in
-        if let bytes = look.replacement { return try writer.append(bytes) }
-        var done = 0
-        try writer.append { room in
-          let count = try source.read(into: room)
-          done += count
-          try progress(done, total)
-          return count
-        }
-      }
+      let (full, look) = try intake.seal(source, settings, progress)
       try source.checkUnchanged()
       var parts = [AttachmentVariant.full: full.part]
       if let thumbnail = look.thumbnail {
@@ -75,47 +64,4 @@ extension Vault {
 
   /// For the thumbnail, and for the database, in which what a person records next has to find room.
   static let spaceKeptFree = 4 << 20
-}
-
-/// The files of a content that is being taken in.
-private struct Intake {
-  let layout: VaultLayout
-  let contentUuid: String
-  let key: SealingKey
-
-  func makeFolder() throws {
-    let folder = layout.attachmentFolder(of: contentUuid)
-    guard !Files.exists(folder) else { return }
-    do throws(VaultError) {
-      try Files.makeFolder(folder)
-    } catch {
-      // Another process may have made it meanwhile.
-      guard Files.isFolder(folder) else { throw error }
-    }
-    try Files.syncFolder(layout.attachments)
-  }
-
-  func seal(
-    _ variant: AttachmentVariant, _ fill: (SealedFileWriter) throws -> Void
-  ) throws -> (part: PreparedAttachment.Part, plainBytes: Int) {
-    let path = layout.unfinishedAttachment(contentUuid, variant)
-    let identity = try SealedFileIdentity(contentUuid: contentUuid, variant: variant.sealed)
-    let writer = try SealedFileWriter(creating: path, key: key, identity: identity)
-    do {
-      try fill(writer)
-      let summary = try writer.finish()
-      let part = PreparedAttachment.Part(path: path, sealedBytes: summary.sealedBytes, digest: summary.sha256)
-      return (part, summary.plainBytes)
-    } catch {
-      writer.abandon()
-      throw error
-    }
-  }
-
-  /// Removes what was written, after a failure, which is what counts; the next sweep removes the rest.
-  func abandon() {
-    for variant in AttachmentVariant.allCases {
-      try? Files.removeTree(layout.unfinishedAttachment(contentUuid, variant))
-    }
-  }
 }

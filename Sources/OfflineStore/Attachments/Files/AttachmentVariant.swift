@@ -23,6 +23,19 @@ extension VaultLayout {
     attachmentFile(contentUuid, variant) + Self.unfinishedSuffix
   }
 
+  /// Makes the folder in which the files of a content stand.
+  func makeAttachmentFolder(of contentUuid: String) throws(VaultError) {
+    let folder = attachmentFolder(of: contentUuid)
+    if Files.exists(folder) { return }
+    do throws(VaultError) {
+      try Files.makeFolder(folder)
+    } catch {
+      // Another process may have made it meanwhile.
+      guard Files.isFolder(folder) else { throw error }
+    }
+    try Files.syncFolder(attachments)
+  }
+
   static let thumbnailSuffix = ".thumbnail"
   static let unfinishedSuffix = ".part"
 }

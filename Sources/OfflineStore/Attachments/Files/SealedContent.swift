@@ -50,27 +50,34 @@ struct SealedContent {
   /// Opens a file of it.
   func reader(_ variant: AttachmentVariant, in layout: VaultLayout) throws -> SealedFileReader {
     do throws(SealedFileError) {
-      return try SealedFileReader(
-        layout.attachmentFile(uuid, variant), key: key,
-        identity: try SealedFileIdentity(contentUuid: uuid, variant: variant.sealed))
+      return try reader(variant, at: layout.attachmentFile(uuid, variant))
     } catch {
       throw VaultError(error)
     }
   }
 
+  private func reader(_ variant: AttachmentVariant, at path: String) throws(SealedFileError) -> SealedFileReader {
+    try SealedFileReader(
+      path, key: key, identity: try SealedFileIdentity(contentUuid: uuid, variant: variant.sealed))
+  }
+
   /// Reads a file of it from front to back.
   /// - Throws: ``VaultError`` with `damaged` when it is not what was written, or not what its record says.
   func verify(_ variant: AttachmentVariant, in layout: VaultLayout) throws {
-    let reader = try reader(variant, in: layout)
+    try verify(variant, at: layout.attachmentFile(uuid, variant))
+  }
+
+  /// The same for a file that does not stand in its place yet.
+  func verify(_ variant: AttachmentVariant, at path: String) throws {
     let found: String
     do throws(SealedFileError) {
-      found = try reader.verify()
+      found = try reader(variant, at: path).verify()
     } catch {
       throw VaultError(error)
     }
     guard let digest = digests[variant], digest != found else { return }
     throw VaultError(
-      .damaged, "\(layout.attachmentFile(uuid, variant)) is whole and is not the content that the record names",
+      .damaged, "\(path) is whole and is not the content that the record names",
       hint: "fieldvault attach verify tells which records it belongs to")
   }
 }
@@ -80,7 +87,8 @@ extension VaultError {
   init(_ error: SealedFileError) {
     let code: Code =
       switch error.code {
-      case .notSealed, .otherContent, .truncated, .appended, .misplaced, .damaged, .notFound, .badKey, .badIdentity:
+      case .notSealed, .otherContent, .unfinished, .truncated, .appended, .misplaced, .damaged, .notFound, .badKey,
+        .badIdentity:
         .damaged
       case .newerFormat, .badRange: .refused
       case .unreadable: .unreadable

@@ -48,6 +48,8 @@ extension SyncTransaction {
     try Files.syncFolder(layout.attachmentFolder(of: transfer.contentUuid))
     try AttachmentContentRow.note(
       .here, sealedBytes: sealedBytes, of: transfer.contentUuid, transfer.variant, in: connection)
+    // What has just come is not the first to make room.
+    if transfer.variant == .full { try AttachmentContentRow.noteUsed(transfer.contentUuid, in: connection) }
     try noteServer(has: true, transfer.contentUuid, transfer.variant)
     try remove(transfer)
     return true
