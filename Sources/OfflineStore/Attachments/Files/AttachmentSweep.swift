@@ -82,7 +82,7 @@ struct AttachmentSweep {
 extension Vault {
   /// Where the disk cannot be written the vault is as good as with it: the next time that it is opened tries again, and
   /// `doctor` names what stays.
-  func sweepWhatACrashLeft() { _ = try? sweepAttachments() }
+  package func sweepWhereThatWorks() { _ = try? sweepAttachments() }
 
   /// Removes files of attachments that no record needs any more: after a purge, after room was made, and after a crash.
   /// Opening the vault does it, too.

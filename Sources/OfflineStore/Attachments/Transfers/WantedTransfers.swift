@@ -1,6 +1,12 @@
 import CipherSQL
 import SyncModel
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// What is to be moved, beside what follows from the contents by itself.
 extension SyncTransaction {
   /// Has a file fetched, before anything else, that is not here; one whose download has failed is tried again.
@@ -60,5 +66,25 @@ extension SyncTransaction {
       "SELECT contentUuid FROM AttachmentContent WHERE full = 'here' OR thumbnail = 'here' ORDER BY addedAt",
       as: String.self)
     for content in here { try queueUploads(of: content) }
+  }
+}
+
+extension Vault {
+  /// Sends and fetches again what has failed, and what waits for its time.
+  /// - Parameter attachment: of this attachment only; nil for all.
+  /// - Returns: how many files.
+  /// - Throws: ``VaultError`` with `noSuchRecord`.
+  public func retryTransfers(of attachment: UUID? = nil) throws -> Int {
+    try syncNow { transaction in
+      var content: String?
+      if let attachment {
+        let record = try AttachmentRecord.find(attachment.sqlText, entities, in: transaction.connection).record
+        guard let uuid = record.contentUuid else { return 0 }
+        content = uuid
+      }
+      let count = try transaction.retryTransfers(of: content)
+      if count > 0 { try SyncSettings.nudge(in: transaction.connection) }
+      return count
+    }
   }
 }
