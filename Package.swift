@@ -82,12 +82,12 @@ let package = Package(
       ]),
 
     // Benchmarks against the C floor.
-    .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher"], path: "Tests/BenchmarkFloor"),
+    .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher", "CSodium"], path: "Tests/BenchmarkFloor"),
     .executableTarget(
       name: "fieldvault-bench",
       dependencies: [
         "CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "SyncServer",
-        "BenchmarkFloor", "CSodium",
+        "SealedFiles", "BenchmarkFloor", "CSodium",
       ],
       path: "Tests/Benchmarks", exclude: ["Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
 

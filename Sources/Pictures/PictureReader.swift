@@ -32,6 +32,7 @@ package final class PictureReader {
     (picture.capturedAt, picture.hasLocation) = (metadata.capturedAt, metadata.hasLocation)
     if let decoder {
       do throws(PictureProblem) {
+        if metadata.isCutShort { throw .damaged }
         try decoder.finish(metadata, into: &picture)
       } catch {
         note = error.note

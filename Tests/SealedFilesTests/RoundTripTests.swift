@@ -57,20 +57,24 @@ let borderSizes: [Int] = {
     }
   }
 
-  @Test func aSourceIsReadUntilItGivesNothing() throws {
-    var random = Seeded(freshSeed())
-    let content = random.bytes(2_500_000)
-    let sample = try Sample(folder)
-    let writer = try SealedFileWriter(creating: sample.path, key: sample.key, identity: sample.identity)
-    var start = 0
-    try writer.append(reading: { room in
-      let count = min(room.count, content.count - start, Int.random(in: 1...300_000, using: &random))
-      room.copyBytes(from: content[start..<start + count])
-      start += count
-      return count
-    })
-    _ = try writer.finish()
-    #expect(try sample.content() == content)
+  @Test(arguments: [0, 1, 1 << 20, 2 << 20, (2 << 20) + 1, 2_500_000])
+  func aSourceIsReadUntilItGivesNothing(size: Int) throws {
+    let seed = freshSeed()
+    var random = Seeded(seed)
+    let content = random.bytes(size)
+    for most in [300_000, 1 << 20, 4 << 20] {
+      let sample = try Sample(folder, "source-\(size)-\(most)")
+      let writer = try SealedFileWriter(creating: sample.path, key: sample.key, identity: sample.identity)
+      var start = 0
+      try writer.append(reading: { room in
+        let count = min(room.count, content.count - start, Int.random(in: most / 3...most, using: &random))
+        room.copyBytes(from: content[start..<start + count])
+        start += count
+        return count
+      })
+      #expect(try writer.finish().plainBytes == size)
+      #expect(try sample.content() == content, "seed \(seed), \(size) by \(most)")
+    }
   }
 
   @Test func nothingIsOverwrittenAndAbandonedFilesAreGone() throws {

@@ -52,7 +52,9 @@ struct DecodingPlan {
     default:
       needed = pixels * 4
     }
-    guard needed <= wishes.decodingBytes else { throw .tooLarge(width: width, height: height) }
+    guard needed <= wishes.decodingBytes, pixels <= Self.mostPixels else {
+      throw .tooLarge(width: width, height: height)
+    }
   }
 
   /// The largest size of the same shape that fits into a box; never larger than it is, never nothing.
@@ -60,6 +62,9 @@ struct DecodingPlan {
     let scale = min(Double(box.width) / Double(width), Double(box.height) / Double(height), 1)
     return (max(1, Int(Double(width) * scale + 0.5)), max(1, Int(Double(height) * scale + 0.5)))
   }
+
+  /// A picture of more pixels would take a while, however small it is decoded.
+  private static let mostPixels = 1 << 28
 
   /// How long a file may be whose kind is collected in memory before it is decoded.
   static let longestCollected = 64 << 20

@@ -2,41 +2,36 @@
 final class MetadataScanner {
   private(set) var metadata = PictureMetadata()
   private let kind: PictureKind
+  private let jpeg = JPEGParser()
   private var reader: BlockReader
   private var isInBlock = false
-  /// The longest block that is looked into; that of a JPEG cannot be longer.
+  /// The longest block that is looked into; in a JPEG none can be longer.
   private static let longestBlock = 1 << 16
 
   init(_ kind: PictureKind) {
     self.kind = kind
-    switch kind {
-    case .jpeg: reader = BlockReader(block: 4, after: 2)
-    case .png: reader = BlockReader(block: 8, after: 8)
-    default: reader = BlockReader(block: 8, after: 12)
-    }
+    // Behind the beginning of the file each chunk begins with its length and its name.
+    reader = BlockReader(block: 8, after: kind == .png ? 8 : 12)
   }
 
   func take(_ bytes: UnsafeRawBufferPointer) {
-    guard !reader.isOver else { return }
     switch kind {
-    case .jpeg: reader.take(bytes, jpegStep)
+    case .jpeg:
+      jpeg.take(bytes, see)
+      metadata.isCutShort = !jpeg.hasEnded
     case .png: reader.take(bytes, pngStep)
     case .webp: reader.take(bytes, webpStep)
     default: return
     }
   }
 
-  private func jpegStep(_ block: [UInt8]) -> BlockReader.Want {
-    if isInBlock {
-      isInBlock = false
-      look(into: block)
-      return .block(4)
+  private func see(_ event: JPEGParser.Event) {
+    guard case .segment(let marker, let content) = event else { return }
+    switch marker {
+    case 0xe1: look(into: content)
+    case 0xc2, 0xc6, 0xca, 0xce: metadata.isProgressive = true
+    default: return
     }
-    guard let segment = JPEGSegment(block) else { return .nothing }
-    if segment.isProgressiveFrame { metadata.isProgressive = true }
-    guard segment.marker == 0xe1 else { return .block(4, after: segment.count) }
-    isInBlock = segment.count > 0
-    return .block(isInBlock ? segment.count : 4)
   }
 
   private func pngStep(_ block: [UInt8]) -> BlockReader.Want {

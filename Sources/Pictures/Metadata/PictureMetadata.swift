@@ -6,6 +6,8 @@ struct PictureMetadata: Sendable {
   var hasLocation = false
   /// A JPEG whose decoding takes memory for all of it at once.
   var isProgressive = false
+  /// A JPEG without an end: the library would fill what is missing with grey.
+  var isCutShort = false
 }
 
 /// Reads and cleans the block of EXIF data of a picture, which is a TIFF file in small. There is one implementation for

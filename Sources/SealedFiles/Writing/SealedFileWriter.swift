@@ -18,7 +18,7 @@ package struct SealedFileSummary: Sendable, Equatable {
   package let sha256: String
 }
 
-/// Encrypts a content to a file, from front to back, in memory that does not grow with it: at most two segments of the
+/// Encrypts a content to a file, from front to back, in memory that does not grow with it: at most three segments of the
 /// content, which are wiped at the end, and one encrypted one.
 ///
 /// For one thread at a time. A file without ``finish()`` is no encrypted file; ``resume(_:key:identity:)`` goes on
@@ -28,7 +28,9 @@ package final class SealedFileWriter {
   private let line: SealingLine
   private let digest: ContentDigest
   private var filling = SegmentMemory()
-  private var resting: SegmentMemory?
+  /// What the background encrypts, or has encrypted.
+  private var sealing: SegmentMemory?
+  private var spare: SegmentMemory?
   private var segment: Int
   private var isOver = false
 
@@ -68,10 +70,10 @@ package final class SealedFileWriter {
   package func append(_ bytes: UnsafeRawBufferPointer) throws(SealedFileError) {
     var rest = bytes
     while !rest.isEmpty {
-      let room = try room()
-      let count = min(rest.count, room.count)
-      room.copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
-      take(UnsafeRawBufferPointer(rebasing: room[..<count]))
+      let memory = try memoryWithRoom()
+      let count = min(rest.count, memory.room.count)
+      memory.room.copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+      try take(count, in: memory)
       rest = UnsafeRawBufferPointer(rebasing: rest[count...])
     }
   }
@@ -85,11 +87,10 @@ package final class SealedFileWriter {
   /// - Parameter read: fills the buffer from its start and returns how many bytes it gave; 0 at the end.
   package func append(reading read: (UnsafeMutableRawBufferPointer) throws -> Int) throws {
     while true {
-      let room = try room()
-      let count = try read(room)
-      precondition(count <= room.count)
+      let memory = try memoryWithRoom()
+      let count = try read(memory.room)
       if count == 0 { return }
-      take(UnsafeRawBufferPointer(rebasing: room[..<count]))
+      try take(count, in: memory)
     }
   }
 
@@ -113,22 +114,27 @@ package final class SealedFileWriter {
     _ = unlink(sealer.path)
   }
 
-  /// The room that the segment has left. A full segment is handed over only now, when it is known not to be the last.
-  private func room() throws(SealedFileError) -> UnsafeMutableRawBufferPointer {
+  /// Where the next bytes go.
+  private func memoryWithRoom() throws(SealedFileError) -> SegmentMemory {
     precondition(!isOver, "the file is finished already")
-    if filling.room.isEmpty {
-      try line.seal(filling, segment: segment)
-      // What rested was written before the line took the next.
-      let next = resting ?? SegmentMemory()
-      (resting, filling) = (filling, next)
-      filling.count = 0
-      segment += 1
-    }
-    return filling.room
+    guard filling.room.isEmpty else { return filling }
+    let memory = spare ?? SegmentMemory()
+    memory.count = 0
+    spare = memory
+    return memory
   }
 
-  private func take(_ bytes: UnsafeRawBufferPointer) {
-    digest.add(bytes)
-    filling.count += bytes.count
+  /// Takes bytes that stand in the room of a memory. A full segment is handed over only now, when it is known not to be
+  /// the last one.
+  private func take(_ count: Int, in memory: SegmentMemory) throws(SealedFileError) {
+    precondition(count <= memory.room.count)
+    if memory !== filling {
+      try line.seal(filling, segment: segment)
+      // What was encrypted before is written, or the line would not have taken this one.
+      (spare, sealing, filling) = (sealing, filling, memory)
+      segment += 1
+    }
+    digest.add(UnsafeRawBufferPointer(rebasing: memory.room[..<count]))
+    memory.count += count
   }
 }
