@@ -42,7 +42,6 @@ CREATE TABLE OfflineSyncQueue (
   status TEXT NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'processing', 'completed', 'failed', 'conflict')),
   errorMessage TEXT,
   errorStatus INTEGER, -- what the server answered to the operation, as an HTTP status
-  account TEXT, -- under which it was made; NULL: the one of the vault
   parkedBehind INTEGER, -- the queueNumber of the failed or contested operation that this one waits for
   CHECK ((status = 'completed') = (completedAt IS NOT NULL))
 ) STRICT;
@@ -77,9 +76,12 @@ CREATE TABLE SyncCascade (
   entityId INTEGER NOT NULL,
   rootType TEXT NOT NULL,
   rootId INTEGER NOT NULL,
+  -- The server has that deletion. What it took along there comes as news; what does not come was moved away and comes back.
+  isAnswered INTEGER NOT NULL DEFAULT 0 CHECK (isAnswered IN (0, 1)),
   PRIMARY KEY (entityId, entityType)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX SyncCascade_root ON SyncCascade (rootId, rootType);
+CREATE INDEX SyncCascade_answered ON SyncCascade (entityType) WHERE isAnswered = 1;
 
 -- Records that were moved from one parent to another and not sent yet: the old parent's deletion has to go after them.
 CREATE TABLE SyncMoved (

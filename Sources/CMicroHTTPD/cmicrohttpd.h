@@ -3,6 +3,7 @@
 #ifndef CMICROHTTPD_H
 #define CMICROHTTPD_H
 #include <microhttpd.h>
+#include <errno.h>
 #include <sys/socket.h>
 
 // How a daemon is started. The texts have to stay until it is stopped.
@@ -51,5 +52,18 @@ static inline int cmicrohttpd_send_now(struct MHD_Connection *connection, const 
 #else
   return info && send(info->connect_fd, bytes, count, MSG_DONTWAIT) == (ssize_t)count;
 #endif
+}
+
+// The socket of a connection; -1 when it has none.
+static inline int cmicrohttpd_socket(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? info->connect_fd : -1;
+}
+
+// Whether the other side of a socket has closed it. Takes nothing from what has come.
+static inline int cmicrohttpd_is_closed(int socket) {
+  char next;
+  ssize_t count = recv(socket, &next, 1, MSG_PEEK | MSG_DONTWAIT);
+  return count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 #endif

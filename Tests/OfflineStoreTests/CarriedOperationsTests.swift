@@ -120,7 +120,7 @@ import VaultKeys
       let table = try #require(catalog.tables["Thing"])
       return try StoreDigests(catalog: catalog, connection: connection).records(of: table, in: ["wo"]).map(\.digest)
     }
-    #expect(digest == [StoreDigests.digest(of: remote.state.fields, "Thing", "two")])
+    #expect(digest == [RecordDigest("Thing", "two", version: 1, fields: remote.state.fields).digest])
     let newer = try migrate(
       """
       ALTER TABLE OfflineThing ADD COLUMN length INTEGER;

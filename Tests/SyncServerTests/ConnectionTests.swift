@@ -105,4 +105,26 @@ import Testing
     #expect(try await [one["changed"], two["changed"]] == [false, false])
     #expect(ContinuousClock.now - start < .seconds(10))
   }
+
+  /// Also when they do not say so: the place of one who has gone is free long before the time is over.
+  @Test func waitersWhoHaveGoneMakeRoom() async throws {
+    let server = try TestServer { $0.waiters = 1 }
+    let client = try server.client("ada")
+    let cursor = try await client.pull().cursor
+    var gone: RawConnection? = try RawConnection(to: client.url)
+    let lines = [
+      "GET /v1/watch?cursor=\(cursor)&timeout=55 HTTP/1.1", "Host: x",
+      "Authorization: Bearer \(try #require(client.token))",
+    ]
+    #expect(gone?.send(lines.joined(separator: "\r\n") + "\r\n\r\n") == true)
+    try await Task.sleep(for: .milliseconds(500))
+    #expect(try await client.get("/v1/watch?cursor=\(cursor)&timeout=1").status == 429)
+    gone = nil
+    let end = ContinuousClock.now + .seconds(40)
+    while try await client.get("/v1/watch?cursor=\(cursor)&timeout=1").status == 429 {
+      try #require(ContinuousClock.now < end, "the place is still taken")
+      try await Task.sleep(for: .milliseconds(100))
+    }
+    await server.server.stop()
+  }
 }

@@ -20,8 +20,10 @@ final class CancellableCall: Sendable {
   private let phase = Locked(Phase.waiting)
   private let mark = Cancellation()
 
+  var isCancelled: Bool { mark.isCancelled.load(ordering: .acquiring) }
+
   func begin(on connection: Connection) throws {
-    if mark.isCancelled.load(ordering: .acquiring) { throw CancellationError() }
+    if isCancelled { throw CancellationError() }
     let interrupt = Interrupt(handle: connection.handle)
     phase.withLock { $0 = .running(interrupt) }
     connection.cancellation = mark

@@ -216,7 +216,9 @@ public final class Database: Sendable {
       } onCancel: {
         call.cancel()
       }
-    } catch let error as SQLError where error.code == .interrupted && Task.isCancelled {
+    } catch is SQLError where call.isCancelled {
+      // Not only `interrupted`: an interrupt inside a virtual table, or one that has rolled back what a savepoint still
+      // wanted to release, comes out as other errors. Nothing of the call is left, which is what was asked for.
       throw CancellationError()
     }
   }

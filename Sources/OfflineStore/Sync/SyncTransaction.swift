@@ -32,9 +32,6 @@ package struct SyncTransaction {
 
   /// Writes as a person does: stamped, queued, taking along what hangs on it.
   func asPerson<Result>(_ body: () throws -> Result) throws -> Result {
-    try connection.execute("UPDATE WriteContext SET mode = 'person'")
-    let result = try body()
-    try connection.execute("UPDATE WriteContext SET mode = 'sync'")
-    return result
+    try WriteMode.person(on: connection, body)
   }
 }

@@ -127,7 +127,8 @@ enum DerivedTriggers {
       """
         UPDATE \(SQL.quoted(follower.table.name)) SET isDeleted = 0 WHERE isDeleted = 1 AND \(SQL.quoted(follower.key)) IN (
             SELECT entityId FROM SyncCascade
-            WHERE rootId = NEW.\(key) AND rootType = \(type) AND entityType = '\(follower.type.replacingQuotes)');
+            WHERE rootId = NEW.\(key) AND rootType = \(type) AND entityType = '\(follower.type.replacingQuotes)'
+              AND isAnswered = 0);
       """
     }
     return """

@@ -1,7 +1,7 @@
 import CipherSQL
 
-/// Who writes, as the derived triggers see it: the row of `WriteContext`. Back to a person at the end of each body; when
-/// the body throws, the transaction is undone and the mode with it.
+/// Who writes, as the derived triggers see it: the row of `WriteContext`. Back to who it was before at the end of each
+/// body; when the body throws, the transaction is undone and the mode with it.
 package enum WriteMode: String, Sendable {
   case person, `import`, sync, purge
 
@@ -11,8 +11,18 @@ package enum WriteMode: String, Sendable {
   }
 
   /// Removes rows instead of marking them.
-  static func purge<Result>(on connection: WriteConnection, _ body: () throws -> Result) throws -> Result {
+  package static func purge<Result>(on connection: WriteConnection, _ body: () throws -> Result) throws -> Result {
     try WriteMode.purge.run(on: connection, body)
+  }
+
+  /// Writes as a person does: stamped, queued, taking along what hangs on it.
+  static func person<Result>(on connection: WriteConnection, _ body: () throws -> Result) throws -> Result {
+    try WriteMode.person.run(on: connection, body)
+  }
+
+  /// Takes everything as it comes from now on, for a database that no person types into.
+  package static func alwaysSync(on connection: WriteConnection) throws {
+    try connection.execute("UPDATE WriteContext SET mode = 'sync' WHERE mode <> 'sync'")
   }
 
   /// Makes many records of an entity, which are queued by one statement at the end and not one by one.
@@ -30,9 +40,10 @@ package enum WriteMode: String, Sendable {
   }
 
   private func run<Result>(on connection: WriteConnection, _ body: () throws -> Result) throws -> Result {
+    let before = try connection.fetchOne("SELECT mode FROM WriteContext", as: String.self)
     try connection.execute("UPDATE WriteContext SET mode = \(rawValue)")
     let result = try body()
-    try connection.execute("UPDATE WriteContext SET mode = 'person'")
+    try connection.execute("UPDATE WriteContext SET mode = \(before.sqlArgument)")
     return result
   }
 }

@@ -71,9 +71,3 @@ extension RoundRunner {
     }
   }
 }
-
-extension DigestSummary {
-  /// Of no records: the SHA-256 of nothing.
-  static let none = DigestSummary(
-    count: 0, digest: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
-}

@@ -86,7 +86,10 @@ struct RoundRunner {
       var counts = ApplyCounts()
       for change in page.changes { try transaction.apply(change, counts: &counts) }
       try SyncSettings.set(.cursor, page.cursor, in: transaction.connection)
-      if !page.hasMore { try transaction.noteFilled() }
+      if !page.hasMore {
+        try transaction.bringBackWhatStayed()
+        try transaction.noteFilled()
+      }
       return counts
     }
     report.add(counts)
@@ -152,12 +155,11 @@ struct RoundRunner {
     _ answer: PushAnswer, of request: PushRequest, _ clock: (sent: Int64, received: Int64), _ plan: RoundPlan
   ) async throws -> RoundEvent {
     let jitters = answer.results.map { _ in jitter() }
-    let event = RoundEvent.pushed(sent: request.operations.count, sawOthers: answer.cursor == nil)
     var following = plan
-    following.advance(event)
+    following.advance(.pushed(sent: request.operations.count, sawOthers: false))
     let step = following.step
     // The next batch is chosen in the transaction that takes the answers: one sync of the disk instead of two.
-    let (counts, batch) = try await vault.sync { transaction in
+    let (counts, hasTaken, batch) = try await vault.sync { transaction in
       try transaction.note(serverTime: answer.serverTime, between: clock.sent, and: clock.received)
       var counts = PushCounts()
       for (result, jitter) in zip(answer.results, jitters) {
@@ -168,8 +170,9 @@ struct RoundRunner {
       {
         try SyncSettings.set(.cursor, cursor, in: transaction.connection)
       }
-      guard case .push(let limit, let byAge) = step else { return (counts, nil as [PushOperation]?) }
-      return (counts, try transaction.nextBatch(limit: limit, order: byAge ? .age : .priority))
+      let hasTaken = try transaction.hasAnsweredCascades()
+      guard case .push(let limit, let byAge) = step else { return (counts, hasTaken, nil as [PushOperation]?) }
+      return (counts, hasTaken, try transaction.nextBatch(limit: limit, order: byAge ? .age : .priority))
     }
     nextBatch = batch
     report.add(counts)
@@ -177,7 +180,7 @@ struct RoundRunner {
     tell(.pushed(count: counts.pushed))
     if counts.conflicts > 0 { tell(.conflict(count: counts.conflicts)) }
     if counts.failed > 0 { tell(.failed(count: counts.failed)) }
-    return event
+    return .pushed(sent: request.operations.count, sawOthers: answer.cursor == nil || hasTaken)
   }
 
   /// Only an answer to an operation itself is an attempt: a request of several operations charges none of them.

@@ -25,11 +25,10 @@ extension SyncWorker {
       group.addTask { await self.followNetwork() }
       if request.pulls { group.addTask { await self.followServer() } }
       group.addTask { try await self.work(request) }
-      defer { group.cancelAll() }
-      // The first to end is the work: by cancellation, or by an error.
-      try await group.next()
-      while true { try await group.next() ?? { throw CancellationError() }() }
+      // An error of one ends the others.
+      while try await group.next() != nil {}
     }
+    throw CancellationError()
   }
 
   private func work(_ wanted: RoundRequest) async throws {

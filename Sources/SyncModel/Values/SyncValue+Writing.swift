@@ -1,5 +1,3 @@
-import CSodium
-
 extension SyncValue {
   /// This value as JSON without white space, for payloads and the wire.
   ///
@@ -30,11 +28,8 @@ extension SyncValue {
 
   /// SHA-256 of the UTF-8 of ``canonicalJSON``: 64 lower-case hexadecimal digits.
   public var digest: String {
-    let bytes = canonicalBytes
-    var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
-    _ = crypto_hash_sha256(&digest, bytes, UInt64(bytes.count))
-    return digest.reduce(into: "") { text, byte in
-      text += (byte < 16 ? "0" : "") + String(byte, radix: 16)
-    }
+    var digest = SHA256()
+    canonicalBytes.withUnsafeBytes { digest.add($0) }
+    return digest.hexDigest
   }
 }

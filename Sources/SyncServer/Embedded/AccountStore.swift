@@ -24,7 +24,7 @@ final class AccountStore: Sendable {
     map = EntityMap(entities)
     try database.write { [map] connection in
       // Nobody types into this database: all that is written comes from devices and is taken as it is.
-      try connection.execute("UPDATE WriteContext SET mode = 'sync' WHERE mode <> 'sync'")
+      try WriteMode.alwaysSync(on: connection)
       try EmbeddedWriter(connection, entities, map).adoptRows(at: Date.nowInMilliseconds().milliseconds)
     }
   }

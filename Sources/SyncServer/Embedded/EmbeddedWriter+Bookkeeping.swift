@@ -113,9 +113,7 @@ extension EmbeddedWriter {
 extension ServerRecord {
   /// SHA-256 of what `WireFormat.md` says is the content.
   var digest: String {
-    SyncValue.object([
-      "entityType": .text(name.entityType), "entityUuid": .text(name.entityUuid), "fields": .object(state.fields),
-    ]).digest
+    RecordDigest(name.entityType, name.entityUuid, version: version, fields: state.fields).digest
   }
 
   func moved(to sequence: Int64) -> ServerRecord {

@@ -1,4 +1,5 @@
 import CipherSQL
+import OfflineStore
 import SyncModel
 
 extension EmbeddedWriter {
@@ -61,9 +62,9 @@ extension EmbeddedWriter {
 
   private func purge(_ name: RecordName, _ sequence: Int64) throws {
     guard let table = map.tables[name.entityType]?.entity.table.name else { return }
-    try connection.execute("UPDATE WriteContext SET mode = 'purge'")
-    try connection.execute("DELETE FROM \(identifier: table) WHERE uuid = \(name.entityUuid)")
-    try connection.execute("UPDATE WriteContext SET mode = 'sync'")
+    try WriteMode.purge(on: connection) {
+      _ = try connection.execute("DELETE FROM \(identifier: table) WHERE uuid = \(name.entityUuid)")
+    }
     try connection.execute("DELETE FROM ServerRecord WHERE sequence = \(sequence)")
     try connection.execute("UPDATE ServerState SET horizon = max(horizon, \(sequence))")
   }

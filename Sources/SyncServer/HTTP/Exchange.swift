@@ -17,6 +17,8 @@ final class Exchange: Sendable {
     var stage = Stage.receiving
     var response: Response?
     var task: Task<Void, Never>?
+    /// The client's socket, while the answer is made: until then nobody else uses or closes it.
+    var socket: Int32?
   }
 
   private enum Stage { case receiving, tooLarge, working, answered }
@@ -58,7 +60,22 @@ final class Exchange: Sendable {
   }
 
   /// The work on the answer, so that it can be ended early.
-  func work(_ task: Task<Void, Never>) { state.withLock { $0.task = task } }
+  func work(_ task: Task<Void, Never>, socket: Int32) {
+    state.withLock { state in
+      guard state.stage == .working else { return }
+      (state.task, state.socket) = (task, socket)
+    }
+  }
+
+  /// Ends the work when the client has gone. The library does not look at a suspended connection: without this, clients
+  /// that come and go while they wait for a change would soon hold all connections.
+  func endIfClientIsGone() {
+    state.withLock { state in
+      guard let socket = state.socket, cmicrohttpd_is_closed(socket) != 0 else { return }
+      state.socket = nil
+      state.task?.cancel()
+    }
+  }
 
   /// Ends the work; an answer comes all the same.
   func cancel() { state.withLock { $0.task }?.cancel() }
@@ -68,7 +85,7 @@ final class Exchange: Sendable {
     state.withLock { state in
       state.response = response
       state.stage = .answered
-      state.task = nil
+      (state.task, state.socket) = (nil, nil)
     }
   }
 

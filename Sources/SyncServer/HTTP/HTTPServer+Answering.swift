@@ -44,8 +44,17 @@ extension HTTPServer {
       suspended.resume()
       self.working.withLock { $0 -= 1 }
     }
-    exchange.work(task)
+    exchange.work(task, socket: cmicrohttpd_socket(connection))
     return .YES
+  }
+
+  /// Lets no request wait for long whose client has gone. Ends with the server.
+  func lookForLostClients() async {
+    while !isStopping {
+      // Requests that are answered soon are not worth a look: their effect counts whether the client hears of it or not.
+      for exchange in waiting(atLeast: .seconds(2)) { exchange.endIfClientIsGone() }
+      await Self.pause(.seconds(1))
+    }
   }
 
   /// The one connection of a request that is being answered. `@unchecked Sendable` holds because a suspended connection

@@ -68,6 +68,7 @@ final class HTTPServer: Sendable {
           hint: "both are PEM files, and the key is that of the certificate")
     }
     daemon.withLock { $0 = Daemon(pointer: pointer) }
+    Task { [weak self] in await self?.lookForLostClients() }
   }
 
   /// Takes no more connections, waits for the requests in flight, then ends.
@@ -98,9 +99,15 @@ final class HTTPServer: Sendable {
   /// Answers that are being made.
   let working = Locked(0)
 
-  private static func pause() async {
+  static func pause(_ duration: Duration = .milliseconds(5)) async {
     // Cancelled or not, the loop goes on: connections must be resumed.
-    try? await Task.sleep(for: .milliseconds(5))
+    try? await Task.sleep(for: duration)
+  }
+
+  /// Requests that came at least so long ago.
+  func waiting(atLeast duration: Duration) -> [Exchange] {
+    let latest = ContinuousClock.now - duration
+    return exchanges.withLock { $0.values.filter { $0.start <= latest } }
   }
 
   func began(_ exchange: Exchange) { exchanges.withLock { $0[ObjectIdentifier(exchange)] = exchange } }

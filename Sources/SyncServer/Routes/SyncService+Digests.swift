@@ -10,7 +10,7 @@ extension SyncService {
       for type in types {
         var sum = DigestSum()
         try data.forEachDigest(type, bucket: nil, projects: projects) { sum.add($0) }
-        if sum.count > 0 { entities[type] = sum.json }
+        if sum.summary != .none { entities[type] = sum.summary.wire }
       }
       let end = try data.lastSequence
       let cursor = Cursor(identity: try data.identity, sequence: end, floor: end)
@@ -24,9 +24,9 @@ extension SyncService {
     return try await storage.read(call.member.account) { data in
       var sums: [String: DigestSum] = [:]
       try data.forEachDigest(type, bucket: nil, projects: projects) { record in
-        sums[String(record.entityUuid.suffix(2)), default: DigestSum()].add(record)
+        sums[record.bucket, default: DigestSum()].add(record)
       }
-      return .json(["buckets": .object(SyncObject(sums.map { ($0.key, $0.value.json) }))])
+      return .json(["buckets": .object(SyncObject(sums.map { ($0.key, $0.value.summary.wire) }))])
     }
   }
 
@@ -39,9 +39,7 @@ extension SyncService {
     return try await storage.read(call.member.account) { data in
       var records: [SyncValue] = []
       try data.forEachDigest(type, bucket: bucket, projects: projects) { record in
-        records.append([
-          "entityUuid": .text(record.entityUuid), "version": .integer(record.version), "digest": .text(record.digest),
-        ])
+        records.append(record.wire)
       }
       return .json(["records": .array(records)])
     }
@@ -53,8 +51,4 @@ extension SyncService {
     }
     return type
   }
-}
-
-extension DigestSum {
-  fileprivate var json: SyncValue { ["count": .integer(Int64(count)), "digest": .text(text())] }
 }

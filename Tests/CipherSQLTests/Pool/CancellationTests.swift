@@ -251,4 +251,48 @@ import Testing
       #expect(try await Self.projectCount(database) == expected, "round \(round), TEST_SEED=\(testSeed)")
     }
   }
+
+  /// Also in the middle of savepoints: the caller hears of the cancellation, and of nothing that came of it.
+  @Test func aCancelledSavepointIsACancellation() async throws {
+    print("CancellationTests: TEST_SEED=\(testSeed)")
+    var generator = SeededGenerator(seed: testSeed)
+    let vault = try TemporaryVault()
+    let database = try vault.openHouse()
+    try await database.write { db in
+      try db.execute("CREATE VIRTUAL TABLE Found USING fts5(title)")
+      try db.execute(
+        """
+        CREATE TRIGGER find AFTER UPDATE ON OfflineProject BEGIN
+          DELETE FROM Found WHERE rowid = NEW.projectId;
+          INSERT INTO Found (rowid, title) VALUES (NEW.projectId, NEW.title);
+        END
+        """)
+    }
+    for round in 0..<3000 {
+      let task = Task {
+        try await database.write { db in
+          for step in 0..<200 {
+            do {
+              try db.savepoint {
+                try db.execute("UPDATE OfflineProject SET title = \(String(repeating: "Quay \(step) ", count: 100))")
+                try db.savepoint { try db.execute("UPDATE OfflineRoom SET title = \("Hall \(step)")") }
+                if step % 3 == 0 { throw Refused() }
+              }
+            } catch is Refused {
+            }
+          }
+        }
+      }
+      try await Task.sleep(for: .microseconds(Int.random(in: 0...3000, using: &generator)))
+      task.cancel()
+      do {
+        try await task.value
+      } catch is CancellationError {
+      } catch {
+        Issue.record("round \(round), TEST_SEED=\(testSeed): \(error)")
+      }
+    }
+  }
+
+  private struct Refused: Error {}
 }

@@ -34,9 +34,11 @@ struct Decisions {
     if conflict.conflictType == "concurrent_edit", conflict.fields.count > 1, random.chance(0.5) {
       choices[conflict.fields[0]] = takesLocal ? .remote : .local
     }
-    // What is refused has other ways out: to let the server's version stand, and, while another contested record has the
-    // place that the server's version takes, to give the place up for now.
-    var ways: [(takesLocal: Bool, choices: [String: Vault.ConflictChoice])] = [(takesLocal, choices), (false, [:])]
+    // What is refused has other ways out: to let the server's version stand, or this device's, and, while another
+    // contested record has the place that the server's version takes, to give the place up for now.
+    var ways: [(takesLocal: Bool, choices: [String: Vault.ConflictChoice])] = [
+      (takesLocal, choices), (false, [:]), (true, [:]),
+    ]
     if conflict.conflictType == "not_unique" || conflict.conflictType == "deleted_remotely" {
       ways.append((true, Dictionary(uniqueKeysWithValues: conflict.fields.map { ($0, .value("")) })))
     }

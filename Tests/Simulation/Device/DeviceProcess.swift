@@ -18,7 +18,7 @@ enum DeviceProcess {
       vault.close()
       return 0
     } catch {
-      FileHandle.standardError.write(Data("\(error)\n".utf8))
+      FileHandle.standardError.write(Data("\(String(reflecting: error))\n".utf8))
       return 1
     }
   }

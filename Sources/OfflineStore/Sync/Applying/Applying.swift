@@ -98,10 +98,11 @@ extension SyncTransaction {
   private func take(_ remote: RemoteRecord, over record: StoredRecord, _ table: RecordTable) throws {
     var state = remote.state
     let isTaken = try isTaken(record.key, table)
-    if isTaken, !state.isDeleted { state.isDeleted = true }
+    if isTaken { state.isDeleted = true } else if record.state.isDeleted { try noteGone(record.key, table) }
     try table.update(
       record.key, from: record.state, to: state, .init(serverId: remote.serverId, lastSyncedAt: serverNow),
       references: references, in: connection)
+    if !isTaken, record.state.isDeleted, !state.isDeleted { try bringBackFollowers(of: record.key, table) }
     guard isTaken, !remote.state.isDeleted, try !comeBackIfMoved(record.key, table) else { return }
     // It was deleted here with the record that it hangs on, and the server will hear of that.
     try noteLost(
@@ -133,6 +134,7 @@ extension SyncTransaction {
     if record.state.isDeleted, !result.merged.isDeleted {
       // The deletion has lost, and what it took along comes back with the record.
       try asPerson { try revive(record, table) }
+      try bringBackFollowers(of: record.key, table)
       record = try table.find(key: record.key, in: connection) ?? record
     }
     let growing = try QueuedOperation.growing(type, record.key, in: connection)

@@ -3,9 +3,36 @@ import SyncModel
 
 /// Records that a deletion took along here, and that the server is not told of one by one.
 extension SyncTransaction {
+  /// Whether a record is deleted here with another one, and the server has not answered to that one's deletion.
   func isTaken(_ key: Int64, _ table: RecordTable) throws -> Bool {
     try connection.fetchOne(
-      "SELECT 1 FROM SyncCascade WHERE entityId = \(key) AND entityType = \(table.entity.type)", as: Int.self) != nil
+      """
+      SELECT 1 FROM SyncCascade
+      WHERE entityId = \(key) AND entityType = \(table.entity.type) AND isAnswered = 0
+      """, as: Int.self) != nil
+  }
+
+  /// Whether something was deleted along here, and it is not known yet whether the server has deleted it, too.
+  package func hasAnsweredCascades() throws -> Bool {
+    try connection.fetchOne("SELECT 1 FROM SyncCascade WHERE isAnswered = 1 LIMIT 1", as: Int.self) != nil
+  }
+
+  /// Brings back what a deletion took along here and not at the server, where somebody had moved it away. To be called when
+  /// all that the server had after its answer has come.
+  package func bringBackWhatStayed() throws {
+    let answered = try connection.fetchRows(
+      "SELECT entityType, entityId FROM SyncCascade WHERE isAnswered = 1", as: String.self, Int64.self)
+    for (type, key) in answered {
+      guard let table = catalog.tables[type] else { continue }
+      if try comeBackIfMoved(key, table) { continue }
+      // What the server never had is gone with what it hangs on.
+      let version = try connection.fetchOne(
+        """
+        SELECT syncVersion FROM \(identifier: table.entity.table.name)
+        WHERE \(identifier: table.entity.key) = \(key)
+        """, as: Int64.self)
+      if (version ?? 0) == 0 { try noteGone(key, table) }
+    }
   }
 
   /// A record that is deleted at the server, too, is not only taken along here: it does not come back with its parent.
@@ -14,8 +41,8 @@ extension SyncTransaction {
       "DELETE FROM SyncCascade WHERE entityId = \(key) AND entityType = \(table.entity.type)")
   }
 
-  /// Brings a record back, with what hangs on it, when nothing that it hangs on is deleted any more: the server has moved it
-  /// away from what was deleted here.
+  /// Brings a record back, with what hangs on it, when nothing that it hangs on is deleted any more: it was moved away from
+  /// what was deleted here.
   func comeBackIfMoved(_ key: Int64, _ table: RecordTable) throws -> Bool {
     for column in table.columns {
       guard let reference = column.reference, reference.cascades else { continue }
@@ -36,6 +63,12 @@ extension SyncTransaction {
       WHERE \(identifier: table.entity.key) = \(key)
       """)
     try queueIfNeverSent(key, table)
+    try bringBackFollowers(of: key, table)
+    return true
+  }
+
+  /// Brings back what was taken along with a record that is back.
+  func bringBackFollowers(of key: Int64, _ table: RecordTable) throws {
     for (child, column) in catalog.children(of: table.entity.type) {
       let taken = try connection.fetch(
         """
@@ -45,7 +78,6 @@ extension SyncTransaction {
         """, as: Int64.self)
       for follower in taken { _ = try comeBackIfMoved(follower, child) }
     }
-    return true
   }
 
   /// A record that was made here under what was deleted has lost its operation with that.

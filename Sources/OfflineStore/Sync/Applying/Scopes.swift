@@ -57,7 +57,10 @@ extension SyncTransaction {
       reached[table.entity.type] = keys
       if !keys.isEmpty { members.append((table, keys)) }
     }
-    try connection.execute("UPDATE WriteContext SET mode = 'purge'")
+    try WriteMode.purge(on: connection) { try remove(members, change: &change) }
+  }
+
+  private func remove(_ members: [(table: RecordTable, keys: Set<Int64>)], change: inout ScopeChange) throws {
     for (table, keys) in members.reversed() {
       for key in keys.sorted() {
         let entity = table.entity
@@ -73,7 +76,6 @@ extension SyncTransaction {
         change.removed += 1
       }
     }
-    try connection.execute("UPDATE WriteContext SET mode = 'sync'")
   }
 
   private func rows(of table: RecordTable, _ column: String, _ parents: Set<Int64>) throws -> Set<Int64> {

@@ -45,6 +45,11 @@ extension SyncTransaction {
       case .notUnique, .parentMissing: try resolveOrphan(conflict, record, table, decision)
       }
     } catch let error as SQLError where error.code == .constraint {
+      if case .unique(let columns) = error.constraint, let clash = clash(of: columns, besides: table.entity) {
+        throw VaultError(
+          .refused, "what would come back with it cannot: another record has the same \(clash) by now",
+          hint: "change that record first, or keep the deletion")
+      }
       let (field, message) = ConstraintMessage(entity: table.entity).explain(error, connection)
       throw VaultError(.badValue, field.map { "\(table.entity.type).\($0) \(message)" } ?? message, name: field)
     } catch let missing as MissingReferences {
@@ -54,6 +59,14 @@ extension SyncTransaction {
         name: first.column)
     }
     try close(conflictId, decision, record, table)
+  }
+
+  /// The unique columns of another entity as a person knows them; nil when they are of this one.
+  private func clash(of columns: [String], besides entity: Entity) -> String? {
+    let places = columns.map { $0.split(separator: ".", maxSplits: 1).map(String.init) }
+    guard let table = places.first?.first, table != entity.table.name else { return nil }
+    let type = catalog.entities.entity(ofTable: table)?.type ?? table
+    return places.compactMap(\.last).map { "\(type).\($0)" }.joined(separator: ", ")
   }
 
   /// Whether the server has not taken the record because what it refers to is gone, and not because of the record itself.

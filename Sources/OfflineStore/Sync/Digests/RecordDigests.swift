@@ -10,47 +10,25 @@ package struct StoreDigests {
     (self.catalog, self.connection) = (catalog, connection)
   }
 
-  /// The digest of one record.
-  package static func digest(of fields: SyncObject, _ type: String, _ uuid: String) -> String {
-    SyncValue.object(["entityType": .text(type), "entityUuid": .text(uuid), "fields": .object(fields)]).digest
-  }
-
   /// The digest of all records of an entity, and of each bucket.
   package func digests(of table: RecordTable) throws -> (whole: DigestSummary, buckets: [String: DigestSummary]) {
-    var whole = SHA256()
-    var count: Int64 = 0
-    var buckets: [String: (SHA256, Int64)] = [:]
-    try forEach(table) { uuid, _, digest in
-      let line = "\(uuid) \(digest)\n"
-      whole.add(line)
-      count += 1
-      var bucket = buckets[String(uuid.suffix(2))] ?? (SHA256(), 0)
-      bucket.0.add(line)
-      bucket.1 += 1
-      buckets[String(uuid.suffix(2))] = bucket
+    var whole = DigestSum()
+    var buckets: [String: DigestSum] = [:]
+    try forEach(table) { record in
+      whole.add(record)
+      buckets[record.bucket, default: DigestSum()].add(record)
     }
-    return (
-      DigestSummary(count: count, digest: whole.hexDigest()),
-      buckets.mapValues { bucket in
-        var hash = bucket.0
-        return DigestSummary(count: bucket.1, digest: hash.hexDigest())
-      }
-    )
+    return (whole.summary, buckets.mapValues(\.summary))
   }
 
   /// The records of some buckets.
   package func records(of table: RecordTable, in buckets: Set<String>) throws -> [RecordDigest] {
     var records: [RecordDigest] = []
-    try forEach(table) { uuid, version, digest in
-      guard buckets.contains(String(uuid.suffix(2))) else { return }
-      records.append(RecordDigest(entityUuid: uuid, version: version, digest: digest))
-    }
+    try forEach(table) { record in if buckets.contains(record.bucket) { records.append(record) } }
     return records
   }
 
-  private func forEach(
-    _ table: RecordTable, _ body: (_ uuid: String, _ version: Int64, _ digest: String) throws -> Void
-  ) throws {
+  private func forEach(_ table: RecordTable, _ body: (RecordDigest) throws -> Void) throws {
     let type = table.entity.type
     let extra = try Dictionary(
       connection.fetchRows(
@@ -59,7 +37,7 @@ package struct StoreDigests {
     try table.forEach(where: "record.syncVersion > 0 ORDER BY record.uuid", in: connection) { record in
       guard let state = try asTheServerHasIt(record, table) else { return }
       let fields = extra[record.uuid].map(state.fields.overlaid) ?? state.fields
-      try body(record.uuid, state.syncVersion, Self.digest(of: fields, type, record.uuid))
+      try body(RecordDigest(type, record.uuid, version: state.syncVersion, fields: fields))
     }
   }
 

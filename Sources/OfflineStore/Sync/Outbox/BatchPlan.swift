@@ -14,6 +14,7 @@ struct BatchPlan {
   private(set) var batch: [QueuedOperation] = []
   /// Operations that were looked at, so that a plan ends.
   private(set) var looked = 0
+  private var isSettingAside = false
   private var taken: Set<Int64> = []
   private var underWay: Set<Int64> = []
   private var ofParents: [String: [Int64: [QueuedOperation]]] = [:]
@@ -34,9 +35,13 @@ struct BatchPlan {
 
   var isFull: Bool { batch.count >= limit }
 
+  /// Whether another plan would find other operations: some were set aside, or are taken by this one.
+  var hasMadeRoom: Bool { isSettingAside || !batch.isEmpty }
+
   mutating func consider(_ operation: QueuedOperation) throws {
     looked += 1
     if case .behind(let number) = try take(operation) {
+      isSettingAside = true
       try connection.execute(
         "UPDATE OfflineSyncQueue SET parkedBehind = \(number) WHERE queueNumber = \(operation.number)")
     }

@@ -83,7 +83,9 @@ extension SyncTransaction {
     let ground =
       base ?? RecordState(fields: [:], syncVersion: record.state.syncVersion, updatedAt: record.state.updatedAt)
     var patch = RecordPatch(from: ground, to: record.state)
-    for name in circular { patch.fields[name] = nil }
+    // A record that comes back hangs on nothing at first where that comes back only after it.
+    let comesBack = patch.isDeleted == false
+    for name in circular { patch.fields[name] = comesBack && ground.fields[name] != .null ? .null : nil }
     if patch.isEmpty { return nil }
     patch.updatedAt = corrected(record.state.updatedAt)
     return PushOperation(

@@ -21,43 +21,37 @@ extension SyncTransaction {
     var size = 0
     while batch.isEmpty {
       var plan = BatchPlan(catalog: catalog, connection: connection, limit: limit)
-      let looked = try fill(&plan, order)
+      try fill(&plan, order)
       for operation in plan.batch {
         guard let sent = try frozen(operation, leavingOut: plan.circular[operation.number] ?? []) else { continue }
-        size += sent.operation.patch.fields.count * 16 + sent.length
+        size += sent.length
         if !batch.isEmpty, size > bytes {
           try thaw(operation)
-          continue
+        } else {
+          batch.append(sent.operation)
         }
-        batch.append(sent.operation)
       }
-      // Operations that changed nothing, or were set aside, make room for others.
-      if looked == 0 { break }
-      if batch.isEmpty, plan.batch.isEmpty, try !hasReady() { break }
-      if batch.isEmpty, looked < Self.lookAtMost, plan.batch.isEmpty { break }
+      // Operations that changed nothing, or were set aside, make room for others; nothing else does.
+      guard plan.hasMadeRoom else { break }
     }
     return batch
   }
 
   private static let lookAtMost = 500
 
-  private func fill(_ plan: inout BatchPlan, _ order: Order) throws -> Int {
+  private func fill(_ plan: inout BatchPlan, _ order: Order) throws {
     let ready = "status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL"
-    var looked = 0
     switch order {
     case .priority:
       for priority in 0...3 {
         var last: Int64 = .min
-        while !plan.isFull, looked < Self.lookAtMost {
+        while !plan.isFull, plan.looked < Self.lookAtMost {
           let next = try QueuedOperation.all(
             where: "\(ready) AND priority = ? AND queueNumber > ? ORDER BY queueNumber LIMIT \(plan.limit)",
             [.integer(Int64(priority)), .integer(last)], in: connection)
           guard let end = next.last else { break }
           last = end.number
-          for operation in next where !plan.isFull {
-            looked += 1
-            try plan.consider(operation)
-          }
+          for operation in next where !plan.isFull { try plan.consider(operation) }
         }
       }
     case .age:
@@ -67,18 +61,8 @@ extension SyncTransaction {
           where: "\(ready) AND priority = ? ORDER BY queueNumber LIMIT \(plan.limit)", [.integer(Int64(priority))],
           in: connection)
       }
-      for operation in oldest.sorted(by: { $0.number < $1.number }) where !plan.isFull {
-        looked += 1
-        try plan.consider(operation)
-      }
+      for operation in oldest.sorted(by: { $0.number < $1.number }) where !plan.isFull { try plan.consider(operation) }
     }
-    return looked
-  }
-
-  private func hasReady() throws -> Bool {
-    try connection.fetchOne(
-      "SELECT 1 FROM OfflineSyncQueue WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL LIMIT 1",
-      as: Int.self) != nil
   }
 
   /// Operations whose time has come.

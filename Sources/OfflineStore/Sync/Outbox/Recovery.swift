@@ -61,8 +61,11 @@ extension SyncTransaction {
   /// Removes records whose deletion the server has, or that it never had. One that something still refers to stays, marked.
   /// - Returns: how many were removed.
   package func purgeDeleted(limit: Int) throws -> Int {
+    try WriteMode.purge(on: connection) { try removeDeleted(limit: limit) }
+  }
+
+  private func removeDeleted(limit: Int) throws -> Int {
     var removed = 0
-    try connection.execute("UPDATE WriteContext SET mode = 'purge'")
     for table in catalog.childrenFirst {
       let entity = table.entity
       let referring = catalog.entities.all.flatMap { other in
@@ -86,7 +89,6 @@ extension SyncTransaction {
         """)
       removed += connection.changedRowCount
     }
-    try connection.execute("UPDATE WriteContext SET mode = 'sync'")
     return removed
   }
 }

@@ -126,8 +126,11 @@ extension SyncTransaction {
     guard let record else { return try complete(queued) }
     let isGone = kind == .deletedRemotely || kind == .parentMissing
     if record.state.isDeleted, isGone, remote == nil || remote?.state.isDeleted == true {
-      // Deleted on both sides.
+      // Deleted on both sides. What was changed beside that refers to what is gone, so the server's version counts.
       try complete(queued)
+      if let remote, try storing(remote, table, { try settle(record, on: remote.state, remote: remote.state, table) }) {
+        return
+      }
       for operation in try QueuedOperation.growing(queued.entityType, record.key, in: connection) {
         try remove(operation)
       }

@@ -1,6 +1,6 @@
-import CSodium
 import CipherSQL
 import SyncModel
+import VaultKeys
 
 /// A column whose values are shared with the server, and how they are said there.
 package struct SharedColumn: Sendable {
@@ -41,7 +41,7 @@ package struct SharedColumn: Sendable {
       }
       return value
     case .json: return try SyncValue(parsing: try row.decode(String.self, at: index))
-    case .blob: return .text(Self.base64(try row.decode(at: index)))
+    case .blob: return .text(Base64.text(try row.decode(at: index)))
     case .text, .timestamp, .day, .uuid, .enumeration: return .text(try row.decode(at: index))
     case .any:
       switch try row.decode(SQLArgument.self, at: index) {
@@ -49,7 +49,7 @@ package struct SharedColumn: Sendable {
       case .integer(let value): return .integer(value)
       case .real(let value): return SyncValue(real: value) ?? .null
       case .text(let value): return .text(value)
-      case .blob(let bytes): return .text(Self.base64(bytes))
+      case .blob(let bytes): return .text(Base64.text(bytes))
       }
     }
   }
@@ -63,7 +63,7 @@ package struct SharedColumn: Sendable {
     case (_, .integer(let number)): .integer(number)
     case (_, .real(let number)): SyncValue(real: number) ?? .null
     case (_, .text(let text)): .text(text)
-    case (_, .blob(let bytes)): .text(Self.base64(bytes))
+    case (_, .blob(let bytes)): .text(Base64.text(bytes))
     }
   }
 
@@ -85,7 +85,7 @@ package struct SharedColumn: Sendable {
     case (.real, .real(let real)): return .real(real.number)
     case (.real, .integer(let number)): return .real(Double(number))
     case (.blob, .text(let text)):
-      guard let bytes = Self.bytes(base64: text) else { throw FieldProblem(message: "is not base64") }
+      guard let bytes = Base64.bytes(text.utf8) else { throw FieldProblem(message: "is not base64") }
       return .blob(bytes)
     case (.text, .text(let text)), (.timestamp, .text(let text)), (.day, .text(let text)), (.uuid, .text(let text)),
       (.enumeration, .text(let text)), (.any, .text(let text)):
@@ -95,24 +95,5 @@ package struct SharedColumn: Sendable {
     case (.any, .real(let real)): return .real(real.number)
     default: throw FieldProblem(message: "is not \(FieldInput.name(of: column.type))")
     }
-  }
-
-  private static let variant = sodium_base64_VARIANT_ORIGINAL
-
-  private static func base64(_ bytes: [UInt8]) -> String {
-    let count = sodium_base64_encoded_len(bytes.count, variant)
-    var text = [CChar](repeating: 0, count: count)
-    _ = sodium_bin2base64(&text, count, bytes, bytes.count, variant)
-    return String(decoding: text.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  }
-
-  private static func bytes(base64 text: String) -> [UInt8]? {
-    let characters = text.utf8.map { CChar(bitPattern: $0) }
-    var bytes = [UInt8](repeating: 0, count: characters.count / 4 * 3 + 3)
-    var count = 0
-    guard
-      sodium_base642bin(&bytes, bytes.count, characters, characters.count, nil, &count, nil, variant) == 0
-    else { return nil }
-    return Array(bytes.prefix(count))
   }
 }

@@ -66,7 +66,12 @@ struct SyncInvariants {
 
   /// Makes them hold again, without giving up a change: what is not known to be at the server is queued.
   static func restore(_ catalog: SyncCatalog, on connection: WriteConnection) throws {
-    try connection.execute("UPDATE WriteContext SET mode = 'sync', cascadeDepth = 0")
+    // An odd mode or depth that somebody has left there would make the triggers do something else.
+    try connection.execute("UPDATE WriteContext SET mode = 'person', cascadeDepth = 0")
+    try WriteMode.sync(on: connection) { try restoreQueue(catalog, on: connection) }
+  }
+
+  private static func restoreQueue(_ catalog: SyncCatalog, on connection: WriteConnection) throws {
     for table in catalog.parentsFirst {
       let entity = table.entity
       try connection.execute(
@@ -98,6 +103,5 @@ struct SyncInvariants {
         resolution = 'manual', resolvedBy = 'doctor', notes = 'nothing waited for this conflict any more'
       WHERE resolvedAt IS NULL AND NOT \(isParked)
       """)
-    try connection.execute("UPDATE WriteContext SET mode = 'person'")
   }
 }

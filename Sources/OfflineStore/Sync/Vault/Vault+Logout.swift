@@ -16,7 +16,7 @@ extension Vault {
 extension SyncTransaction {
   func logout() throws -> Int {
     for name in [SyncSettings.Name.remoteToken, .user, .pause] { try SyncSettings.set(name, nil, in: connection) }
-    let cleared = try clearReferenceData()
+    let cleared = try WriteMode.purge(on: connection, clearReferenceData)
     // The cursor is behind what went: only a comparison brings it back.
     if cleared > 0 { try SyncSettings.compareNext("logout", in: connection) }
     return cleared
@@ -24,7 +24,6 @@ extension SyncTransaction {
 
   private func clearReferenceData() throws -> Int {
     var removed = 0
-    try connection.execute("UPDATE WriteContext SET mode = 'purge'")
     for table in catalog.childrenFirst where catalog.isReferenceData(table.entity.type) {
       let entity = table.entity
       let candidates = try connection.fetch(
@@ -41,7 +40,6 @@ extension SyncTransaction {
         removed += 1
       }
     }
-    try connection.execute("UPDATE WriteContext SET mode = 'sync'")
     return removed
   }
 }

@@ -1,0 +1,164 @@
+import CipherSQL
+import RestorationModel
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// What a deletion takes along on one device while another one changes the same records.
+@Suite struct TakenAlongTests {
+  private let server: LocalServer
+  private let one: Device
+  private let two: Device
+
+  init() async throws {
+    server = try LocalServer()
+    one = try await Device("ada", at: server)
+    two = try await Device("ben", at: server)
+    try await one.write { db in
+      let project = try db.insert(Project(title: "House"))
+      let ground = try db.insert(Location(projectId: project.projectId, title: "ground"))
+      _ = try db.insert(Location(projectId: project.projectId, title: "first floor"))
+      let room = try db.insert(
+        Room(projectId: project.projectId, locationId: ground.locationId, title: "Kitchen"))
+      try db.insert(
+        AtmosphericLog(
+          projectId: project.projectId, roomId: room.roomId, date: .nowInMilliseconds(), relativeHumidity: 50,
+          temperature: 70))
+    }
+    try await one.sync()
+    try await two.sync()
+  }
+
+  private func syncAll() async throws {
+    for device in [one, two, one, two, one] { try await device.sync() }
+  }
+
+  private func expectAgreement() async throws {
+    #expect(try await one.digests() == two.digests())
+    for device in [one, two] {
+      #expect(try await device.sync(RoundRequest(isFull: true)).repaired == 0)
+      #expect(try await device.value("SELECT count(*) FROM SyncCascade", as: Int.self) == 0)
+    }
+  }
+
+  private let live: SQL =
+    "SELECT title FROM OfflineRoom JOIN OfflineAtmosphericLog USING (roomId) WHERE OfflineRoom.isDeleted + OfflineAtmosphericLog.isDeleted = 0"
+
+  /// Its deletion reaches the server behind a move that this device has not seen.
+  @Test func whatWasMovedAwayBeforeADeletionComesBack() async throws {
+    try await one.write { _ = try $0.execute("UPDATE OfflineRoom SET locationId = 2") }
+    try await two.write { _ = try $0.execute("DELETE FROM OfflineLocation WHERE locationId = 1") }
+    try await one.sync()
+    #expect(try await two.values(live) == [])
+    try await two.sync(RoundRequest(pulls: false))
+    try await syncAll()
+    #expect(try await two.values(live).count == 1)
+    try await expectAgreement()
+  }
+
+  /// Moved under what was deleted here as well, and what a person brings back then.
+  @Test func whatStayedAtTheServerComesBack() async throws {
+    try await two.write { _ = try $0.execute("DELETE FROM OfflineLocation") }
+    try await one.write { _ = try $0.execute("UPDATE OfflineRoom SET locationId = 2") }
+    try await one.sync()
+    try await two.sync(RoundRequest(pushes: false))
+    try await two.write { _ = try $0.execute("UPDATE OfflineLocation SET isDeleted = 0 WHERE locationId = 2") }
+    #expect(try await two.values(live) == [])
+    try await two.sync()
+    #expect(try await two.values(live).count == 1)
+    try await syncAll()
+    try await expectAgreement()
+  }
+
+  /// The room was edited here too, so the two versions of it are merged; the reading in it was not.
+  @Test func whatHungOnAMergedRecordComesBackWithIt() async throws {
+    try await two.write { db in
+      _ = try db.execute("UPDATE OfflineRoom SET title = 'Pantry'")
+      _ = try db.execute("DELETE FROM OfflineLocation WHERE locationId = 1")
+    }
+    try await one.write { _ = try $0.execute("UPDATE OfflineRoom SET locationId = 2") }
+    try await one.sync()
+    try await syncAll()
+    #expect(try await two.values(live).count == 1)
+    try await expectAgreement()
+  }
+
+  /// The server decides about readings: the deletion wins over the move, and the move is nowhere then.
+  @Test func aMoveOfWhatWasDeletedLeavesNothing() async throws {
+    try await one.write { db in
+      let room = try db.insert(Room(projectId: 1, title: "Hall"))
+      _ = try db.execute("UPDATE OfflineAtmosphericLog SET temperature = 71, roomId = \(room.roomId)")
+      // Refers to the other reading, which is therefore not purged when it is deleted.
+      try db.insert(
+        AtmosphericLog(
+          projectId: 1, date: .nowInMilliseconds(), relativeHumidity: 50, temperature: 70, inletId: 1))
+    }
+    try await one.sync()
+    try await two.sync()
+    try await two.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET roomId = 1 WHERE logId = 1") }
+    try await one.write { db in
+      _ = try db.execute("DELETE FROM OfflineAtmosphericLog WHERE logId = 1")
+      _ = try db.execute("DELETE FROM OfflineRoom WHERE roomId = 1")
+    }
+    try await one.sync()
+    try await two.sync()
+    try await two.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET isDeleted = 0") }
+    try await syncAll()
+    #expect(try await two.values("SELECT title FROM OfflineRoom JOIN OfflineAtmosphericLog USING (roomId)") == ["Hall"])
+    try await expectAgreement()
+  }
+
+  /// Locations that stand in each other come back together: neither can be the first.
+  @Test func aCircleComesBack() async throws {
+    try await one.write { db in
+      _ = try db.execute("UPDATE OfflineLocation SET parentLocationId = 2 WHERE locationId = 1")
+      _ = try db.execute("UPDATE OfflineLocation SET parentLocationId = 1 WHERE locationId = 2")
+    }
+    try await one.sync()
+    try await two.sync()
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineLocation WHERE locationId = 1") }
+    try await one.sync()
+    try await two.write { _ = try $0.execute("UPDATE OfflineLocation SET title = 'cellar' WHERE locationId = 1") }
+    for _ in 0..<6 {
+      for device in [two, one] {
+        try await device.sync()
+        for conflict in try device.conflicts() { try device.resolve(conflict.conflictId, takesLocal: true) }
+      }
+    }
+    #expect(try one.conflicts().isEmpty && two.conflicts().isEmpty)
+    #expect(
+      try await one.values("SELECT title FROM OfflineLocation WHERE isDeleted = 0 ORDER BY locationId")
+        == ["cellar", "first floor"])
+    #expect(
+      try await one.value("SELECT count(*) FROM OfflineLocation WHERE parentLocationId IS NOT NULL", as: Int.self) == 2)
+    try await expectAgreement()
+  }
+
+  /// Bringing a project back would bring back a reading whose inlet has another outlet by now.
+  @Test func whatCannotComeBackIsNamed() async throws {
+    try await one.write { db in
+      try db.insert(Project(title: "Barn"))
+      try db.insert(
+        AtmosphericLog(projectId: 1, date: .nowInMilliseconds(), relativeHumidity: 50, temperature: 70, inletId: 1))
+    }
+    try await one.sync()
+    try await two.sync()
+    try await two.write { db in
+      _ = try db.execute("DELETE FROM OfflineProject WHERE projectId = 1")
+      try db.insert(
+        AtmosphericLog(projectId: 2, date: .nowInMilliseconds(), relativeHumidity: 50, temperature: 70, inletId: 1))
+    }
+    try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Castle' WHERE projectId = 1") }
+    try await one.sync()
+    try await two.sync()
+    let conflict = try #require(try two.conflicts().first)
+    #expect(conflict.conflictType == "deleted_locally")
+    let refusal = #expect(throws: VaultError.self) { try two.resolve(conflict.conflictId, takesLocal: false) }
+    #expect(refusal?.code == .refused)
+    #expect(refusal?.message.contains("AtmosphericLog.inletId") == true)
+    try two.resolve(conflict.conflictId, takesLocal: true)
+    try await syncAll()
+    try await expectAgreement()
+  }
+}
