@@ -45,9 +45,10 @@ import Testing
     let query: SQL = "SELECT uuid || hex(contentKey) || contentDigest || contentUuid FROM OfflinePhoto"
     #expect(try await two.values(query) == (try await one.values(query)))
     #expect(try await two.values("SELECT full || uploadStatus FROM photos") == ["absentpending"])
-    #expect(try await two.values("SELECT hex(contentKey) || full FROM AttachmentContent") == [
-      (try await one.values("SELECT hex(contentKey) FROM AttachmentContent")[0]) + "absent"
-    ])
+    #expect(
+      try await two.values("SELECT hex(contentKey) || full FROM AttachmentContent") == [
+        (try await one.values("SELECT hex(contentKey) FROM AttachmentContent")[0]) + "absent"
+      ])
     #expect(try await one.digests() == (try await two.digests()))
     // How far the upload is concerns nobody else.
     #expect(try await one.value("SELECT count(*) FROM OfflineSyncQueue WHERE completedAt IS NULL", as: Int.self) == 0)
@@ -70,7 +71,8 @@ import Testing
     defer { database.close() }
     let counts = try await database.read { connection in
       try connection.fetchRows(
-        "SELECT (SELECT count(*) FROM AttachmentContent), (SELECT count(*) FROM AttachmentTransfer)", as: Int.self, Int.self)
+        "SELECT (SELECT count(*) FROM AttachmentContent), (SELECT count(*) FROM AttachmentTransfer)", as: Int.self,
+        Int.self)
     }
     #expect(counts.map { $0.0 } == [contents] && counts.map { $0.1 } == [0])
   }

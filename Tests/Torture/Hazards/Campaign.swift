@@ -92,7 +92,8 @@ final class Templates: Sendable {
   func template(for work: Work, _ programs: Programs) throws -> Template {
     let name = [.migration, .passphrase, .photos].contains(work) ? work.rawValue : "plain"
     if let template = made.withLock({ $0[name] }) { return template }
-    let template = try Template(at: "\(folder)/template-\(name)", rowCount: work == .migration ? 1200 : 150,
+    let template = try Template(
+      at: "\(folder)/template-\(name)", rowCount: work == .migration ? 1200 : 150,
       withPhotos: work == .photos)
     if work == .migration { try template.outdate() }
     if work == .passphrase {

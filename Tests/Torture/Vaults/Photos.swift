@@ -45,7 +45,7 @@ struct PhotoWork {
   mutating func run(steps: Int, tell: (String) -> Void) throws {
     for _ in 0..<steps {
       switch Int.random(in: 0..<10, using: &random) {
-      case 0, 1 where !photos.isEmpty: try remove(tell)
+      case 0...1: try photos.isEmpty ? add(tell) : remove(tell)
       case 2: try makeRoom()
       default: try add(tell)
       }
@@ -112,7 +112,8 @@ enum PhotoCheck {
   }
 
   private static func check(_ photo: AttachmentRecord, in vault: Vault) throws {
-    guard let name = photo.fileName?.split(separator: ".").first, let number = Int(name), let uuid = UUID(sqlText: photo.uuid)
+    guard let name = photo.fileName?.split(separator: ".").first, let number = Int(name),
+      let uuid = UUID(sqlText: photo.uuid)
     else { throw Trouble("a photo is called \(photo.fileName ?? "nothing")") }
     switch photo.full {
     case "here":
@@ -140,7 +141,9 @@ enum PhotoCheck {
       default: throw Trouble("the child said: \(line)")
       }
     }
-    for (uuid, number) in added where present[uuid] == nil { throw Trouble("photo \(number) was acknowledged and is gone") }
+    for (uuid, number) in added where present[uuid] == nil {
+      throw Trouble("photo \(number) was acknowledged and is gone")
+    }
   }
 
   private static func files(in vault: String) throws -> [String] {
