@@ -26,6 +26,9 @@ let package = Package(
     .systemLibrary(
       name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"]), .brew(["curl"])]),
     .systemLibrary(name: "CPlatform"),
+    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CPixbuf", pkgConfig: "gdk-pixbuf-2.0", providers: [.apt(["libgdk-pixbuf-2.0-dev"])]),
+    .systemLibrary(name: "CExif", pkgConfig: "libexif", providers: [.apt(["libexif-dev"])]),
 
     // The rooms, from the lowest up. Imports run downward only.
     .target(name: "CipherSQL", dependencies: ["CSQLCipher", "CSodium", "CPlatform"]),
@@ -34,9 +37,22 @@ let package = Package(
     .plugin(
       name: "SchemaPlugin", capability: .buildTool(), dependencies: ["fieldvault-schema"], path: "Sources/SchemaPlugin"),
     .target(name: "VaultKeys", dependencies: ["CSodium", "CPlatform"], exclude: ["KeyringFormat.md"]),
+    .target(
+      name: "SealedFiles",
+      dependencies: [
+        "VaultKeys", "CSodium", .target(name: "CCrypto", condition: .when(platforms: [.linux])),
+      ],
+      exclude: ["SealedFileFormat.md"]),
+    .target(
+      name: "Pictures",
+      dependencies: [
+        .target(name: "CPixbuf", condition: .when(platforms: [.linux])),
+        .target(name: "CExif", condition: .when(platforms: [.linux])),
+      ]),
     .target(name: "SyncModel", dependencies: ["CSodium"], exclude: ["WireFormat.md", "FileEndpoints.md"]),
     .target(
-      name: "OfflineStore", dependencies: ["CipherSQL", "VaultKeys", "SyncModel", "CPlatform"],
+      name: "OfflineStore",
+      dependencies: ["CipherSQL", "VaultKeys", "SealedFiles", "Pictures", "SyncModel", "CPlatform"],
       exclude: ["Schemas.txt", "Backup/BackupFormat.md"],
       plugins: ["SchemaPlugin"]),
     .target(
@@ -66,12 +82,12 @@ let package = Package(
       ]),
 
     // Benchmarks against the C floor.
-    .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher"], path: "Tests/BenchmarkFloor"),
+    .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher", "CSodium"], path: "Tests/BenchmarkFloor"),
     .executableTarget(
       name: "fieldvault-bench",
       dependencies: [
         "CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "SyncServer",
-        "BenchmarkFloor", "CSodium",
+        "SealedFiles", "BenchmarkFloor", "CSodium",
       ],
       path: "Tests/Benchmarks", exclude: ["Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
 
@@ -85,6 +101,8 @@ let package = Package(
     .testTarget(name: "CipherSQLTests", dependencies: ["CipherSQL"]),
     .testTarget(name: "SchemaCompilerTests", dependencies: ["SchemaCompiler", "CipherSQL"]),
     .testTarget(name: "VaultKeysTests", dependencies: ["VaultKeys"]),
+    .testTarget(name: "SealedFilesTests", dependencies: ["SealedFiles", "VaultKeys"]),
+    .testTarget(name: "PicturesTests", dependencies: ["Pictures"]),
     .testTarget(
       name: "OfflineStoreTests",
       dependencies: ["OfflineStore", "CipherSQL", "SyncModel", "VaultKeys", "RestorationModel"]),

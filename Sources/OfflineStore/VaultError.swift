@@ -35,6 +35,8 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let refused = Code(rawValue: "refused")
     /// A file that cannot be read.
     public static let unreadable = Code(rawValue: "unreadable")
+    /// A file of an attachment that is not on this device; the server may have it.
+    public static let notHere = Code(rawValue: "notHere")
     /// A file or folder that cannot be written.
     public static let cannotWrite = Code(rawValue: "cannotWrite")
     /// No space left on the device.

@@ -3,23 +3,25 @@ import CipherSQL
 import Foundation
 
 /// Measures the typed layer against the C API, and sync against what it is made of:
-/// `fieldvault-bench [ROUNDS] [--whole] [PART...]`, where a part is one of `layer`, `vault`, `outbox`, `first`, `round`,
-/// `push`, `batch`; all of them when none is named. `--whole` takes the numbers of records that are promised for where
-/// fewer are usual.
+/// `fieldvault-bench [ROUNDS] [--whole] [--file-mib=N] [PART...]`, where a part is one of `layer`, `vault`, `files`,
+/// `outbox`, `first`, `round`, `push`, `batch`; all of them when none is named. `--whole` takes the numbers of records that
+/// are promised for where fewer are usual; `--file-mib` the size of the file that is encrypted, 1024 where the disk has
+/// room for it.
 ///
 /// Both sides work on encrypted files with the same settings and take turns, so that what the machine does beside them
 /// meets both. What is compared is processor time where nothing else is said.
 @main
 enum BenchmarkCommand {
-  static let parts = ["layer", "vault", "outbox", "first", "round", "push", "batch"]
+  static let parts = ["layer", "vault", "files", "outbox", "first", "round", "push", "batch"]
 
   static func main() async throws {
     let words = Array(CommandLine.arguments.dropFirst())
     if words.first == "device" { return try await DeviceProcess.run(Array(words.dropFirst())) }
     let rounds = words.first.flatMap(Int.init) ?? 5
-    let named = words.filter { Int($0) == nil && $0 != "--whole" }
+    let fileOption = words.first { $0.hasPrefix("--file-mib=") }
+    let named = words.filter { Int($0) == nil && $0 != "--whole" && $0 != fileOption }
     guard Set(named).isSubset(of: parts) else {
-      print("usage: fieldvault-bench [ROUNDS] [--whole] [\(parts.joined(separator: "|"))]...")
+      print("usage: fieldvault-bench [ROUNDS] [--whole] [--file-mib=N] [\(parts.joined(separator: "|"))]...")
       exit(2)
     }
     let wanted = Set(named.isEmpty ? parts : named)
@@ -27,7 +29,8 @@ enum BenchmarkCommand {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let sizes = words.contains("--whole") ? SyncSizes.whole : SyncSizes()
     do {
-      let holds = try await run(wanted, in: folder, rounds: rounds, sizes: sizes)
+      let fileMiB = try fileOption.flatMap { Int($0.dropFirst(11)) } ?? FileSuite.usualMiB(in: folder)
+      let holds = try await run(wanted, in: folder, rounds: rounds, sizes: sizes, fileMiB: fileMiB)
       removeOrTell(folder)
       exit(holds ? 0 : 1)
     } catch {
@@ -37,7 +40,7 @@ enum BenchmarkCommand {
   }
 
   private static func run(
-    _ parts: Set<String>, in folder: String, rounds: Int, sizes: SyncSizes
+    _ parts: Set<String>, in folder: String, rounds: Int, sizes: SyncSizes, fileMiB: Int
   ) async throws -> Bool {
     var holds = true
     if parts.contains("layer") { holds = try layer(folder, rounds: rounds) }
@@ -45,6 +48,13 @@ enum BenchmarkCommand {
       let whole = try VaultSuite(folder: folder).report(rounds: rounds)
       print((whole.lines + [""]).joined(separator: "\n"))
       holds = holds && whole.holds
+    }
+    if parts.contains("files") {
+      for finding in try FileSuite(folder: folder, rounds: rounds, byteCount: fileMiB << 20).findings() {
+        say(finding.text)
+        holds = holds && finding.holds
+      }
+      say("")
     }
     if parts.contains("outbox") {
       print("A vault with its triggers and two rows written in C, \(rounds) rounds, processor time")

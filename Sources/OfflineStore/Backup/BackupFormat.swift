@@ -31,12 +31,17 @@ enum BackupFormat {
     return bytes.reversed().reduce(0) { $0 << 8 | Int($1) }
   }
 
-  /// Whether a name of a backup is one that a vault has: the database, or `attachments/` with two plain names behind.
+  /// Whether a name of a backup is one that a vault has: the database, or `attachments/` with two plain names behind, the last
+  /// of which may end in `.thumbnail`.
   static func isAcceptable(_ name: String) -> Bool {
     if name == databaseName { return true }
     let parts = name.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 3, name.hasPrefix(attachmentFolder) else { return false }
-    return parts.dropFirst().allSatisfy { part in
+    var names = Array(parts.dropFirst())
+    if names[1].hasSuffix(VaultLayout.thumbnailSuffix) {
+      names[1] = names[1].dropLast(VaultLayout.thumbnailSuffix.count)
+    }
+    return names.allSatisfy { part in
       !part.isEmpty && part.utf8.count <= 100
         && part.utf8.allSatisfy { byte in
           (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte) || byte == UInt8(ascii: "-")

@@ -23,6 +23,9 @@ extension Vault {
     to path: String, progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
   ) throws -> Int {
     let target = try BackupTarget(path)
+    // The files that the database names stay until they are copied.
+    let files = try AttachmentLock(sharing: layout)
+    defer { withExtendedLifetime(files) {} }
     do {
       let bytes = try database.withUnchangingFile { file, size in
         let (keys, source) = try keyring(ofFile: file)

@@ -20,6 +20,8 @@ extension Doctor {
     checkSync(access, &diagnosis)
     try report("Checking the schema")
     checkSchema(access, &diagnosis)
+    try report("Checking the attachments")
+    try checkAttachments(access, &diagnosis)
   }
 
   private func checkOpening(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) -> Bool {

@@ -19,8 +19,8 @@ public struct RepairReport: Sendable {
 }
 
 extension Doctor {
-  /// Mends what can be mended without losing anything: leftovers, permissions, indexes, full-text search, derived
-  /// triggers. Work on the database is done on a copy first, and on the database itself when the copy is well then.
+  /// Mends what can be mended without losing anything: leftovers, permissions, files of no record, indexes, full-text
+  /// search, derived triggers. Work on the database is done on a copy first, and on the database itself when the copy is well then.
   /// Where pages are damaged, what can be read is saved into a new vault beside this one, which stays as it is.
   /// - Parameter diagnosis: what ``examine()`` found.
   /// - Throws: ``VaultError`` with `busy` when a salvage needs the vault for itself, with `noSpace`; `SQLError`.
@@ -39,6 +39,7 @@ extension Doctor {
       try salvage(&repair)
     } else if Files.exists(access.path) {
       try mendDatabase(access, Mending(diagnosis), &repair)
+      if !diagnosis.findings("attachments").isEmpty { sweepAttachments(access, &repair) }
     }
     return repair
   }

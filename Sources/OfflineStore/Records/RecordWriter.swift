@@ -35,13 +35,23 @@ public struct RecordWriter {
         values.append((name, try value(input, for: column, of: entity)))
       }
     }
-    let isPresent = try uuid.map { try exists(entity, $0) } ?? false
+    guard let uuid, try exists(entity, uuid) else { return try add(entity, uuid ?? UUID.version7(), values) }
+    try naming(entity, values) { try update(entity, uuid, values) }
+    return uuid
+  }
+
+  /// Creates a record of values that have the types of their columns already.
+  func add(_ entity: Entity, _ uuid: UUID, _ values: [(column: String, value: SQLArgument)]) throws -> UUID {
+    try naming(entity, values) { try insert(entity, uuid, values) }
+    return uuid
+  }
+
+  /// Says of a broken rule which field breaks it.
+  private func naming(
+    _ entity: Entity, _ values: [(column: String, value: SQLArgument)], _ body: () throws -> Void
+  ) throws {
     do {
-      if let uuid, isPresent {
-        try update(entity, uuid, values)
-        return uuid
-      }
-      return try insert(entity, uuid ?? UUID.version7(), values)
+      try body()
     } catch let error as SQLError where error.code == .constraint {
       throw problem(error, entity, values)
     }
@@ -77,7 +87,7 @@ public struct RecordWriter {
     return deleted != nil
   }
 
-  private func insert(_ entity: Entity, _ uuid: UUID, _ values: [(column: String, value: SQLArgument)]) throws -> UUID {
+  private func insert(_ entity: Entity, _ uuid: UUID, _ values: [(column: String, value: SQLArgument)]) throws {
     var names = [SQL(raw: "uuid")]
     var arguments: [SQL] = ["\(uuid)"]
     for (column, value) in values {
@@ -86,7 +96,6 @@ public struct RecordWriter {
     }
     try connection.execute(
       "INSERT INTO \(identifier: entity.table.name) (\(SQL.joined(names))) VALUES (\(SQL.joined(arguments)))")
-    return uuid
   }
 
   private func update(_ entity: Entity, _ uuid: UUID, _ values: [(column: String, value: SQLArgument)]) throws {
@@ -96,7 +105,7 @@ public struct RecordWriter {
       "UPDATE \(identifier: entity.table.name) SET \(SQL.joined(assignments)) WHERE uuid = \(uuid)")
   }
 
-  private func value(_ input: FieldInput, for column: Catalog.Column, of entity: Entity) throws -> SQLArgument {
+  func value(_ input: FieldInput, for column: Catalog.Column, of entity: Entity) throws -> SQLArgument {
     do {
       if let reference = entity.reference(of: column.name) {
         return try References(connection: connection, entities: entities).resolve(input, column, reference)

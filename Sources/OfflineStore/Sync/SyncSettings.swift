@@ -28,6 +28,11 @@ package enum SyncSettings {
     /// Why the queue is paused: the server refused the token, or lacks the schema.
     case pause
     case unmeteredOnly = "unmetered-only"
+    /// What a person has chosen for files; see ``AttachmentSettings``.
+    case storageLimit = "storage-limit"
+    case unmeteredFiles = "unmetered-files"
+    case upload, download, recompress
+    case stripLocation = "strip-location"
     /// Set when records have to be compared at the next contact.
     case reconcileNext
     /// Changed to ask a worker in another process for a round.

@@ -1,7 +1,8 @@
 import CipherSQL
 
 /// The triggers, and the indexes for their work, that FieldVault derives from a schema, so that a write through SQL or the sqlcipher shell follows
-/// the same rules as one through Swift: deletion marks, changes are stamped, full-text search is kept up.
+/// the same rules as one through Swift: deletion marks, changes are stamped, the contents of attachments are known,
+/// full-text search is kept up.
 ///
 /// They use built-in functions only, because the shell has no others, and do not rely on recursive triggers, which
 /// the shell has switched off.
@@ -33,6 +34,7 @@ enum DerivedTriggers {
     for entity in entities.all {
       if let outbox = OutboxTriggers(entity, in: entities) { try outbox.queueMissing(on: connection) }
     }
+    if let attachments = AttachmentTriggers(entities) { try attachments.addMissing(on: connection) }
     for table in entities.catalog.tables where table.contentTable != nil {
       let name = SQL.quoted(table.name)
       try connection.execute(SQL(raw: "INSERT INTO \(name) (\(name)) VALUES ('rebuild')"))
@@ -53,6 +55,7 @@ enum DerivedTriggers {
         statements.append(stamp)
       }
     }
+    if let attachments = AttachmentTriggers(entities) { statements += attachments.statements }
     for table in entities.catalog.tables { statements += search(table, in: entities.catalog) }
     return statements
   }

@@ -95,6 +95,11 @@ package enum Files {
     guard sync(descriptor) else { throw FileProblem.current("sync the folder", path) }
   }
 
+  /// Gives a file another name, in place of what stands there.
+  static func rename(_ source: String, to target: String) throws(VaultError) {
+    guard systemRename(source, target) == 0 else { throw FileProblem.current("make", target) }
+  }
+
   /// Copies a file, for its owner alone and to the disk, to where nothing is.
   static func copy(_ source: String, to target: String) throws(VaultError) {
     let reading = cplatform_open(source, O_RDONLY | O_CLOEXEC, 0)
@@ -149,3 +154,6 @@ package enum Files {
     return names.sorted()
   }
 }
+
+// Inside the type the name is that of its function.
+private func systemRename(_ source: String, _ target: String) -> Int32 { rename(source, target) }

@@ -13,6 +13,9 @@ final class OpenFile {
   let path: String
   private let descriptor: Int32
 
+  /// The descriptor, for as long as this value lives.
+  var number: Int32 { descriptor }
+
   /// Opens a file to read.
   init(reading path: String) throws(VaultError) {
     self.path = path

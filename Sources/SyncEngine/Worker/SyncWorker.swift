@@ -97,7 +97,12 @@ public actor SyncWorker {
     let result = Self.result(of: runner.report)
     let vault = vault
     // Also when the task was cancelled.
-    nextDue = try await Task.detached { try await vault.sync { try $0.endRun(run, result) } }.value
+    nextDue = try await Task.detached {
+      let due = try await vault.sync { try $0.endRun(run, result) }
+      // What the round has purged takes its files along.
+      vault.sweepWhereThatWorks()
+      return due
+    }.value
     hub.tell(.synced(runner.report))
     return runner.report
   }

@@ -15,13 +15,19 @@ enum SubKey: String {
   case rootBackup = "FVrootbk"
 
   /// The sub key number 1 of this purpose, 32 bytes.
-  func key(from key: SecureBytes) throws(KeyError) -> SecureBytes {
-    precondition(key.count == Int(crypto_kdf_KEYBYTES))
+  func key(from key: SecureBytes) throws(KeyError) -> SecureBytes { try key.subKey(1, context: rawValue) }
+}
+
+extension SecureBytes {
+  /// A key of 32 bytes that is derived from this one, by `crypto_kdf_derive_from_key`.
+  /// - Parameter context: 8 bytes that say what the keys of all numbers are for.
+  package func subKey(_ number: UInt64, context: String) throws(KeyError) -> SecureBytes {
+    precondition(count == Int(crypto_kdf_KEYBYTES) && context.utf8.count == Int(crypto_kdf_CONTEXTBYTES))
     return try SecureBytes(
       count: 32,
       writing: { subKey in
-        key.withPointer { master in
-          _ = crypto_kdf_derive_from_key(subKey, 32, 1, rawValue, master)
+        withPointer { master in
+          _ = crypto_kdf_derive_from_key(subKey, 32, number, context, master)
         }
       })
   }

@@ -8,25 +8,27 @@ import CPlatform
   import Musl
 #endif
 
-/// A file descriptor with the calls of this room; interrupted calls are repeated. Closed at the end of its life when
+/// A file descriptor with the calls that the rooms of keys and of encrypted files need; interrupted calls are repeated. Closed at the end of its life when
 /// it was opened here.
-struct Descriptor: ~Copyable {
-  let number: Int32
+package struct Descriptor: ~Copyable {
+  /// As the system knows it.
+  package let number: Int32
   private let isOwned: Bool
 
   /// The failure of a system call.
-  struct Failure: Error {
-    let number: Int32
+  package struct Failure: Error {
+    /// What `errno` was.
+    package let number: Int32
 
     /// The failure of the call before.
-    static var last: Failure { Failure(number: errno) }
+    package static var last: Failure { Failure(number: errno) }
 
     /// What the system says about it.
-    var text: String { String(cString: strerror(number)) }
+    package var text: String { String(cString: strerror(number)) }
   }
 
   /// Opens a file, never as the controlling terminal and never for a child process.
-  init(opening path: String, _ flags: Int32, mode: UInt32 = 0) throws(Failure) {
+  package init(opening path: String, _ flags: Int32, mode: UInt32 = 0) throws(Failure) {
     var descriptor: Int32
     repeat {
       descriptor = cplatform_open(path, flags | O_CLOEXEC | O_NOCTTY, mode)
@@ -47,7 +49,7 @@ struct Descriptor: ~Copyable {
   }
 
   /// Reads into the buffer; 0 at the end.
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
+  package func read(into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
     try Descriptor.repeating { systemRead(number, buffer) }
   }
 
@@ -66,7 +68,7 @@ struct Descriptor: ~Copyable {
   }
 
   /// Writes every byte.
-  func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+  package func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
     var rest = bytes
     while !rest.isEmpty {
       let written = try Descriptor.repeating { systemWrite(number, rest) }
@@ -74,8 +76,41 @@ struct Descriptor: ~Copyable {
     }
   }
 
+  /// Reads from a place in the file until the buffer is full or the file ends. Returns the number of bytes.
+  package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(Failure) -> Int {
+    var done = 0
+    while done < buffer.count {
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+      let count = try Descriptor.repeating { pread(number, rest.baseAddress, rest.count, off_t(offset + done)) }
+      if count == 0 { break }
+      done += count
+    }
+    return done
+  }
+
+  /// Writes every byte to a place in the file.
+  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(Failure) {
+    var done = 0
+    while done < bytes.count {
+      let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
+      done += try Descriptor.repeating { pwrite(number, rest.baseAddress, rest.count, off_t(offset + done)) }
+    }
+  }
+
+  /// The size of the file, in bytes.
+  package func size() throws(Failure) -> Int {
+    var status = stat()
+    guard fstat(number, &status) == 0 else { throw .last }
+    return Int(status.st_size)
+  }
+
+  /// Cuts the file off, or makes it longer with zeros.
+  package func setSize(_ size: Int) throws(Failure) {
+    _ = try Descriptor.repeating { Int(ftruncate(number, off_t(size))) }
+  }
+
   /// Waits until what was written is on the disk itself.
-  func synchronize() throws(Failure) {
+  package func synchronize() throws(Failure) {
     #if canImport(Darwin)
       // fsync leaves it in the cache of the drive there; some file systems know no other call.
       if cplatform_fcntl(number, F_FULLFSYNC, 0) == 0 { return }
@@ -89,7 +124,7 @@ struct Descriptor: ~Copyable {
   }
 
   /// Whether it is a regular file.
-  func isRegular() throws(Failure) -> Bool {
+  package func isRegular() throws(Failure) -> Bool {
     var status = stat()
     guard fstat(number, &status) == 0 else { throw .last }
     return status.st_mode & S_IFMT == S_IFREG
@@ -115,7 +150,7 @@ private func systemWrite(_ number: Int32, _ buffer: UnsafeRawBufferPointer) -> I
 
 extension [UInt8] {
   /// `withUnsafeBytes`, which cannot name the type of the errors yet.
-  func withBytes<Failure: Error>(_ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
+  package func withBytes<Failure: Error>(_ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
     let result: Result<Void, Failure> = withUnsafeBytes { bytes in
       do throws(Failure) {
         return .success(try body(bytes))

@@ -20,8 +20,8 @@ enum FieldVaultProgram {
       .flag("no-color", "no colours"),
     ],
     choices: [Choice("passphrase-file", "key-file", "recovery-file", "system")],
-    commands: vaultCommands + keyCommands + recordCommands + questionCommands + syncCommands + queueCommands
-      + otherCommands,
+    commands: vaultCommands + keyCommands + recordCommands + attachCommands + questionCommands + syncCommands
+      + queueCommands + otherCommands,
     examples: [
       Example("fieldvault init --schema restoration --vault job.vault", "make a vault; asks for a passphrase"),
       Example("fieldvault put Project title='14 Elm Street' --vault job.vault", "record something"),

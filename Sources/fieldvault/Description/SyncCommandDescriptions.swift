@@ -1,4 +1,5 @@
 import CommandLineSupport
+import OfflineStore
 
 extension FieldVaultProgram {
   static let syncCommands: [CommandDescription] = [
@@ -105,7 +106,14 @@ extension FieldVaultProgram {
           "set", summary: "change a setting",
           discussion: """
             mode: 'device' sends and fetches nothing and keeps everything, 'cloud' syncs. unmetered-only: 'true' waits \
-            for a network that does not count bytes. projects: 'all', or the uuids of those that this device follows.
+            for a network that does not count bytes. projects: 'all', or the uuids of those that this device follows. \
+            For photos and files: storage-limit is how many bytes they may take here, as 2GB; beyond it those that the \
+            server has make room, what was used longest ago first. unmetered-files: 'true' lets files wait for a network \
+            that does not count bytes, and records not. upload: 'ciphertext' sends files encrypted as they are, \
+            'plaintext' is for a server that works with images. download: 'thumbnails' fetches those alone and the rest \
+            when asked for, 'all' fetches everything. recompress: 'off', or the longest side in pixels to which pictures \
+            are made smaller when they are taken in. strip-location: 'true' takes pictures in without the place where \
+            they were made.
             """,
           arguments: [
             .required("NAME", "the setting", allowed: settingNames), .oneOrMore("VALUE", "its value"),
@@ -113,10 +121,11 @@ extension FieldVaultProgram {
           examples: [
             Example("fieldvault config set mode device", "no network from now on"),
             Example("fieldvault config set projects 0193...,0194...", "only these two"),
+            Example("fieldvault config set storage-limit 500MB", "photos take no more than that here"),
           ],
           exitCodes: usual + [.refused]),
       ]),
   ]
 
-  private static let settingNames = ["mode", "unmetered-only", "projects"]
+  private static let settingNames = Vault.Preference.allCases.map(\.rawValue)
 }

@@ -66,6 +66,8 @@ struct ErrorReport {
     case .busy: .busy
     case .badValue, .refused, .migrationNeeded: .refused
     case .noSpace: .noSpace
+    // The server may have it.
+    case .notHere: .offline
     default: .failed
     }
   }

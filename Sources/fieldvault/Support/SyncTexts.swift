@@ -34,3 +34,6 @@ func operationsText(_ count: Int) -> String { "\(countText(count)) \(count == 1 
 
 /// `1 record`, `1,200 records`
 func recordsText(_ count: Int) -> String { "\(countText(count)) \(count == 1 ? "record" : "records")" }
+
+/// `1 file`, `1,200 files`
+func filesText(_ count: Int) -> String { "\(countText(count)) \(count == 1 ? "file" : "files")" }

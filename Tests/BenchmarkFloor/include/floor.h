@@ -57,4 +57,10 @@ int floor_measure_rooms(floor_database *database, const uint8_t (*uuids)[16], in
 int floor_copy(floor_database *from, const char *path, const char *key);
 int floor_compare(floor_database *from, const char *path, const char *key);
 
+// Encrypts a file to another and to the disk, as one stream; reads such a file and says how long its content is; and
+// encrypts so many bytes of memory, without any file. libsodium alone, in 64 KiB.
+int floor_seal_file(const char *from, const char *to, const unsigned char key[32]);
+int floor_open_file(const char *from, const unsigned char key[32], int64_t *count);
+int floor_seal_memory(int64_t count, const unsigned char key[32]);
+
 #endif

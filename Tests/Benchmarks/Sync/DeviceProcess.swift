@@ -26,7 +26,7 @@ enum DeviceProcess {
     let (worker, notes) = try BenchmarkVault.worker(vault, Access(url: words[1], token: words[2]))
     var result = FirstSync()
     // Opening a vault takes more memory for a moment, for Argon2id, than sync does: the peak is counted from here.
-    try Data("5".utf8).write(to: URL(filePath: "/proc/self/clear_refs"))
+    _ = try PeakMemory()
     let (before, start) = (processorTime(), ContinuousClock.now)
     let report = try await worker.sync()
     result.processorSeconds = processorTime() - before
@@ -34,18 +34,9 @@ enum DeviceProcess {
     guard report.outcome == .done, report.kept == 0 else { throw BenchmarkFailure("the round failed: \(report)") }
     result.records = report.pulled
     result.longestTransaction = notes.longestPause
-    result.peakKiB = try peakKiB()
+    result.peakKiB = try PeakMemory.peakKiB()
     result.durableCommit = try durableCommit(words[0])
     print(String(decoding: try JSONEncoder().encode(result), as: UTF8.self))
-  }
-
-  /// See proc_pid_status(5).
-  private static func peakKiB() throws -> Int {
-    let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-    guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") }),
-      let number = line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) })
-    else { throw BenchmarkFailure("/proc/self/status has no VmHWM") }
-    return number
   }
 
   private static func durableCommit(_ folder: String) throws -> Double {

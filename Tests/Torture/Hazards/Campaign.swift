@@ -90,9 +90,11 @@ final class Templates: Sendable {
   init(folder: String) { self.folder = folder }
 
   func template(for work: Work, _ programs: Programs) throws -> Template {
-    let name = work == .migration || work == .passphrase ? work.rawValue : "plain"
+    let name = [.migration, .passphrase, .photos].contains(work) ? work.rawValue : "plain"
     if let template = made.withLock({ $0[name] }) { return template }
-    let template = try Template(at: "\(folder)/template-\(name)", rowCount: work == .migration ? 1200 : 150)
+    let template = try Template(
+      at: "\(folder)/template-\(name)", rowCount: work == .migration ? 1200 : 150,
+      withPhotos: work == .photos)
     if work == .migration { try template.outdate() }
     if work == .passphrase {
       let place = try Place(at: "\(folder)/preparing", from: template, programs)

@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import OfflineStore
+import RestorationModel
 import VaultKeys
 
 /// The vaults that each run begins with a copy of.
@@ -13,15 +14,19 @@ struct Template: Sendable {
   private var schema: String { folder + "/schema" }
 
   /// Makes a vault with a key-file slot, and with rows.
-  init(at folder: String, rowCount: Int) throws {
+  /// - Parameter withPhotos: also with the tables of photos, and a project to which they can belong.
+  init(at folder: String, rowCount: Int, withPhotos: Bool) throws {
     (self.folder, self.rowCount) = (folder, rowCount)
     try FileManager.default.createDirectory(atPath: schema, withIntermediateDirectories: true)
     let secret = UnlockSecret.keyFile(try KeyFile.create(at: keyFile))
     try Data(Rows.firstFile.utf8).write(to: URL(filePath: schema + "/0001_rows.sql"))
     let source = SchemaSource(name: Rows.schemaName, folder: schema)
     let tables = try Schema.load(folder: schema, name: Rows.schemaName)
-    let vault = try Vault.create(at: vault, schemas: [(source, tables)], secret: secret)
+    let more = [(source: SchemaSource(name: "restoration", folder: nil), schema: RestorationSchema.schema)]
+    let schemas = [(source: source, schema: tables)] + (withPhotos ? more : [])
+    let vault = try Vault.create(at: vault, schemas: schemas, secret: secret)
     defer { vault.close() }
+    if withPhotos { try Photos.makeProject(in: vault) }
     try vault.database.write { connection in
       for _ in 0..<rowCount { try Rows.add(to: connection) }
     }

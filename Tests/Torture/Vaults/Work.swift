@@ -7,12 +7,15 @@ enum Work: String, CaseIterable {
   case commits, checkpoint, migration, rotation
   case rootRotation = "root-rotation"
   case slots, passphrase, backup, restore
+  /// Photos are taken in, deleted, and make room.
+  case photos
 
   /// Whether it is our own child, which acknowledges rows.
   var isChild: Bool { self == .commits || self == .checkpoint }
 
   /// Whether a run without a kill ends by itself.
   static let childCount = 24
+  static let photoSteps = 14
 
   /// Prepares a copied vault for it, and says the program and its arguments.
   func command(_ place: Place, _ random: inout Seeded, isEndless: Bool = false) throws -> [String] {
@@ -20,6 +23,11 @@ enum Work: String, CaseIterable {
     switch self {
     case .commits: return [place.programs.torture, "--child", "commits", place.vault, place.keyFile, count, "0"]
     case .checkpoint: return [place.programs.torture, "--child", "commits", place.vault, place.keyFile, count, "4"]
+    case .photos:
+      let sources = place.folder + "/sources"
+      try FileManager.default.createDirectory(atPath: sources, withIntermediateDirectories: true)
+      let seed = String(random.next() >> 1)
+      return [place.programs.torture, "--child", "photos", place.vault, place.keyFile, sources, seed]
     case .migration: return place.command(["migrate", "apply"])
     case .rotation: return place.command(["key", "rotate"])
     case .rootRotation: return place.command(["key", "rotate", "--root", "--yes"])
@@ -68,6 +76,9 @@ enum Work: String, CaseIterable {
     case .passphrase: try checkPassphrase(place, isDone: isDone)
     case .backup: try checkBackup(place, least: least, isDone: isDone)
     case .restore: try checkRestored(place, least: least, isDone: isDone)
+    case .photos:
+      try PhotoCheck.whole(
+        place.vault, keyFile: place.keyFile, told: try String(contentsOfFile: place.output, encoding: .utf8))
     default: break
     }
   }

@@ -91,6 +91,7 @@ extension SyncTransaction {
       UPDATE OfflineConflictResolution SET resolvedAt = \(WireTime.text(now)), resolution = 'local_wins',
         resolvedBy = 'policy', notes = 'the vault was pointed at another server' WHERE resolvedAt IS NULL
       """)
+    try forgetServersFiles()
     for name in [SyncSettings.Name.cursor, .isFilled, .serverUuid, .account, .user, .lastReconciliation, .pause] {
       try SyncSettings.set(name, nil, in: connection)
     }

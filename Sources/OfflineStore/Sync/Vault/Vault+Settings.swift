@@ -66,6 +66,18 @@ extension Vault {
     case mode
     /// `true` or `false`: sync waits for a network that does not count bytes.
     case unmeteredOnly = "unmetered-only"
+    /// Bytes that the files of attachments may take on this device, such as `2GB`; then those that the server has make room.
+    case storageLimit = "storage-limit"
+    /// `true` or `false`: files wait for a network that does not count bytes, and records do not.
+    case unmeteredFiles = "unmetered-files"
+    /// `ciphertext`: encrypted files are sent as they are. `plaintext`: the server gets what they hold.
+    case upload
+    /// `thumbnails` or `all`: what is fetched without being asked for.
+    case download
+    /// `off`, or the longest side in pixels to which pictures are made smaller when they are taken in.
+    case recompress
+    /// `true` or `false`: pictures are taken in without the place where they were made.
+    case stripLocation = "strip-location"
     /// `all`, or the uuids of the projects that this device follows, with commas between them.
     case projects
   }
@@ -76,6 +88,12 @@ extension Vault {
       switch preference {
       case .mode: return try SyncSettings.value(.mode, in: connection) ?? "cloud"
       case .unmeteredOnly: return try SyncSettings.value(.unmeteredOnly, in: connection) ?? "false"
+      case .storageLimit: return ByteCount.text(try AttachmentSettings.read(from: connection).limit)
+      case .unmeteredFiles: return try SyncSettings.value(.unmeteredFiles, in: connection) ?? "false"
+      case .upload: return try SyncSettings.value(.upload, in: connection) ?? "ciphertext"
+      case .download: return try SyncSettings.value(.download, in: connection) ?? "thumbnails"
+      case .recompress: return try SyncSettings.value(.recompress, in: connection) ?? "off"
+      case .stripLocation: return try SyncSettings.value(.stripLocation, in: connection) ?? "false"
       case .projects:
         let scopes = try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)
         return scopes.isEmpty ? "all" : scopes.joined(separator: ",")
@@ -104,10 +122,32 @@ extension Vault {
         // Much may have happened on both sides meanwhile.
         if before == "device", mode == "cloud" { try SyncSettings.compareNext("mode", in: connection) }
       case .unmeteredOnly: try SyncSettings.set(.unmeteredOnly, oneOf(["true", "false"]), in: connection)
+      case .storageLimit:
+        guard let limit = ByteCount.parse(value) else {
+          throw VaultError(
+            .badValue, "storage-limit is '\(value)'", hint: "it is a number of bytes, such as 500MB, 2GB or 4GiB",
+            name: preference.rawValue)
+        }
+        try SyncSettings.set(.storageLimit, String(limit), in: connection)
+      case .unmeteredFiles: try SyncSettings.set(.unmeteredFiles, oneOf(["true", "false"]), in: connection)
+      case .upload: try SyncSettings.set(.upload, oneOf(["ciphertext", "plaintext"]), in: connection)
+      case .download: try SyncSettings.set(.download, oneOf(["thumbnails", "all"]), in: connection)
+      case .recompress: try SyncSettings.set(.recompress, try Self.longestSide(value), in: connection)
+      case .stripLocation: try SyncSettings.set(.stripLocation, oneOf(["true", "false"]), in: connection)
       case .projects: try transaction.follow(try Self.scopes(value))
       }
       try SyncSettings.nudge(in: connection)
     }
+  }
+
+  private static func longestSide(_ value: String) throws -> String? {
+    if value == "off" { return nil }
+    guard let side = Int(value), (16...100_000).contains(side) else {
+      throw VaultError(
+        .badValue, "recompress is '\(value)'", hint: "it is off, or the longest side in pixels, 16 to 100000",
+        name: "recompress", candidates: ["off"])
+    }
+    return String(side)
   }
 
   private static func scopes(_ value: String) throws -> [String] {

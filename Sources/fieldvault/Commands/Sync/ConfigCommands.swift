@@ -23,11 +23,25 @@ enum ConfigSetCommand {
     if context.isJSON { return try ConfigFormat.show([name], vault, context) }
     let after = try vault.preference(name)
     try context.tell(before == after ? "\(name.rawValue) is \(after) already." : "\(name.rawValue) is \(after) now.")
-    guard before != after, try vault.remote() != nil else { return }
+    guard before != after else { return }
+    let hasRemote = try vault.remote() != nil
     switch name {
-    case .mode where after == "cloud", .projects: context.hint("It takes effect with the next 'fieldvault sync'.")
-    case .mode, .unmeteredOnly: break
+    case .mode where after == "cloud", .projects, .download:
+      if hasRemote { context.hint("It takes effect with the next 'fieldvault sync'.") }
+    case .storageLimit: try tellOfRoom(vault, context)
+    case .recompress, .stripLocation: context.hint("It is for pictures that are taken in from now on.")
+    case .mode, .unmeteredOnly, .unmeteredFiles, .upload: break
     }
+  }
+
+  private static func tellOfRoom(_ vault: Vault, _ context: CommandContext) throws {
+    let count = try vault.makeRoom()
+    if count > 0 {
+      try context.tell("Removed \(countText(count)) files that the server has; they come back when asked for.")
+    }
+    let usage = try vault.attachmentUsage()
+    guard usage.bytesUsed > usage.limit else { return }
+    context.hint("\(byteText(Int(usage.bytesUsed))) are in use: what the server does not have stays here.")
   }
 }
 
@@ -43,8 +57,8 @@ private enum ConfigFormat {
       json.beginObject()
       for (name, value) in values {
         switch name {
-        case .unmeteredOnly: json.member(name.rawValue, value == "true")
-        case .mode, .projects: json.member(name.rawValue, value)
+        case .unmeteredOnly, .unmeteredFiles, .stripLocation: json.member(name.rawValue, value == "true")
+        case .mode, .projects, .storageLimit, .upload, .download, .recompress: json.member(name.rawValue, value)
         }
       }
       json.endObject()

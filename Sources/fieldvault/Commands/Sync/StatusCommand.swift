@@ -6,12 +6,16 @@ enum StatusCommand {
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let status = try vault.status()
+    let files = try vault.attachmentUsage()
     let network = try Server.state(of: vault)
-    if context.isJSON { return try write(status, network, context) }
-    try tell(status, network, context)
+    if context.isJSON { return try write(status, files, network, context) }
+    try tell(status, files, network, context)
+    try AttachmentFormat.warnOfLimit(files, context)
   }
 
-  private static func write(_ status: StoreStatus, _ network: NetworkState?, _ context: CommandContext) throws {
+  private static func write(
+    _ status: StoreStatus, _ files: AttachmentUsage, _ network: NetworkState?, _ context: CommandContext
+  ) throws {
     try context.writeJSON { json in
       json.beginObject()
       json.member("pending", status.pending)
@@ -35,13 +39,24 @@ enum StatusCommand {
       json.member("pause", status.pause)
       json.member("parked", status.parked)
       json.member("kept", status.kept)
+      json.key("attachments")
+      json.beginObject()
+      json.member("waiting", files.waiting)
+      json.member("bytesWaiting", Int(clamping: files.bytesWaiting))
+      json.member("failed", files.failed)
+      json.member("bytesUsed", Int(clamping: files.bytesUsed))
+      json.member("limit", Int(clamping: files.limit))
+      json.member("nearLimit", files.isNearLimit)
+      json.endObject()
       json.endObject()
     }
   }
 
   // MARK: For people
 
-  private static func tell(_ status: StoreStatus, _ network: NetworkState?, _ context: CommandContext) throws {
+  private static func tell(
+    _ status: StoreStatus, _ files: AttachmentUsage, _ network: NetworkState?, _ context: CommandContext
+  ) throws {
     let terminal = context.output.terminal
     func line(_ title: String, _ text: String, _ style: Style? = nil) throws {
       let padded = title + String(repeating: " ", count: max(0, 11 - title.count))
@@ -61,6 +76,14 @@ enum StatusCommand {
     if status.kept > 0 {
       try line("Kept", "\(recordsText(status.kept)) from the server that cannot be stored yet: fieldvault doctor")
     }
+    if files.contents > 0 {
+      let waiting =
+        files.waiting == 0
+        ? "nothing to send" : "\(filesText(files.waiting)) to send, \(byteText(Int(clamping: files.bytesWaiting)))"
+      try line(
+        "Files", "\(waiting); \(byteText(Int(clamping: files.bytesUsed))) here", files.isNearLimit ? .yellow : nil)
+    }
+    if files.failed > 0 { try line("", "\(filesText(files.failed)) failed: fieldvault attach retry", .red) }
     let shown = status.entities.filter { $0.records > 0 || $0.dirty > 0 }
     guard !shown.isEmpty else { return }
     var table = TextTable(["entity", "records", "not sent"])

@@ -1,0 +1,91 @@
+// gdk-pixbuf, and what of it Swift cannot call: signals, macros, functions with a variable number of arguments.
+#ifndef CPIXBUF_H
+#define CPIXBUF_H
+
+#include <gdk-pixbuf/gdk-pixbuf.h>
+
+// Decides, when the size of a picture is known and before memory is taken for it: 0 to go on, with the size to which it
+// is scaled while it is read; anything else to refuse it.
+typedef int (*cpixbuf_decide)(void *context, int width, int height, int *target_width, int *target_height);
+
+typedef struct {
+  GdkPixbufLoader *loader;
+  cpixbuf_decide decide;
+  void *context;
+  int is_refused;
+} cpixbuf_decoder;
+
+static inline void cpixbuf_size_prepared(GdkPixbufLoader *loader, int width, int height, gpointer data) {
+  cpixbuf_decoder *decoder = (cpixbuf_decoder *)data;
+  int target_width = width, target_height = height;
+  if (decoder->decide(decoder->context, width, height, &target_width, &target_height)) {
+    decoder->is_refused = 1;
+    // A picture without pixels: loaders end with an error and take no memory.
+    target_width = target_height = 0;
+  }
+  if (target_width != width || target_height != height) gdk_pixbuf_loader_set_size(loader, target_width, target_height);
+}
+
+// Begins to read a picture of a kind that gdk-pixbuf knows by this name. The decoder has to stay where it is. 0 when this
+// machine cannot read that kind.
+static inline int cpixbuf_begin(cpixbuf_decoder *decoder, const char *kind, cpixbuf_decide decide, void *context) {
+  decoder->loader = gdk_pixbuf_loader_new_with_type(kind, NULL);
+  decoder->decide = decide;
+  decoder->context = context;
+  decoder->is_refused = 0;
+  if (!decoder->loader) return 0;
+  g_signal_connect(decoder->loader, "size-prepared", G_CALLBACK(cpixbuf_size_prepared), decoder);
+  return 1;
+}
+
+// Reads on; 0 when the picture is refused or damaged.
+static inline int cpixbuf_feed(cpixbuf_decoder *decoder, const void *bytes, size_t count) {
+  return gdk_pixbuf_loader_write(decoder->loader, (const guchar *)bytes, count, NULL) && !decoder->is_refused;
+}
+
+// Ends the reading, which is also done after a failure. The picture, which is the caller's; NULL when it is not whole.
+static inline GdkPixbuf *cpixbuf_end(cpixbuf_decoder *decoder, int is_whole) {
+  gboolean closed = gdk_pixbuf_loader_close(decoder->loader, NULL);
+  GdkPixbuf *picture = NULL;
+  if (is_whole && closed && !decoder->is_refused) picture = gdk_pixbuf_loader_get_pixbuf(decoder->loader);
+  if (picture) g_object_ref(picture);
+  g_object_unref(decoder->loader);
+  decoder->loader = NULL;
+  return picture;
+}
+
+static inline void cpixbuf_release(GdkPixbuf *picture) { g_object_unref(picture); }
+
+// The picture as a person sees it whose EXIF orientation is 1 to 8. A new reference.
+static inline GdkPixbuf *cpixbuf_upright(GdkPixbuf *picture, int orientation) {
+  static const GdkPixbufRotation rotations[9] = {
+      GDK_PIXBUF_ROTATE_NONE, GDK_PIXBUF_ROTATE_NONE, GDK_PIXBUF_ROTATE_NONE, GDK_PIXBUF_ROTATE_UPSIDEDOWN,
+      GDK_PIXBUF_ROTATE_UPSIDEDOWN, GDK_PIXBUF_ROTATE_CLOCKWISE, GDK_PIXBUF_ROTATE_CLOCKWISE,
+      GDK_PIXBUF_ROTATE_COUNTERCLOCKWISE, GDK_PIXBUF_ROTATE_COUNTERCLOCKWISE};
+  // 2, 4, 5 and 7 are the mirrored ones.
+  int is_mirrored = orientation == 2 || orientation == 4 || orientation == 5 || orientation == 7;
+  if (orientation < 2 || orientation > 8) return (GdkPixbuf *)g_object_ref(picture);
+  GdkPixbuf *turned = gdk_pixbuf_rotate_simple(picture, rotations[orientation]);
+  if (!turned || !is_mirrored) return turned;
+  GdkPixbuf *flipped = gdk_pixbuf_flip(turned, TRUE);
+  g_object_unref(turned);
+  return flipped;
+}
+
+// The picture in another size, on white where it is transparent, since JPEG knows no transparency. NULL without memory.
+static inline GdkPixbuf *cpixbuf_opaque(GdkPixbuf *picture, int width, int height) {
+  if (gdk_pixbuf_get_has_alpha(picture))
+    return gdk_pixbuf_composite_color_simple(picture, width, height, GDK_INTERP_BILINEAR, 255, 16, 0xffffff, 0xffffff);
+  return gdk_pixbuf_scale_simple(picture, width, height, GDK_INTERP_BILINEAR);
+}
+
+// The picture as JPEG, in memory that the caller gives back with g_free; NULL without memory.
+static inline char *cpixbuf_jpeg(GdkPixbuf *picture, const char *quality, size_t *count) {
+  gchar *bytes = NULL;
+  gsize size = 0;
+  if (!gdk_pixbuf_save_to_buffer(picture, &bytes, &size, "jpeg", NULL, "quality", quality, NULL)) return NULL;
+  *count = size;
+  return bytes;
+}
+
+#endif

@@ -1,0 +1,58 @@
+import CipherSQL
+
+/// Which kind of record an attachment of another record becomes, and how it refers to that.
+struct AttachmentPlace {
+  let attachment: AttachmentEntity
+  /// The reference to the owner.
+  let column: String
+  /// The column of the owner that it refers to.
+  let ownersKey: String
+  /// References that both have, such as the project of a log and of its photo.
+  let shared: [String]
+
+  /// The kind of record that goes when a record of the owner's kind goes; else one that merely refers to such.
+  /// - Throws: ``VaultError`` with `refused` when there is none.
+  static func find(for owner: Entity, in entities: Entities) throws(VaultError) -> AttachmentPlace {
+    var loose: AttachmentPlace?
+    for attachment in entities.attachments {
+      for key in attachment.entity.table.foreignKeys where key.table == owner.table.name && key.columns.count == 1 {
+        let place = AttachmentPlace(attachment, key.columns[0], owner)
+        if key.onDelete == .cascade { return place }
+        loose = loose ?? place
+      }
+    }
+    if let loose { return loose }
+    let owners = Set(entities.attachments.flatMap { $0.entity.table.foreignKeys.map(\.table) })
+    let names = entities.all.filter { owners.contains($0.table.name) }.map(\.type)
+    throw VaultError(
+      .refused, "a \(owner.type) has no attachments",
+      hint: names.isEmpty
+        ? "no table of this vault has contentUuid, contentKey and contentDigest"
+        : "those that have: \(names.joined(separator: ", "))")
+  }
+
+  private init(_ attachment: AttachmentEntity, _ reference: Catalog.ForeignKey.Pair, _ owner: Entity) {
+    (self.attachment, column, ownersKey) = (attachment, reference.from, reference.to)
+    shared = attachment.entity.table.foreignKeys.compactMap { key in
+      guard key.columns.count == 1, key.columns[0].from != reference.from,
+        let own = owner.reference(of: key.columns[0].from), own.table == key.table
+      else { return nil }
+      return key.columns[0].from
+    }
+  }
+
+  /// The references of a new record: to the owner, and to what the owner refers to as well.
+  /// - Throws: ``VaultError`` with `noSuchRecord`.
+  func references(
+    to owner: Entity, _ uuid: String, in connection: Connection
+  ) throws -> [(column: String, value: SQLArgument)] {
+    let names = [ownersKey] + shared
+    let list = SQL.joined(names.map { name -> SQL in "\(identifier: name)" })
+    var found: [SQLArgument]?
+    try connection.forEach(
+      "SELECT \(list) FROM \(identifier: owner.table.name) WHERE uuid = \(uuid)\(raw: owner.marksDeletion ? " AND isDeleted = 0" : "")"
+    ) { row in found = try names.indices.map { try row.decode(at: Int32($0)) } }
+    guard let found else { throw RecordReader.missing(owner) }
+    return Array(zip([column] + shared, found).map { (column: $0, value: $1) })
+  }
+}

@@ -1,0 +1,53 @@
+import CipherSQL
+
+/// The rows of `AttachmentContent`.
+enum AttachmentContentRow {
+  /// Whether a file is here.
+  enum Presence: String {
+    case absent, here, evicted
+  }
+
+  /// Keeps whether a file is here, and what it takes on the disk.
+  static func note(
+    _ presence: Presence, sealedBytes: Int64?, of contentUuid: String, _ variant: AttachmentVariant,
+    in connection: WriteConnection
+  ) throws {
+    let bytes = presence == .here ? sealedBytes.sqlArgument : .null
+    switch variant {
+    case .full:
+      try connection.execute(
+        "UPDATE AttachmentContent SET full = \(presence.rawValue), fullBytes = \(bytes) WHERE contentUuid = \(contentUuid)"
+      )
+    case .thumbnail:
+      try connection.execute(
+        """
+        UPDATE AttachmentContent SET thumbnail = \(presence.rawValue), thumbnailBytes = \(bytes)
+        WHERE contentUuid = \(contentUuid)
+        """)
+    }
+  }
+
+  /// Queues the files that are here and that the server does not have, the thumbnail first.
+  static func queueUploads(of contentUuid: String, in connection: WriteConnection) throws {
+    for variant in [AttachmentVariant.thumbnail, .full] {
+      let column: SQL =
+        variant == .full ? "full = 'here' AND serverHasFull = 0" : "thumbnail = 'here' AND serverHasThumbnail = 0"
+      try connection.execute(
+        """
+        INSERT INTO AttachmentTransfer (contentUuid, variant, direction)
+        SELECT contentUuid, \(variant.rawValue), 'upload' FROM AttachmentContent
+        WHERE contentUuid = \(contentUuid) AND \(column) AND NOT EXISTS (SELECT 1 FROM AttachmentTransfer
+          WHERE contentUuid = \(contentUuid) AND variant = \(variant.rawValue) AND direction = 'upload')
+        """)
+    }
+  }
+
+  /// Somebody looked at it; kept to the minute, so that looking is no write as a rule.
+  static func noteUsed(_ contentUuid: String, in connection: WriteConnection) throws {
+    try connection.execute(
+      """
+      UPDATE AttachmentContent SET usedAt = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
+      WHERE contentUuid = \(contentUuid) AND usedAt < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-1 minute')
+      """)
+  }
+}

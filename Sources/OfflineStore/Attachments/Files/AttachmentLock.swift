@@ -1,0 +1,43 @@
+import CPlatform
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// Held shared by everybody who writes files of attachments or needs that none goes, and exclusively, for a moment, by the
+/// one who removes some. A lock on their folder: it leaves nothing behind. The system frees it when the process ends.
+package final class AttachmentLock: Sendable {
+  private let descriptor: Int32
+
+  /// Shares it, waiting for up to ten seconds for one who removes files.
+  /// - Throws: ``VaultError`` with `busy`.
+  package init(sharing layout: VaultLayout) throws {
+    if !Files.exists(layout.attachments) { try Files.makeFolder(layout.attachments) }
+    descriptor = cplatform_open(layout.attachments, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+    guard descriptor >= 0 else { throw FileProblem.current("open the folder", layout.attachments) }
+    for attempt in 0... {
+      if flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return }
+      let reason = errno
+      // The descriptor is closed by `deinit`, which runs for an initialiser that throws from here on.
+      guard reason == EWOULDBLOCK || reason == EINTR else {
+        throw FileProblem.error(reason, "lock", layout.attachments)
+      }
+      guard attempt < 500 else {
+        throw VaultError(.busy, "another process removes files of this vault", hint: "try again in a moment")
+      }
+      usleep(20_000)
+    }
+  }
+
+  /// Takes it alone if nobody has it.
+  init?(ifFree layout: VaultLayout) {
+    descriptor = cplatform_open(layout.attachments, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+    guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+}

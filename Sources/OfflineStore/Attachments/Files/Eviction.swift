@@ -1,0 +1,53 @@
+import CipherSQL
+
+extension SyncTransaction {
+  /// Gives up files that the server has until the rest takes no more than `limit` bytes: whole contents first, what was used
+  /// longest ago first, then thumbnails. What is not at the server stays, whatever it takes.
+  /// - Returns: how many files.
+  func evict(downTo limit: Int64) throws -> Int {
+    var used = try AttachmentUsage.bytesUsed(in: connection)
+    var count = 0
+    for variant in AttachmentVariant.allCases {
+      while used > limit, let (uuid, bytes) = try oldest(variant) {
+        try AttachmentContentRow.note(.evicted, sealedBytes: nil, of: uuid, variant, in: connection)
+        used -= bytes
+        count += 1
+      }
+    }
+    return count
+  }
+
+  private func oldest(_ variant: AttachmentVariant) throws -> (uuid: String, bytes: Int64)? {
+    let query: SQL =
+      variant == .full
+      ? """
+      SELECT contentUuid, coalesce(fullBytes, 0) FROM AttachmentContent
+      WHERE full = 'here' AND serverHasFull = 1 ORDER BY usedAt LIMIT 1
+      """
+      : """
+      SELECT contentUuid, coalesce(thumbnailBytes, 0) FROM AttachmentContent
+      WHERE thumbnail = 'here' AND serverHasThumbnail = 1 ORDER BY usedAt LIMIT 1
+      """
+    return try connection.fetchRows(query, as: String.self, Int64.self).first.map { (uuid: $0.0, bytes: $0.1) }
+  }
+}
+
+extension Vault {
+  /// Removes files that the server has until the vault's limit is kept. They come back when they are asked for.
+  ///
+  /// **After a crash** the rows say what goes, and the next time that the vault is opened removes it.
+  /// - Parameter bytes: room that is needed beside what is there.
+  /// - Returns: how many files were given up.
+  @discardableResult
+  public func makeRoom(for bytes: Int64 = 0) throws -> Int {
+    let settings = try attachmentSettings()
+    guard try attachmentUsage().bytesUsed + bytes > settings.limit else { return 0 }
+    let count = try database.write { connection in
+      try SyncTransaction.run(on: connection, syncCatalog, now: Self.now) {
+        try $0.evict(downTo: max(0, settings.limit - bytes))
+      }
+    }
+    if count > 0 { try sweepAttachments() }
+    return count
+  }
+}

@@ -1,0 +1,48 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A file in the folder of the attachments, as its name tells.
+struct StoredFile: Hashable {
+  /// The name within the vault, such as `attachments/ab/0193...`.
+  let name: String
+  /// What it is; nil for something that no attachment is called.
+  let content: (uuid: String, variant: AttachmentVariant, isWhole: Bool)?
+
+  static func == (left: StoredFile, right: StoredFile) -> Bool { left.name == right.name }
+  func hash(into hasher: inout Hasher) { hasher.combine(name) }
+
+  /// All files, in the order of their names.
+  static func all(in layout: VaultLayout) throws(VaultError) -> [StoredFile] {
+    guard Files.isFolder(layout.attachments) else { return [] }
+    var found: [StoredFile] = []
+    for folder in try Files.names(in: layout.attachments) {
+      let path = layout.attachments + "/" + folder
+      guard Files.isFolder(path) else {
+        found.append(StoredFile(name: BackupFormat.attachmentFolder + folder, content: nil))
+        continue
+      }
+      for name in try Files.names(in: path) {
+        found.append(
+          StoredFile(name: BackupFormat.attachmentFolder + folder + "/" + name, content: content(name, in: folder)))
+      }
+    }
+    return found
+  }
+
+  private static func content(
+    _ name: String, in folder: String
+  ) -> (uuid: String, variant: AttachmentVariant, isWhole: Bool)? {
+    var rest = Substring(name)
+    let isWhole = !rest.hasSuffix(VaultLayout.unfinishedSuffix)
+    if !isWhole { rest = rest.dropLast(VaultLayout.unfinishedSuffix.count) }
+    let isThumbnail = rest.hasSuffix(VaultLayout.thumbnailSuffix)
+    if isThumbnail { rest = rest.dropLast(VaultLayout.thumbnailSuffix.count) }
+    guard rest.count == 36, rest.hasSuffix(folder), UUID(sqlText: String(rest))?.sqlText == String(rest) else {
+      return nil
+    }
+    return (String(rest), isThumbnail ? .thumbnail : .full, isWhole)
+  }
+}

@@ -1,0 +1,87 @@
+import CipherSQL
+import SealedFiles
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Reads an attachment, in any order, in memory that does not grow with it. Nothing is given out that is not what was
+/// taken in.
+///
+/// - Threads: one thread at a time.
+public final class AttachmentReader {
+  /// How long the content is, in bytes.
+  public var byteCount: Int { file.byteCount }
+  private let file: SealedFileReader
+  private let digest: String?
+  private let path: String
+
+  init(_ content: SealedContent, _ variant: AttachmentVariant, _ layout: VaultLayout) throws {
+    file = try content.reader(variant, in: layout)
+    digest = content.digests[variant]
+    path = layout.attachmentFile(content.uuid, variant)
+  }
+
+  /// The bytes of a range. The parts of the file that hold it are verified; the rest is not read.
+  /// - Throws: ``VaultError`` with `damaged`, or `refused` for a range beyond the end.
+  public func read(_ range: Range<Int>) throws -> [UInt8] {
+    do throws(SealedFileError) {
+      return try file.read(range)
+    } catch {
+      throw VaultError(error)
+    }
+  }
+
+  /// Calls `body` with all of the content, part by part, each verified. That it is the content that the record names is
+  /// known at the end.
+  /// - Throws: ``VaultError`` with `damaged`; then what was given out is to be thrown away.
+  public func forEachPart(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+    let found = ContentDigest()
+    do {
+      try file.forEachChunk { part in
+        found.add(part)
+        try body(part)
+      }
+    } catch let error as SealedFileError {
+      throw VaultError(error)
+    }
+    guard let digest, digest != found.finish() else { return }
+    throw VaultError(
+      .damaged, "\(path) is whole and is not the content that the record names", hint: "fieldvault attach verify")
+  }
+}
+
+extension Vault {
+  /// Opens an attachment to read. One that is not on this device is asked for: the next sync fetches it.
+  /// - Throws: ``VaultError`` with `noSuchRecord`, `damaged`, or `notHere`.
+  @available(*, noasync, message: "use a thread of your own in asynchronous code")
+  public func openAttachment(_ uuid: UUID, _ variant: AttachmentVariant = .full) throws -> AttachmentReader {
+    // While it is opened nobody removes the file.
+    let lock = try AttachmentLock(sharing: layout)
+    defer { withExtendedLifetime(lock) {} }
+    let (name, content) = try database.read { connection -> (String, SealedContent?) in
+      let record = try AttachmentRecord.find(uuid.sqlText, entities, in: connection).record
+      let content = try record.contentUuid.flatMap { try SealedContent.find($0, in: connection) }
+      return (record.fileName ?? record.uuid, content)
+    }
+    guard let content, variant == .full || content.digests[.thumbnail] != nil else {
+      throw VaultError(
+        .noSuchRecord, "this attachment has no \(variant == .full ? "content" : "thumbnail")",
+        hint: "fieldvault attach list tells what is there")
+    }
+    guard content.presence[variant] == .here else {
+      _ = try syncNow { transaction in
+        try transaction.requestDownload(of: content.uuid, variant)
+        try SyncSettings.nudge(in: transaction.connection)
+      }
+      throw VaultError(
+        .notHere, "\(name) is not on this device",
+        hint: "it is asked for now: run 'fieldvault sync', then try again", name: name)
+    }
+    let reader = try AttachmentReader(content, variant, layout)
+    try database.write { try AttachmentContentRow.noteUsed(content.uuid, in: $0) }
+    return reader
+  }
+}

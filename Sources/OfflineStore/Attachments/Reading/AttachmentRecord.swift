@@ -1,0 +1,129 @@
+import CipherSQL
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// An attachment, as its record and its content tell.
+public struct AttachmentRecord: Sendable, Hashable {
+  /// The kind of record, such as `Photo`.
+  public let entityType: String
+  /// The record.
+  public let uuid: String
+  /// What it belongs to: the columns that refer to others, with the uuids of those.
+  public let references: [String: String]
+  /// A name for people, which need not be one that a file may have.
+  public let fileName: String?
+  /// The size of the content, in bytes.
+  public let byteCount: Int64?
+  /// What it is.
+  public let mimeType: String?
+  /// As the picture is seen, in pixels.
+  public let width: Int?, height: Int?
+  /// When it was made, as text.
+  public let capturedAt: String?
+  /// Names the content; nil for a record that has none.
+  public let contentUuid: String?
+  /// SHA-256 of the content, in hexadecimal digits.
+  public let digest: String?
+  /// absent, here or evicted; nil for a record without a content.
+  public let full: String?
+  /// none, absent, here or evicted; nil for a record without a content.
+  public let thumbnail: String?
+  /// pending, uploading, completed or failed.
+  public let uploadStatus: String?
+  /// Why it was taken in without a look at what it shows.
+  public let note: String?
+
+  /// Steps through attachments that are not deleted.
+  /// - Parameter condition: on the alias `record`.
+  static func forEach(
+    of attachment: AttachmentEntity, in entities: Entities, where condition: SQL, _ connection: Connection,
+    _ body: (AttachmentRecord) throws -> Void
+  ) throws {
+    let references = attachment.entity.sharedColumns(in: entities).filter { $0.reference != nil }
+    func column(_ column: AttachmentEntity.Column) -> String {
+      attachment.has(column) ? "record.\(SQL.quoted(column.rawValue))" : "NULL"
+    }
+    let facts: [AttachmentEntity.Column] = [
+      .fileName, .fileSize, .mimeType, .width, .height, .capturedAt, .uploadStatus,
+    ]
+    let names = facts.map(column) + references.map { $0.selection("record") }
+    let deleted: SQL = attachment.entity.marksDeletion ? "record.isDeleted = 0" : "1"
+    try connection.forEach(
+      """
+      SELECT record.uuid, record.contentUuid, record.contentDigest, content.full,
+        CASE WHEN content.thumbnailDigest IS NULL AND content.contentUuid IS NOT NULL THEN 'none' ELSE content.thumbnail END,
+        content.note, \(raw: names.joined(separator: ", "))
+      FROM \(raw: attachment.table) AS record LEFT JOIN AttachmentContent AS content USING (contentUuid)
+      WHERE \(deleted) AND \(condition) ORDER BY record.\(raw: attachment.key)
+      """
+    ) { row in try body(try AttachmentRecord(row, attachment, references)) }
+  }
+
+  private init(_ row: borrowing Row, _ attachment: AttachmentEntity, _ references: [SharedColumn]) throws {
+    entityType = attachment.entity.type
+    uuid = try row.decode(at: 0)
+    contentUuid = try row.decode(at: 1)
+    digest = try row.decode(at: 2)
+    full = try row.decode(at: 3)
+    thumbnail = try row.decode(at: 4)
+    note = try row.decode(at: 5)
+    fileName = try row.decode(at: 6)
+    byteCount = try row.decode(at: 7)
+    mimeType = try row.decode(at: 8)
+    width = try row.decode(at: 9)
+    height = try row.decode(at: 10)
+    capturedAt = try row.decode(at: 11)
+    uploadStatus = try row.decode(at: 12)
+    var owners: [String: String] = [:]
+    for (index, column) in references.enumerated() {
+      owners[column.name] = try row.decode(Optional<String>.self, at: Int32(13 + index))
+    }
+    self.references = owners
+  }
+
+  /// The attachment of a uuid, and its kind of record.
+  /// - Throws: ``VaultError`` with `noSuchRecord`.
+  static func find(
+    _ uuid: String, _ entities: Entities, in connection: Connection
+  ) throws -> (attachment: AttachmentEntity, record: AttachmentRecord) {
+    for attachment in entities.attachments {
+      var found: AttachmentRecord?
+      try forEach(of: attachment, in: entities, where: "record.uuid = \(uuid)", connection) { found = $0 }
+      if let found { return (attachment, found) }
+    }
+    throw VaultError(
+      .noSuchRecord, "there is no attachment of this uuid", hint: "fieldvault attach list shows those there are")
+  }
+}
+
+extension Vault {
+  /// Steps through the attachments that are not deleted, in the order in which they came here.
+  /// - Parameter owner: only those of this record.
+  /// - Throws: ``VaultError`` with `noSuchRecord`, or `refused` for a kind of record that has no attachments.
+  public func forEachAttachment(
+    of owner: (entity: Entity, uuid: String)? = nil, _ body: (AttachmentRecord) throws -> Void
+  ) throws {
+    try database.read { connection in
+      guard let owner else {
+        for attachment in entities.attachments {
+          try AttachmentRecord.forEach(of: attachment, in: entities, where: "1", connection, body)
+        }
+        return
+      }
+      let place = try AttachmentPlace.find(for: owner.entity, in: entities)
+      let key = try place.references(to: owner.entity, owner.uuid, in: connection).first?.value ?? .null
+      try AttachmentRecord.forEach(
+        of: place.attachment, in: entities, where: "record.\(identifier: place.column) = \(key)", connection, body)
+    }
+  }
+
+  /// One attachment.
+  /// - Throws: ``VaultError`` with `noSuchRecord`.
+  public func attachment(_ uuid: UUID) throws -> AttachmentRecord {
+    try database.read { try AttachmentRecord.find(uuid.sqlText, entities, in: $0).record }
+  }
+}

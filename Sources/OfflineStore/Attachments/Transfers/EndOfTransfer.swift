@@ -1,0 +1,137 @@
+import CipherSQL
+import SyncModel
+
+/// What became of a transfer that ``SyncTransaction/nextUpload()`` or ``SyncTransaction/nextDownload()`` has handed out. Each
+/// may be told twice, and of a transfer whose content is gone meanwhile: that changes nothing.
+extension SyncTransaction {
+  /// A server's refusals of an attempt that a transfer survives before it fails.
+  package static let transferRetries = 5
+
+  /// Keeps where the server takes an upload, before its first byte is sent. Nil forgets it: the upload begins anew.
+  package func note(address: String?, of transfer: FileTransfer) throws {
+    try connection.execute(
+      """
+      UPDATE AttachmentTransfer SET address = \(address.sqlArgument),
+        bytesDone = CASE WHEN address IS \(address.sqlArgument) THEN bytesDone ELSE 0 END
+      WHERE transferNumber = \(transfer.number)
+      """)
+  }
+
+  /// Keeps how many bytes are on the other side. What has got further counts as no failure any more.
+  package func note(bytesDone: Int64, of transfer: FileTransfer) throws {
+    try connection.execute(
+      """
+      UPDATE AttachmentTransfer SET bytesDone = \(max(0, bytesDone)),
+        retryCount = CASE WHEN \(bytesDone) > bytesDone THEN 0 ELSE retryCount END
+      WHERE transferNumber = \(transfer.number)
+      """)
+  }
+
+  /// The server has the whole file.
+  package func uploadCompleted(_ transfer: FileTransfer) throws {
+    try noteServer(has: true, transfer.contentUuid, transfer.variant)
+    try remove(transfer)
+  }
+
+  /// Puts a file that was fetched, verified and synced to disk in its place: in this transaction, so that nothing that makes
+  /// room or sweeps comes in between. After a crash before the commit it is fetched again.
+  /// - Parameter sealedBytes: what it takes on the disk.
+  /// - Returns: false when its content is not wanted any more; then the file is removed.
+  @discardableResult
+  package func downloadCompleted(_ transfer: FileTransfer, sealedBytes: Int64, in layout: VaultLayout) throws -> Bool {
+    let part = layout.unfinishedFile(of: transfer)
+    guard try isKnown(transfer.contentUuid) else {
+      try Files.removeTree(part)
+      return false
+    }
+    try Files.rename(part, to: layout.file(of: transfer))
+    try Files.syncFolder(layout.attachmentFolder(of: transfer.contentUuid))
+    try AttachmentContentRow.note(
+      .here, sealedBytes: sealedBytes, of: transfer.contentUuid, transfer.variant, in: connection)
+    // What has just come is not the first to make room.
+    if transfer.variant == .full { try AttachmentContentRow.noteUsed(transfer.contentUuid, in: connection) }
+    try noteServer(has: true, transfer.contentUuid, transfer.variant)
+    try remove(transfer)
+    return true
+  }
+
+  /// An attempt failed: it is tried 1, 2, 4, 8 and 16 seconds later, each time after a random part of it, then it fails.
+  /// - Parameter jitter: 0 to 1, how much of the delay is waited.
+  package func transferFailed(_ transfer: FileTransfer, _ message: String, jitter: Double) throws {
+    guard
+      let retries = try connection.fetchOne(
+        "SELECT retryCount FROM AttachmentTransfer WHERE transferNumber = \(transfer.number) AND status = 'running'",
+        as: Int.self)
+    else { return }
+    guard retries < Self.transferRetries else { return try transferRefused(transfer, message) }
+    let whole = Double(Int64(1000) << min(retries, 20))
+    try wait(transfer, Int64(whole * min(max(jitter, 0), 1)), "retryCount = retryCount + 1, errorMessage = \(message)")
+  }
+
+  /// The transfer is of no use as it is, such as one of a file that the server does not take: it waits for a retry.
+  package func transferRefused(_ transfer: FileTransfer, _ message: String) throws {
+    try connection.execute(
+      """
+      UPDATE AttachmentTransfer SET status = 'failed', scheduledAt = NULL, retryCount = retryCount + 1,
+        errorMessage = \(message)
+      WHERE transferNumber = \(transfer.number) AND status = 'running'
+      """)
+  }
+
+  /// There is no connection, or the server asks to wait: no attempt was lost.
+  package func transferInterrupted(_ transfer: FileTransfer, waiting milliseconds: Int64 = 0) throws {
+    try wait(transfer, milliseconds, "errorMessage = errorMessage")
+  }
+
+  /// The server does not have the file yet: the device that took it in has not sent it. Asked for again after 30 seconds, then
+  /// after twice as long each time, at most every hour, and never given up.
+  package func downloadAbsent(_ transfer: FileTransfer) throws {
+    guard
+      let absences = try connection.fetchOne(
+        "SELECT absences FROM AttachmentTransfer WHERE transferNumber = \(transfer.number) AND status = 'running'",
+        as: Int.self)
+    else { return }
+    let seconds = min(Int64(30) << min(absences, 20), 3600)
+    try wait(transfer, seconds * 1000, "absences = absences + 1")
+  }
+
+  /// What waits longer because the server did not have it is asked for at once: something has come from there.
+  package func askForAbsent() throws {
+    try connection.execute(
+      """
+      UPDATE AttachmentTransfer SET scheduledAt = NULL
+      WHERE direction = 'download' AND status = 'pending' AND absences > 0 AND scheduledAt IS NOT NULL
+      """)
+  }
+
+  /// Takes what the server has, or has not any more: then the file is sent again, where it is here.
+  package func noteServer(has: Bool, _ contentUuid: String, _ variant: AttachmentVariant) throws {
+    switch variant {
+    case .full:
+      try connection.execute("UPDATE AttachmentContent SET serverHasFull = \(has) WHERE contentUuid = \(contentUuid)")
+    case .thumbnail:
+      try connection.execute(
+        "UPDATE AttachmentContent SET serverHasThumbnail = \(has) WHERE contentUuid = \(contentUuid)")
+    }
+    if !has { try queueUploads(of: contentUuid) }
+  }
+
+  // MARK: Parts
+
+  private func isKnown(_ contentUuid: String) throws -> Bool {
+    try connection.fetchOne("SELECT 1 FROM AttachmentContent WHERE contentUuid = \(contentUuid)", as: Int.self) != nil
+  }
+
+  private func remove(_ transfer: FileTransfer) throws {
+    try connection.execute("DELETE FROM AttachmentTransfer WHERE transferNumber = \(transfer.number)")
+  }
+
+  private func wait(_ transfer: FileTransfer, _ milliseconds: Int64, _ changes: SQL) throws {
+    let time: SQLArgument = milliseconds > 0 ? .text(WireTime.text(now + milliseconds)) : .null
+    try connection.execute(
+      """
+      UPDATE AttachmentTransfer SET status = 'pending', scheduledAt = \(time), \(changes)
+      WHERE transferNumber = \(transfer.number) AND status = 'running'
+      """)
+  }
+}

@@ -1,0 +1,46 @@
+import CipherSQL
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+extension Vault {
+  /// Makes the folder in which the file of a transfer stands, or will.
+  package func makeFolder(for transfer: FileTransfer) throws {
+    try layout.makeAttachmentFolder(of: transfer.contentUuid)
+  }
+
+  /// Takes in what a download has written to ``VaultLayout/unfinishedFile(of:)``, encrypted: verifies it against key and
+  /// digest, brings it to the disk, and puts it in its place. Nobody can open it before that. Then room is made, when the
+  /// vault's limit asks for that.
+  /// - Returns: false when the content is not wanted any more; then the file is removed.
+  /// - Throws: ``VaultError`` with `damaged` when it is not the content that the record names; the file is removed then, and
+  ///   the transfer is still the caller's to end.
+  @discardableResult
+  package func acceptDownload(_ transfer: FileTransfer) throws -> Bool {
+    let path = layout.unfinishedFile(of: transfer)
+    guard let content = try database.read({ try SealedContent.find(transfer.contentUuid, in: $0) }) else {
+      try Files.removeTree(path)
+      return false
+    }
+    do {
+      try content.verify(transfer.variant, at: path)
+    } catch let error as VaultError where error.code == .damaged {
+      try Files.removeTree(path)
+      throw error
+    }
+    guard let bytes = Files.size(of: path) else { throw FileProblem.error(ENOENT, "read", path) }
+    try Files.syncFile(path)
+    let isWanted = try database.write { connection in
+      try SyncTransaction.run(on: connection, syncCatalog, now: Self.now) {
+        try $0.downloadCompleted(transfer, sealedBytes: Int64(bytes), in: layout)
+      }
+    }
+    try makeRoom()
+    return isWanted
+  }
+}

@@ -1,0 +1,78 @@
+import CipherSQL
+
+/// What is checked of the encrypted files: each is read and compared with its key and its digest.
+extension Doctor {
+  /// - Throws: what the progress throws.
+  func checkAttachments(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) throws {
+    do {
+      guard let found = try access.withDatabase({ try verification(of: $0) }) else { return }
+      for kind in [AttachmentProblem.Kind.damaged, .missing, .otherKey, .orphan, .foreign] {
+        let problems = found.problems.filter { $0.kind == kind }
+        if !problems.isEmpty { note(kind, problems, &diagnosis) }
+      }
+      diagnosis.checked.append(
+        "the attachments: \(counted(found.files, "file")) against their keys and digests, \(found.bytes) bytes")
+    } catch {
+      guard error is SQLError || error is VaultError else { throw error }
+      diagnosis.unchecked.append("the attachments: \(describe(error))")
+    }
+  }
+
+  /// Nil for a vault that is older than attachments.
+  private func verification(of database: Database) throws -> AttachmentVerification? {
+    let entities = try database.read { connection -> Entities? in
+      let table = try connection.fetchOne("SELECT 1 FROM sqlite_schema WHERE name = 'AttachmentContent'", as: Int.self)
+      return table == nil ? nil : try Entities.read(from: connection)
+    }
+    guard let entities else { return nil }
+    return try AttachmentVerifier(layout: layout, entities: entities, database: database).run(reading: true) { _, _ in
+      try report("Checking the attachments")
+    }
+  }
+
+  private func note(
+    _ kind: AttachmentProblem.Kind, _ problems: [AttachmentProblem], _ diagnosis: inout Diagnosis
+  ) {
+    // By uuid: what a person has called a file is nobody's who reads a diagnosis.
+    let texts = problems.map { problem in
+      let records = problem.attachments.map { "\($0.entityType) \($0.uuid)" }.joined(separator: ", ")
+      return records.isEmpty || problem.kind == .otherKey ? problem.message : "\(problem.message): \(records)"
+    }
+    let what = texts.prefix(5).joined(separator: "; ") + (texts.count > 5 ? "; and \(texts.count - 5) more" : "")
+    let isAtServer = problems.allSatisfy(\.serverHasIt)
+    switch kind {
+    case .damaged, .missing:
+      diagnosis.add(
+        isAtServer ? .warning : .damage, "attachments", what,
+        meaning: isAtServer
+          ? "these files cannot be opened here; the server has them"
+          : "these files cannot be opened; their records are whole",
+        next: isAtServer ? "fieldvault attach verify --fetch, then fieldvault sync" : "put the files back from a backup"
+      )
+    case .otherKey:
+      diagnosis.add(
+        .warning, "attachments", what, meaning: "the record shows the content of another one",
+        next: "remove the record, or take its file in again")
+    case .orphan:
+      diagnosis.add(
+        .warning, "attachments", what, meaning: "they take space, and nothing can open them",
+        next: "fieldvault doctor --repair")
+    case .foreign:
+      diagnosis.add(
+        .note, "attachments", what, meaning: "nothing reads it", next: "move it elsewhere, or leave it")
+    }
+  }
+
+  /// Removes files of no content.
+  func sweepAttachments(_ access: DatabaseAccess, _ repair: inout RepairReport) {
+    do {
+      let outcome = try access.withDatabase { try AttachmentSweep(layout: layout, database: $0).run() }
+      for name in outcome.removed { repair.done.append("removed \(name), which belonged to no record") }
+      if outcome.isPostponed {
+        repair.failed.append("files of no record were not removed, because another program works with attachments now")
+      }
+    } catch {
+      repair.failed.append(describe(error))
+    }
+  }
+}

@@ -1,0 +1,71 @@
+/// Decodes one picture that is given bit by bit. There is one implementation for each system.
+protocol PictureDecoder: AnyObject {
+  /// Takes the next bytes of the file.
+  /// - Parameter metadata: what was found up to the end of these bytes.
+  func feed(_ bytes: UnsafeRawBufferPointer, _ metadata: PictureMetadata) throws(PictureProblem)
+
+  /// Ends the picture and fills in its size, its thumbnail and the smaller picture.
+  func finish(_ metadata: PictureMetadata, into picture: inout Picture) throws(PictureProblem)
+}
+
+/// Why a picture is kept without being looked into.
+enum PictureProblem: Error {
+  case damaged
+  case tooLarge(width: Int, height: Int)
+  case tooLong(bytes: Int)
+  case noMemory
+
+  /// What is said about it.
+  var note: String {
+    switch self {
+    case .damaged: "the picture is damaged or cut short, and is kept as it is"
+    case .tooLarge(let width, let height):
+      "the picture says that it has \(width) by \(height) pixels, more than is decoded; it is kept as it is"
+    case .tooLong(let bytes):
+      "the picture has more than \(bytes >> 20) MiB, more than is decoded of its kind; it is kept as it is"
+    case .noMemory: "there was not enough memory to look into the picture; it is kept as it is"
+    }
+  }
+}
+
+/// How a picture is decoded: how much smaller, and whether at all.
+struct DecodingPlan {
+  let width: Int
+  let height: Int
+
+  /// - Throws: ``PictureProblem`` `tooLarge` before any memory is taken.
+  init(
+    _ kind: PictureKind, width: Int, height: Int, isProgressive: Bool, _ wishes: PictureWishes
+  ) throws(PictureProblem) {
+    guard width > 0, height > 0 else { throw .damaged }
+    let box = max(wishes.thumbnailWidth, wishes.thumbnailHeight, wishes.recompressedSide ?? 0)
+    (self.width, self.height) = Self.fit(width, height, into: (box, box))
+    // Sizes are at most 2^31, so nothing overflows.
+    let pixels = width * height
+    let needed: Int
+    switch kind {
+    case .jpeg:
+      // The library decodes a JPEG at a half, a quarter or an eighth, a few rows at a time. The numbers of a progressive
+      // one it keeps until its end, up to three of two bytes for each pixel.
+      let part = [8, 4, 2].first { width / $0 >= self.width && height / $0 >= self.height } ?? 1
+      needed = pixels / (part * part) * 3 + (isProgressive ? pixels * 6 : 0) + width * 3 * 64
+    default:
+      needed = pixels * 4
+    }
+    guard needed <= wishes.decodingBytes, pixels <= Self.mostPixels else {
+      throw .tooLarge(width: width, height: height)
+    }
+  }
+
+  /// The largest size of the same shape that fits into a box; never larger than it is, never nothing.
+  static func fit(_ width: Int, _ height: Int, into box: (width: Int, height: Int)) -> (Int, Int) {
+    let scale = min(Double(box.width) / Double(width), Double(box.height) / Double(height), 1)
+    return (max(1, Int(Double(width) * scale + 0.5)), max(1, Int(Double(height) * scale + 0.5)))
+  }
+
+  /// A picture of more pixels would take a while, however small it is decoded.
+  private static let mostPixels = 1 << 28
+
+  /// How long a file may be whose kind is collected in memory before it is decoded.
+  static let longestCollected = 64 << 20
+}

@@ -1,0 +1,105 @@
+#if os(Linux)
+  import CPixbuf
+
+  /// The decoder of this system; nil when it cannot read the kind.
+  func systemDecoder(_ kind: PictureKind, _ wishes: PictureWishes) -> (any PictureDecoder)? {
+    PixbufDecoder(kind, wishes)
+  }
+
+  /// Pictures by gdk-pixbuf, which is given only the kinds that are looked into, decodes while it reads, and tells the
+  /// size before it takes memory for the pixels.
+  private final class PixbufDecoder: PictureDecoder {
+    private let kind: PictureKind
+    private let wishes: PictureWishes
+    private let decoder = UnsafeMutablePointer<cpixbuf_decoder>.allocate(capacity: 1)
+    private var isReading: Bool
+    private var isProgressive = false
+    private var problem: PictureProblem?
+    private var size: (width: Int, height: Int)?
+    private var fedBytes = 0
+
+    init?(_ kind: PictureKind, _ wishes: PictureWishes) {
+      (self.kind, self.wishes) = (kind, wishes)
+      decoder.initialize(to: cpixbuf_decoder())
+      isReading = false
+      let decide: cpixbuf_decide = { context, width, height, targetWidth, targetHeight in
+        guard let context, let targetWidth, let targetHeight else { return 1 }
+        let decoder = Unmanaged<PixbufDecoder>.fromOpaque(context).takeUnretainedValue()
+        guard let plan = decoder.plan(Int(width), Int(height)) else { return 1 }
+        (targetWidth.pointee, targetHeight.pointee) = (Int32(plan.width), Int32(plan.height))
+        return 0
+      }
+      guard cpixbuf_begin(decoder, kind.loaderName, decide, Unmanaged.passUnretained(self).toOpaque()) != 0 else {
+        return nil
+      }
+      isReading = true
+    }
+
+    deinit {
+      if isReading { _ = cpixbuf_end(decoder, 0) }
+      decoder.deallocate()
+    }
+
+    func feed(_ bytes: UnsafeRawBufferPointer, _ metadata: PictureMetadata) throws(PictureProblem) {
+      isProgressive = metadata.isProgressive
+      fedBytes += bytes.count
+      guard kind.isDecodedInPassing || fedBytes <= DecodingPlan.longestCollected else {
+        throw .tooLong(bytes: DecodingPlan.longestCollected)
+      }
+      guard cpixbuf_feed(decoder, bytes.baseAddress, bytes.count) != 0 else { throw problem ?? .damaged }
+    }
+
+    func finish(_ metadata: PictureMetadata, into picture: inout Picture) throws(PictureProblem) {
+      isReading = false
+      guard let decoded = cpixbuf_end(decoder, 1) else { throw problem ?? .damaged }
+      defer { cpixbuf_release(decoded) }
+      guard let size, let upright = cpixbuf_upright(decoded, Int32(metadata.orientation)) else { throw .noMemory }
+      defer { cpixbuf_release(upright) }
+      picture.thumbnail = try jpeg(
+        upright, into: (wishes.thumbnailWidth, wishes.thumbnailHeight), quality: wishes.thumbnailQuality)
+      if let side = wishes.recompressedSide {
+        picture.recompressed = try jpeg(upright, into: (side, side), quality: wishes.recompressedQuality)
+      }
+      let isTurned = metadata.orientation >= 5
+      (picture.width, picture.height) = isTurned ? (size.height, size.width) : size
+    }
+
+    private func plan(_ width: Int, _ height: Int) -> DecodingPlan? {
+      do throws(PictureProblem) {
+        let plan = try DecodingPlan(kind, width: width, height: height, isProgressive: isProgressive, wishes)
+        size = (width, height)
+        return plan
+      } catch {
+        problem = error
+        return nil
+      }
+    }
+
+    private func jpeg(
+      _ picture: OpaquePointer, into box: (Int, Int), quality: Int
+    ) throws(PictureProblem) -> [UInt8] {
+      let (width, height) = DecodingPlan.fit(
+        Int(gdk_pixbuf_get_width(picture)), Int(gdk_pixbuf_get_height(picture)), into: box)
+      guard let scaled = cpixbuf_opaque(picture, Int32(width), Int32(height)) else { throw .noMemory }
+      defer { cpixbuf_release(scaled) }
+      var count = 0
+      guard let bytes = cpixbuf_jpeg(scaled, String(quality), &count) else { throw .noMemory }
+      defer { g_free(bytes) }
+      return Array(UnsafeRawBufferPointer(start: bytes, count: count))
+    }
+  }
+
+  extension PictureKind {
+    /// gdk-pixbuf's name.
+    fileprivate var loaderName: String {
+      switch self {
+      case .heic: "heif/avif"
+      case .avif: "heif/avif"
+      default: rawValue
+      }
+    }
+
+    /// Whether the library keeps no more of the file than it has to.
+    fileprivate var isDecodedInPassing: Bool { [.jpeg, .png, .bmp].contains(self) }
+  }
+#endif

@@ -1,0 +1,88 @@
+/// Finds the EXIF block of a picture while it passes by, and what is to be known before it is decoded.
+final class MetadataScanner {
+  private(set) var metadata = PictureMetadata()
+  private let kind: PictureKind
+  private let jpeg = JPEGParser()
+  private var reader: BlockReader
+  private var isInBlock = false
+  /// The longest block that is looked into; in a JPEG none can be longer.
+  private static let longestBlock = 1 << 16
+
+  init(_ kind: PictureKind) {
+    self.kind = kind
+    // Behind the beginning of the file each chunk begins with its length and its name.
+    reader = BlockReader(block: 8, after: kind == .png ? 8 : 12)
+  }
+
+  func take(_ bytes: UnsafeRawBufferPointer) {
+    switch kind {
+    case .jpeg:
+      jpeg.take(bytes, see)
+      metadata.isCutShort = !jpeg.hasEnded
+    case .png: reader.take(bytes, pngStep)
+    case .webp: reader.take(bytes, webpStep)
+    default: return
+    }
+  }
+
+  private func see(_ event: JPEGParser.Event) {
+    guard case .segment(let marker, let content) = event else { return }
+    switch marker {
+    case 0xe1: look(into: content)
+    case 0xc2, 0xc6, 0xca, 0xce: metadata.isProgressive = true
+    default: return
+    }
+  }
+
+  private func pngStep(_ block: [UInt8]) -> BlockReader.Want {
+    if isInBlock {
+      isInBlock = false
+      look(into: MetadataMark.exif + block)
+      return .block(8, after: 4)
+    }
+    let count = block[..<4].reduce(0) { $0 << 8 | Int($1) }
+    switch String(decoding: block[4...], as: UTF8.self) {
+    case "IEND": return .nothing
+    case "eXIf" where (1...Self.longestBlock).contains(count):
+      isInBlock = true
+      return .block(count)
+    default: return .block(8, after: count + 4)
+    }
+  }
+
+  private func webpStep(_ block: [UInt8]) -> BlockReader.Want {
+    if isInBlock {
+      isInBlock = false
+      look(into: block.starts(with: MetadataMark.exif) ? block : MetadataMark.exif + block)
+      // A chunk begins at an even place.
+      return .block(8, after: block.count & 1)
+    }
+    let count = block[4...].reversed().reduce(0) { $0 << 8 | Int($1) }
+    guard block.starts(with: Array("EXIF".utf8)), (1...Self.longestBlock).contains(count) else {
+      return .block(8, after: count + count & 1)
+    }
+    isInBlock = true
+    return .block(count)
+  }
+
+  private func look(into block: [UInt8]) {
+    if block.starts(with: MetadataMark.exif) {
+      SystemExif.read(Array(block.dropFirst(MetadataMark.exif.count)), into: &metadata)
+    } else if block.starts(with: MetadataMark.xmp), block.contains(MetadataMark.xmpLocation) {
+      metadata.hasLocation = true
+    }
+  }
+}
+
+/// How blocks of metadata begin.
+enum MetadataMark {
+  static let exif = Array("Exif".utf8) + [0, 0]
+  static let xmp = Array("http://ns.adobe.com/xap/1.0/".utf8) + [0]
+  static let xmpLocation = Array("GPSLatitude".utf8)
+}
+
+extension [UInt8] {
+  fileprivate func contains(_ part: [UInt8]) -> Bool {
+    count >= part.count && (0...count - part.count).contains { self[$0...].starts(with: part) }
+  }
+}

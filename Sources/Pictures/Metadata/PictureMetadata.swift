@@ -1,0 +1,21 @@
+/// What a picture says beside its pixels.
+struct PictureMetadata: Sendable {
+  /// How it is to be turned, 1 to 8 as EXIF has it; 1 is upright.
+  var orientation = 1
+  var capturedAt: CaptureTime?
+  var hasLocation = false
+  /// A JPEG whose decoding takes memory for all of it at once.
+  var isProgressive = false
+  /// A JPEG without an end: the library would fill what is missing with grey.
+  var isCutShort = false
+}
+
+/// Reads and cleans the block of EXIF data of a picture, which is a TIFF file in small. There is one implementation for
+/// each system.
+protocol ExifLibrary {
+  /// Adds what the block says. A block that cannot be read says nothing.
+  static func read(_ block: [UInt8], into metadata: inout PictureMetadata)
+
+  /// The block without where the picture was taken; nil when it cannot be read.
+  static func withoutLocation(_ block: [UInt8]) -> [UInt8]?
+}

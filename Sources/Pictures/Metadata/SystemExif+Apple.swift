@@ -1,0 +1,45 @@
+#if canImport(ImageIO)
+  import Foundation
+  import ImageIO
+
+  /// EXIF by ImageIO, which reads the block as the head of a picture without pixels.
+  enum SystemExif: ExifLibrary {
+    static func read(_ block: [UInt8], into metadata: inout PictureMetadata) {
+      if let properties = properties(of: block) { read(properties, into: &metadata) }
+    }
+
+    /// Adds what ImageIO found in a picture.
+    static func read(_ properties: [CFString: Any], into metadata: inout PictureMetadata) {
+      if let orientation = properties[kCGImagePropertyOrientation] as? Int, (1...8).contains(orientation) {
+        metadata.orientation = orientation
+      }
+      if properties[kCGImagePropertyGPSDictionary] != nil { metadata.hasLocation = true }
+      guard let exif = properties[kCGImagePropertyExifDictionary] as? [CFString: Any],
+        let time = exif[kCGImagePropertyExifDateTimeOriginal] as? String
+      else { return }
+      metadata.capturedAt = CaptureTime(
+        exif: time, fraction: exif[kCGImagePropertyExifSubsecTimeOriginal] as? String,
+        offset: exif[kCGImagePropertyExifOffsetTimeOriginal] as? String)
+    }
+
+    /// Only how the picture is to be turned stays: ImageIO has no way to write a block alone.
+    static func withoutLocation(_ block: [UInt8]) -> [UInt8]? {
+      var metadata = PictureMetadata()
+      read(block, into: &metadata)
+      // A TIFF file of one entry: number 0x0112, a 16-bit value, one of it.
+      return Array("II".utf8) + [0x2a, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, UInt8(metadata.orientation)]
+        + [UInt8](repeating: 0, count: 7)
+    }
+
+    private static func properties(of block: [UInt8]) -> [CFString: Any]? {
+      let length = MetadataMark.exif.count + block.count + 2
+      guard length <= 0xffff else { return nil }
+      let head = [0xff, 0xd8, 0xff, 0xe1, UInt8(length >> 8), UInt8(length & 0xff)] + MetadataMark.exif + block
+      // One black point ends the picture: size, and where its pixels would begin.
+      let frame: [UInt8] = [0xff, 0xc0, 0, 11, 8, 0, 1, 0, 1, 1, 1, 0x11, 0, 0xff, 0xd9]
+      let source = CGImageSourceCreateIncremental(nil)
+      CGImageSourceUpdateData(source, Data(head + frame) as CFData, true)
+      return CGImageSourceCopyPropertiesAtIndex(source, 0, nil) as? [CFString: Any]
+    }
+  }
+#endif

@@ -1,0 +1,68 @@
+#if os(Linux)
+  import CExif
+
+  /// EXIF by libexif.
+  enum SystemExif: ExifLibrary {
+    static func read(_ block: [UInt8], into metadata: inout PictureMetadata) {
+      withData(block) { data in
+        let (main, camera, location) = (data.pointee.ifd.0, data.pointee.ifd.2, data.pointee.ifd.3)
+        if let orientation = number(EXIF_TAG_ORIENTATION, in: main, data), (1...8).contains(orientation) {
+          metadata.orientation = orientation
+        }
+        if let location, location.pointee.count > 0 { metadata.hasLocation = true }
+        metadata.capturedAt =
+          text(EXIF_TAG_DATE_TIME_ORIGINAL, in: camera).flatMap { time in
+            CaptureTime(
+              exif: time, fraction: text(EXIF_TAG_SUB_SEC_TIME_ORIGINAL, in: camera),
+              offset: text(EXIF_TAG_OFFSET_TIME_ORIGINAL, in: camera))
+          }
+      }
+    }
+
+    static func withoutLocation(_ block: [UInt8]) -> [UInt8]? {
+      var cleaned: [UInt8]?
+      withData(block) { data in
+        guard let location = data.pointee.ifd.3 else { return }
+        while location.pointee.count > 0, let entry = location.pointee.entries[0] {
+          exif_content_remove_entry(location, entry)
+        }
+        var bytes: UnsafeMutablePointer<UInt8>?
+        var count: UInt32 = 0
+        exif_data_save_data(data, &bytes, &count)
+        guard let bytes else { return }
+        cleaned = Array(UnsafeBufferPointer(start: bytes, count: Int(count)).dropFirst(MetadataMark.exif.count))
+        free(bytes)
+      }
+      return cleaned
+    }
+
+    /// Calls `body` with the block as libexif reads it, when it can read anything of it.
+    private static func withData(_ block: [UInt8], _ body: (UnsafeMutablePointer<ExifData>) -> Void) {
+      guard let data = exif_data_new() else { return }
+      defer { exif_data_unref(data) }
+      // What is there stays as it is: no entries are added that the camera did not write.
+      exif_data_unset_option(data, EXIF_DATA_OPTION_FOLLOW_SPECIFICATION)
+      let whole = MetadataMark.exif + block
+      exif_data_load_data(data, whole, UInt32(whole.count))
+      guard let main = data.pointee.ifd.0, main.pointee.count > 0 else { return }
+      body(data)
+    }
+
+    private static func number(
+      _ tag: ExifTag, in content: UnsafeMutablePointer<ExifContent>?, _ data: UnsafeMutablePointer<ExifData>
+    ) -> Int? {
+      guard let entry = exif_content_get_entry(content, tag), entry.pointee.size >= 2,
+        entry.pointee.format == EXIF_FORMAT_SHORT
+      else { return nil }
+      return Int(exif_get_short(entry.pointee.data, exif_data_get_byte_order(data)))
+    }
+
+    private static func text(_ tag: ExifTag, in content: UnsafeMutablePointer<ExifContent>?) -> String? {
+      guard let entry = exif_content_get_entry(content, tag), let bytes = entry.pointee.data,
+        entry.pointee.format == EXIF_FORMAT_ASCII
+      else { return nil }
+      let text = UnsafeBufferPointer(start: bytes, count: Int(entry.pointee.size)).prefix { $0 != 0 }
+      return String(decoding: text, as: UTF8.self)
+    }
+  }
+#endif

@@ -1,0 +1,58 @@
+import VaultKeys
+
+/// The first bytes of an encrypted file. They are no secret.
+///
+/// | bytes | |
+/// |---|---|
+/// | 8 | `FVsealed` |
+/// | 1 | the version, 1 |
+/// | 1 | the variant |
+/// | 6 | zero |
+/// | 16 | the UUID of the content |
+/// | 8 | the length of the content, the lowest byte first; every bit set until the file is finished |
+struct SealedFileHeader {
+  static let byteCount = 40
+  /// Where the length stands. What is before it is the associated data of every message; the length is compared with
+  /// the size of the file, and that with the segment that says that it is the last.
+  static let lengthOffset = 32
+  private static let mark = Array("FVsealed".utf8)
+  private static let version: UInt8 = 1
+  private static let unfinished = [UInt8](repeating: 0xff, count: 8)
+
+  private let fixed: [UInt8]
+
+  /// The header of the files of an identity.
+  init(_ identity: SealedFileIdentity) {
+    let kind = [Self.version, identity.variant.rawValue]
+    fixed = Self.mark + kind + [UInt8](repeating: 0, count: 6) + identity.uuidBytes
+  }
+
+  /// The bytes of a file that is being written, or that is finished.
+  func bytes(length: Int?) -> [UInt8] { fixed + (length.map(Self.bytes) ?? Self.unfinished) }
+
+  /// Compares what stands at the beginning of a file.
+  /// - Returns: the length of the content; nil when the file was not finished.
+  func length(in found: [UInt8], path: String) throws(SealedFileError) -> UInt64? {
+    guard found.count == Self.byteCount else {
+      throw .content(.truncated, path, "is cut short: not even its beginning is there")
+    }
+    guard found.starts(with: Self.mark), found[8] >= Self.version else {
+      throw .content(.notSealed, path, "is not an encrypted file, or its first bytes are damaged")
+    }
+    guard found[8] == Self.version else {
+      throw .content(.newerFormat, path, "is of format \(found[8]), which this program does not know")
+    }
+    guard found.starts(with: fixed) else { throw .content(.otherContent, path, "is the file of another content") }
+    let length = found[Self.lengthOffset...]
+    if length.elementsEqual(Self.unfinished) { return nil }
+    return length.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  /// What every message of a segment is bound to: the header up to the length, the number of the segment, and whether it
+  /// is the last one.
+  func associatedData(segment: Int, isLast: Bool) -> [UInt8] { fixed + Self.bytes(segment) + [isLast ? 1 : 0] }
+
+  private static func bytes(_ number: Int) -> [UInt8] {
+    (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+  }
+}

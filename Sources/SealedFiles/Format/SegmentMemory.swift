@@ -1,0 +1,19 @@
+import CSodium
+
+/// Memory for one segment of a content, wiped at its end.
+///
+/// `@unchecked Sendable` holds because it belongs to one thread at a time: ``SealingLine`` reads it until its next call
+/// returns, and its owner touches it before and after that.
+final class SegmentMemory: @unchecked Sendable {
+  let all = UnsafeMutableRawBufferPointer.allocate(byteCount: SealedFileFormat.segmentBytes, alignment: 64)
+  /// How much of it is filled, where somebody fills it bit by bit.
+  var count = 0
+
+  var content: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: all[..<count]) }
+  var room: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(rebasing: all[count...]) }
+
+  deinit {
+    if let start = all.baseAddress { sodium_memzero(start, all.count) }
+    all.deallocate()
+  }
+}

@@ -1,0 +1,53 @@
+/// Finds out why a file does not open. What is told differs; nothing is given out in any case.
+struct Diagnosis {
+  private let opener: SegmentOpener
+  private let memory: SegmentMemory
+
+  /// - Parameter memory: is overwritten.
+  init(_ opener: SegmentOpener, _ memory: SegmentMemory) { (self.opener, self.memory) = (opener, memory) }
+
+  /// The length of the content, by the length in the header and the size of the file, which have to agree.
+  func plainSize(length: UInt64?, size: Int) throws(SealedFileError) -> Int {
+    guard let length else { throw .content(.unfinished, opener.path, "was not written to its end") }
+    let bySize = SealedFileFormat.plainSize(ofSealed: size)
+    if let bySize, length == UInt64(bySize) { return bySize }
+    if let bySize, try endsWhole(bySize) {
+      throw .content(.damaged, opener.path, "the length in its first bytes is not what was written")
+    }
+    let expected = Int(exactly: length).flatMap { $0 >> 60 == 0 ? SealedFileFormat.sealedSize(ofPlain: $0) : nil }
+    throw size < expected ?? .max
+      ? .content(.truncated, opener.path, "is cut short") : .content(.appended, opener.path, "has bytes behind its end")
+  }
+
+  /// Why a segment does not open.
+  func ofSegment(_ segment: Int, plainCount: Int, segmentCount: Int) throws(SealedFileError) -> SealedFileError {
+    let isLast = segment == segmentCount - 1
+    // What opens with the other mark was written here, as another part of the whole.
+    if try opener.opens(segment, plainCount: plainCount, isLast: !isLast, into: memory.all) {
+      return isLast
+        ? .content(.truncated, opener.path, "is cut short behind a segment")
+        : .content(.appended, opener.path, "has segments behind its end")
+    }
+    for other in 0..<segmentCount where other != segment {
+      guard try beginsWith(segment, sealedAs: other, plainCount: plainCount, segmentCount) else { continue }
+      return .content(.misplaced, opener.path, "segment \(other) stands where segment \(segment) belongs")
+    }
+    return .content(.damaged, opener.path, "segment \(segment) is not what was written, or the key is another one")
+  }
+
+  private func endsWhole(_ plainSize: Int) throws(SealedFileError) -> Bool {
+    let last = SealedFileFormat.segmentCount(ofPlain: plainSize) - 1
+    let count = plainSize - last * SealedFileFormat.segmentBytes
+    return try opener.opens(last, plainCount: count, isLast: true, into: memory.all)
+  }
+
+  /// Whether the first message at a place is that of another segment of this file.
+  private func beginsWith(
+    _ place: Int, sealedAs segment: Int, plainCount: Int, _ segmentCount: Int
+  ) throws(SealedFileError) -> Bool {
+    let messages = try opener.begin(
+      place, sealedAs: segment, plainCount: plainCount, isLast: segment == segmentCount - 1)
+    guard let messages else { return false }
+    return try messages.opensNext(UnsafeMutableRawBufferPointer(rebasing: memory.all[..<messages.nextCount]))
+  }
+}

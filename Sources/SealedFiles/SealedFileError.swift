@@ -1,0 +1,64 @@
+import VaultKeys
+
+/// What went wrong with an encrypted file. Neither `message` nor `hint` holds a key or a byte of the content.
+package struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The kind of failure.
+  package enum Code: String, Sendable {
+    // What stands in the file.
+
+    /// The file does not begin as an encrypted file does.
+    case notSealed
+    /// The file is whole at its beginning, and of a format that this program does not know.
+    case newerFormat
+    /// A file of another content, or of another variant of this content, stands in its place.
+    case otherContent
+    /// Writing the file was not finished.
+    case unfinished
+    /// The end is missing.
+    case truncated
+    /// Something follows the end.
+    case appended
+    /// A part of this file stands where another part of it belongs.
+    case misplaced
+    /// A part of the file is not what was written, or the key is another one.
+    case damaged
+
+    // What the caller asked for.
+
+    /// The content's name is no UUID.
+    case badIdentity
+    /// The key is not 32 bytes long.
+    case badKey
+    /// A range beyond the end of the content.
+    case badRange
+
+    // Files and memory.
+
+    /// There is no such file.
+    case notFound
+    /// The file cannot be opened or read.
+    case unreadable
+    /// The file cannot be written.
+    case cannotWrite
+    /// No space is left for the file.
+    case noSpace
+    /// Something of that name exists and is not overwritten.
+    case alreadyExists
+    /// Not enough memory.
+    case outOfMemory
+  }
+
+  /// The kind of failure.
+  package let code: Code
+  /// One sentence that names the file.
+  package let message: String
+  /// What to do next.
+  package let hint: String
+
+  init(_ code: Code, _ message: String, hint: String) {
+    (self.code, self.message, self.hint) = (code, message, hint)
+  }
+
+  /// The message, then the hint in brackets.
+  package var description: String { "\(message) (\(hint))" }
+}

@@ -1,0 +1,51 @@
+import VaultKeys
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+extension SealedFileWriter {
+  /// Goes on with a file that was not finished, at the end of its last whole segment; what follows that is cut off.
+  /// Every segment is opened, so that only what was written stays, and the digest is of the whole content.
+  ///
+  /// ``plainBytes`` says from where on the content is wanted.
+  /// - Throws: ``SealedFileError`` `otherContent` and its like when the beginning belongs to something else, `notFound`,
+  ///   `unreadable`, `noSpace` or `cannotWrite`.
+  package static func resume(
+    _ path: String, key: SealingKey, identity: SealedFileIdentity
+  ) throws(SealedFileError) -> SealedFileWriter {
+    let digest = ContentDigest()
+    let segments = try wholeSegments(of: path, key, identity, digest)
+    let sealer: SegmentSealer
+    do throws(Descriptor.Failure) {
+      let file = try Descriptor(opening: path, O_WRONLY | O_NOFOLLOW)
+      try file.setSize(SealedFileFormat.offset(ofSegment: segments))
+      sealer = SegmentSealer(file, path: path, key: key, identity: identity)
+    } catch {
+      throw .writing(path, error)
+    }
+    try sealer.writeHeader(length: nil)
+    return SealedFileWriter(sealer, digest: digest, segment: segments)
+  }
+
+  /// How many segments at the beginning are whole; the content of these goes into the digest.
+  private static func wholeSegments(
+    of path: String, _ key: SealingKey, _ identity: SealedFileIdentity, _ digest: ContentDigest
+  ) throws(SealedFileError) -> Int {
+    let opener = try SegmentOpener(path, key: key, identity: identity)
+    // A file that was made, and nothing more; the header is written again.
+    guard try opener.size() >= SealedFileHeader.byteCount else { return 0 }
+    _ = try opener.length()
+    let plain = SegmentMemory()
+    var segment = 0
+    while try opener.opens(segment, plainCount: SealedFileFormat.segmentBytes, isLast: false, into: plain.all) {
+      digest.add(UnsafeRawBufferPointer(plain.all))
+      segment += 1
+    }
+    return segment
+  }
+}

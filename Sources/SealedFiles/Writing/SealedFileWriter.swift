@@ -1,0 +1,140 @@
+import VaultKeys
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// What was written.
+package struct SealedFileSummary: Sendable, Equatable {
+  /// How long the content is.
+  package let plainBytes: Int
+  /// How long the encrypted file is.
+  package let sealedBytes: Int
+  /// The SHA-256 of the content, as 64 lower-case hexadecimal digits.
+  package let sha256: String
+}
+
+/// Encrypts a content to a file, from front to back, in memory that does not grow with it: at most three segments of the
+/// content, which are wiped at the end, and one encrypted one.
+///
+/// For one thread at a time. A file without ``finish()`` is no encrypted file; ``resume(_:key:identity:)`` goes on
+/// with it. The caller gives the finished file its name and makes the folder durable.
+package final class SealedFileWriter {
+  private let sealer: SegmentSealer
+  private let line: SealingLine
+  private let digest: ContentDigest
+  private var filling = SegmentMemory()
+  /// What the background encrypts, or has encrypted.
+  private var sealing: SegmentMemory?
+  private var spare: SegmentMemory?
+  private var segment: Int
+  private var isOver = false
+
+  /// How much of the content was taken so far.
+  package var plainBytes: Int { segment * SealedFileFormat.segmentBytes + filling.count }
+
+  /// Makes a file of mode 0600, where nothing may be.
+  /// - Throws: ``SealedFileError`` `alreadyExists`, `noSpace` or `cannotWrite`.
+  package convenience init(
+    creating path: String, key: SealingKey, identity: SealedFileIdentity
+  ) throws(SealedFileError) {
+    let sealer: SegmentSealer
+    do throws(Descriptor.Failure) {
+      sealer = SegmentSealer(
+        try Descriptor(opening: path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600), path: path, key: key,
+        identity: identity)
+    } catch {
+      throw .writing(path, error)
+    }
+    try sealer.writeHeader(length: nil)
+    self.init(sealer, digest: ContentDigest(), segment: 0)
+  }
+
+  init(_ sealer: SegmentSealer, digest: ContentDigest, segment: Int) {
+    (self.sealer, self.digest, self.segment) = (sealer, digest, segment)
+    line = SealingLine(sealer)
+  }
+
+  deinit {
+    // The background may still read what is freed here. How it ended no longer matters: nobody finished the file.
+    _ = Result { () throws(SealedFileError) in try line.finish() }
+  }
+
+  /// Takes the next bytes of the content.
+  /// - Throws: ``SealedFileError`` `noSpace` or `cannotWrite`, also for bytes of an earlier call; the file is then of no
+  ///   use, except to ``resume(_:key:identity:)``.
+  package func append(_ bytes: UnsafeRawBufferPointer) throws(SealedFileError) {
+    var rest = bytes
+    while !rest.isEmpty {
+      let memory = try memoryWithRoom()
+      let count = min(rest.count, memory.room.count)
+      memory.room.copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+      try take(count, in: memory)
+      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+    }
+  }
+
+  /// Takes the next bytes of the content.
+  package func append(_ bytes: [UInt8]) throws(SealedFileError) {
+    try bytes.withBytes { bytes throws(SealedFileError) in try append(bytes) }
+  }
+
+  /// Takes what a source gives, until it gives nothing.
+  /// - Parameter read: fills the buffer from its start and returns how many bytes it gave; 0 at the end.
+  package func append(reading read: (UnsafeMutableRawBufferPointer) throws -> Int) throws {
+    while true {
+      let memory = try memoryWithRoom()
+      let count = try read(memory.room)
+      if count == 0 { return }
+      try take(count, in: memory)
+    }
+  }
+
+  /// Ends the content and waits until the file is on the disk.
+  /// - Throws: ``SealedFileError`` `noSpace` or `cannotWrite`; the file is then not finished.
+  package func finish() throws(SealedFileError) -> SealedFileSummary {
+    precondition(!isOver, "the file is finished already")
+    try line.finish()
+    try sealer.seal(filling.content, segment: segment, isLast: true)
+    try sealer.writeHeader(length: plainBytes)
+    try sealer.synchronize()
+    isOver = true
+    return SealedFileSummary(
+      plainBytes: plainBytes, sealedBytes: SealedFileFormat.sealedSize(ofPlain: plainBytes), sha256: digest.finish())
+  }
+
+  /// Gives the file up and removes it.
+  package func abandon() {
+    isOver = true
+    _ = Result { () throws(SealedFileError) in try line.finish() }
+    _ = unlink(sealer.path)
+  }
+
+  /// Where the next bytes go.
+  private func memoryWithRoom() throws(SealedFileError) -> SegmentMemory {
+    precondition(!isOver, "the file is finished already")
+    guard filling.room.isEmpty else { return filling }
+    let memory = spare ?? SegmentMemory()
+    memory.count = 0
+    spare = memory
+    return memory
+  }
+
+  /// Takes bytes that stand in the room of a memory. A full segment is handed over only now, when it is known not to be
+  /// the last one.
+  private func take(_ count: Int, in memory: SegmentMemory) throws(SealedFileError) {
+    precondition(count <= memory.room.count)
+    if memory !== filling {
+      try line.seal(filling, segment: segment)
+      // What was encrypted before is written, or the line would not have taken this one.
+      (spare, sealing, filling) = (sealing, filling, memory)
+      segment += 1
+    }
+    digest.add(UnsafeRawBufferPointer(rebasing: memory.room[..<count]))
+    memory.count += count
+  }
+}

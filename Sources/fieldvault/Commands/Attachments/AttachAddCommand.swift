@@ -1,0 +1,57 @@
+import CommandLineSupport
+import OfflineStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+enum AttachAddCommand {
+  static func run(_ context: CommandContext) throws {
+    let uuid = try PutCommand.parseUUID(try context.arguments.required("UUID"), "UUID", context)
+    let files = context.arguments.values("FILE")
+    let vault = try context.openVault()
+    let owner = try vault.entities.entity(try context.arguments.required("ENTITY"))
+    var line: FileLine?
+    defer { line?.finish() }
+    let made = try vault.attach(files, to: owner, uuid) { path, done, total in
+      if line?.path != path {
+        line?.finish()
+        line = FileLine(path, context)
+      }
+      line?.show(done, of: total)
+    }
+    line?.finish()
+    let attachments = try made.map { try vault.attachment($0) }
+    if context.isJSON {
+      try context.writeJSON { json in
+        if files.count > 1 { json.beginArray() }
+        for attachment in attachments { try AttachmentFormat.write(attachment, to: &json) }
+        if files.count > 1 { json.endArray() }
+      }
+    } else {
+      for attachment in attachments { try context.tell(attachment.uuid) }
+    }
+    for attachment in attachments {
+      guard let note = attachment.note else { continue }
+      context.hint("\(escaped(attachment.fileName ?? attachment.uuid)): \(escaped(note))")
+    }
+    try AttachmentFormat.warnOfLimit(try vault.attachmentUsage(), context)
+  }
+}
+
+/// The progress of one file.
+private final class FileLine {
+  let path: String
+  private let line: ByteLine
+
+  init(_ path: String, _ context: CommandContext) {
+    self.path = path
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    line = ByteLine("Taking in \(escaped(name))", context)
+  }
+
+  func show(_ done: Int, of total: Int) { line.show(done, of: total) }
+  func finish() { line.finish() }
+}

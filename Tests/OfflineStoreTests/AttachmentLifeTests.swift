@@ -1,0 +1,179 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import Testing
+import VaultKeys
+
+@testable import OfflineStore
+
+/// What becomes of attachments when records are deleted and brought back, keys are rotated, room is made, and vaults are
+/// backed up.
+@Suite struct AttachmentLifeTests {
+  private let bench: AttachmentBench
+  private var vault: Vault { bench.vault }
+
+  init() throws { bench = try AttachmentBench() }
+
+  private func states() throws -> [String] {
+    try StoredFile.all(in: vault.layout).map { file in
+      var status = stat()
+      #expect(stat(bench.path + "/" + file.name, &status) == 0)
+      return "\(file.name) \(status.st_ino) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \(status.st_size)"
+    }
+  }
+
+  @Test func rotationDoesNotTouchFiles() throws {
+    let attachment = try bench.attach(bytes: 100_000)
+    let before = try states()
+    let content = try bench.content(attachment)
+    _ = try vault.rotateKey(.databaseKey)
+    _ = try vault.addSlot(keyFileSecret(2))
+    _ = try vault.rotateKey(.rootKey(keeping: [keyFileSecret(1), keyFileSecret(2)]))
+    #expect(try states() == before)
+    #expect(try bench.content(attachment) == content)
+    let again = try Vault.open(at: bench.path, with: keyFileSecret(2), schemas: [RestorationSchema.schema])
+    defer { again.close() }
+    let reader = try again.openAttachment(attachment)
+    #expect(try reader.read(0..<reader.byteCount) == content)
+  }
+
+  @Test func aDeletedPhotoComesBackUntilItIsPurged() throws {
+    let attachment = try bench.attach()
+    try bench.markAtServer()
+    #expect(try vault.removeAttachments([attachment]) == 1)
+    #expect(vaultErrorCode { _ = try vault.attachment(attachment) } == .noSuchRecord)
+    // The server has not been told: file and key are there.
+    #expect(try bench.files().count == 1)
+    let operations = try vault.database.read {
+      try $0.fetch("SELECT operationId FROM OfflineSyncQueue WHERE completedAt IS NULL", as: String.self)
+    }
+    _ = try vault.discard(operations)
+    #expect(try bench.content(attachment).count == 3000)
+    // Told and purged: key and file are gone.
+    #expect(try vault.removeAttachments([attachment]) == 1)
+    try vault.database.write { db in
+      try db.execute("UPDATE WriteContext SET mode = 'sync'")
+      try db.execute("DELETE FROM OfflineSyncQueue")
+      try db.execute("UPDATE OfflinePhoto SET isDirty = 0")
+      try db.execute("UPDATE WriteContext SET mode = 'person'")
+    }
+    #expect(try vault.syncNow { try $0.purgeDeleted(limit: 10) } == 1)
+    #expect(try bench.count("SELECT count(*) FROM AttachmentContent") == 0)
+    #expect(try vault.sweepAttachments() == 1)
+    #expect(try bench.files().isEmpty)
+  }
+
+  @Test func whatTheDatabaseKeptOfADeletedKeyIsOverwritten() throws {
+    #expect(try bench.count("PRAGMA secure_delete") == 1)
+    let written = try vault.database.write { try $0.fetchOne("PRAGMA secure_delete", as: Int.self) }
+    #expect(written == 1)
+  }
+
+  @Test func whatGoesWithAProjectComesBackWithIt() throws {
+    let attachment = try bench.attach()
+    try bench.markAtServer()
+    _ = try vault.delete(try vault.entities.entity("Project"), [bench.project])
+    #expect(vaultErrorCode { _ = try vault.openAttachment(attachment) } == .noSuchRecord)
+    _ = try vault.sweepAttachments()
+    _ = try vault.database.write { try $0.execute("UPDATE OfflineProject SET isDeleted = 0") }
+    #expect(try bench.content(attachment).count == 3000)
+  }
+
+  @Test func roomIsMadeOfWhatTheServerHasAndWasUsedLongestAgo() throws {
+    let photos = try (1...4).map { try bench.attach("\($0).bin", bytes: 100_000, seed: UInt64($0)) }
+    try bench.markAtServer()
+    let unsent = try bench.attach("unsent.bin", bytes: 100_000, seed: 9)
+    try vault.database.write { db in
+      for (index, photo) in photos.enumerated() {
+        // The third was looked at last, then the first.
+        let minutes = [2, 4, 1, 3][index]
+        try db.execute(
+          """
+          UPDATE AttachmentContent SET usedAt = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', \("-\(minutes) hours"))
+          WHERE contentUuid = \(try vault.attachment(photo).contentUuid ?? "")
+          """)
+      }
+    }
+    try vault.setPreference(.storageLimit, "320KB")
+    #expect(try vault.makeRoom() == 2)
+    #expect(try photos.map { try vault.attachment($0).full } == ["here", "evicted", "here", "evicted"])
+    #expect(try bench.files().count == 3)
+    #expect(vaultErrorCode { _ = try vault.openAttachment(photos[1]) } == .notHere)
+    // Reading it has asked for it.
+    #expect(try vault.syncNow { try $0.nextDownload() }?.contentUuid == vault.attachment(photos[1]).contentUuid)
+    // Nothing that the server does not have goes, whatever the limit is.
+    try vault.setPreference(.storageLimit, "0")
+    #expect(try vault.makeRoom() == 2)
+    #expect(try vault.attachment(unsent).full == "here")
+    #expect(try bench.content(unsent).count == 100_000)
+  }
+
+  @Test func aRunThatDiedBetweenTheRowAndTheFileIsFinishedAtTheNextOpening() throws {
+    let photo = try bench.attach()
+    try bench.markAtServer()
+    #expect(try vault.syncNow { try $0.evict(downTo: 0) } == 1)
+    #expect(try bench.files().count == 1)
+    try Vault.open(at: bench.path, with: keyFileSecret(1), schemas: [RestorationSchema.schema]).close()
+    #expect(try bench.files().isEmpty)
+    #expect(try vault.attachment(photo).full == "evicted")
+  }
+
+  @Test func anEvictedContentIsTakenInAgainAsANewOne() throws {
+    let photo = try bench.attach()
+    try bench.markAtServer()
+    _ = try vault.syncNow { try $0.evict(downTo: 0) }
+    _ = try vault.sweepAttachments()
+    let again = try bench.attach()
+    #expect(try bench.content(again).count == 3000)
+    #expect(try vault.attachment(photo).contentUuid != vault.attachment(again).contentUuid)
+  }
+
+  @Test func aBackupHasThemAndTheyOpenInTheRestoredVault() throws {
+    let attachment = try bench.attach(bytes: 2_000_000)
+    let content = try bench.content(attachment)
+    try Data("small".utf8).write(to: URL(filePath: bench.stored(attachment) + ".thumbnail"))
+    _ = try vault.backUp(to: bench.folder.path + "/b") { _, _ in
+      // While it is copied nothing goes.
+      let swept = try vault.sweepAttachments()
+      #expect(swept == 0)
+    }
+    try Vault.restore(bench.folder.path + "/b", to: bench.folder.path + "/again.vault", with: keyFileSecret(1))
+    let restored = VaultLayout(folder: bench.folder.path + "/again.vault")
+    #expect(try StoredFile.all(in: restored).count == 2)
+    let again = try Vault.open(at: restored.folder, with: keyFileSecret(1), schemas: [RestorationSchema.schema])
+    defer { again.close() }
+    let reader = try again.openAttachment(attachment)
+    #expect(try reader.read(0..<reader.byteCount) == content)
+    #expect(try again.verifyAttachments().problems.isEmpty)
+    // The thumbnail of no row went when the vault was opened.
+    #expect(try StoredFile.all(in: restored).count == 1)
+  }
+
+  @Test func anExportOverwritesNothingWithoutBeingTold() throws {
+    let attachment = try bench.attach()
+    let target = bench.folder.path + "/mine"
+    try Data("mine".utf8).write(to: URL(filePath: target))
+    #expect(vaultErrorCode { _ = try vault.exportAttachment(attachment, to: target) } == .alreadyExists)
+    #expect(try Data(contentsOf: URL(filePath: target)) == Data("mine".utf8))
+    let (path, count) = try vault.exportAttachment(attachment, to: target, overwrites: true)
+    #expect(path == target && count == 3000)
+    #expect(try Array(Data(contentsOf: URL(filePath: target))) == bench.content(attachment))
+    #expect(try FileManager.default.attributesOfItem(atPath: target)[.posixPermissions] as? Int == 0o600)
+  }
+
+  @Test(
+    arguments: [
+      ("2GB", 2_000_000_000), ("500 MB", 500_000_000), ("4GiB", 4 << 30), ("0", 0), ("123", 123),
+      ("1tb", 1_000_000_000_000),
+    ] as [(String, Int64)])
+  func aLimitIsReadAsPeopleWriteIt(_ text: String, _ bytes: Int64) throws {
+    try vault.setPreference(.storageLimit, text)
+    #expect(try vault.attachmentSettings().limit == bytes)
+    #expect(ByteCount.parse(try vault.preference(.storageLimit)) == bytes)
+  }
+
+  @Test(arguments: ["", "GB", "-1", "1.5GB", "1XB", "99999999999TB"])
+  func otherLimitsAreRefused(_ text: String) throws {
+    #expect(vaultErrorCode { try vault.setPreference(.storageLimit, text) } == .badValue)
+  }
+}

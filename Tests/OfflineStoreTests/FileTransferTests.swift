@@ -1,0 +1,200 @@
+import CipherSQL
+import Foundation
+import SyncModel
+import Testing
+
+@testable import OfflineStore
+
+/// Which file goes next, and what becomes of it.
+@Suite struct FileTransferTests {
+  private let bench: PhotoBench
+  private let contents = (0..<4).map(PhotoBench.content)
+
+  init() throws { bench = try PhotoBench() }
+
+  private func name(_ transfer: FileTransfer?) -> String {
+    transfer.map { "\($0.variant) \($0.contentUuid.suffix(1))" } ?? "none"
+  }
+
+  @Test func uploadsGoByAgeTheThumbnailFirstAndNeverBeforeTheirRecord() throws {
+    for (index, content) in contents.enumerated() {
+      // The server has the records of the last two.
+      try bench.addPhoto(content, mode: "sync", version: index < 2 ? 0 : 1)
+      try bench.markHere(content)
+    }
+    let order = try bench.sync { transaction in try (0..<5).map { _ in name(try transaction.nextUpload()) } }
+    #expect(order == ["thumbnail 2", "full 2", "thumbnail 3", "full 3", "none"])
+    // The records have come there, and one was deleted since.
+    try bench.database.write { db in
+      try db.execute("UPDATE WriteContext SET mode = 'sync'")
+      try db.execute("UPDATE OfflinePhoto SET syncVersion = 1, isDeleted = photoId = 1")
+      try db.execute("UPDATE WriteContext SET mode = 'person'")
+    }
+    let rest = try bench.sync { transaction in try (0..<3).map { _ in name(try transaction.nextUpload()) } }
+    #expect(rest == ["thumbnail 1", "full 1", "none"])
+  }
+
+  @Test func whatWasUnderWayWhenAWorkerDiedIsTakenAgain() throws {
+    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.markHere(contents[0])
+    let first = try #require(try bench.sync { try $0.nextUpload() })
+    try bench.sync { transaction in
+      try transaction.note(address: "/a", of: first)
+      try transaction.note(bytesDone: 300, of: first)
+    }
+    try bench.sync { try $0.recoverTransfers() }
+    let again = try #require(try bench.sync { try $0.nextUpload() })
+    #expect(again.number == first.number)
+    #expect(again.address == "/a")
+    #expect(again.bytesDone == 300)
+    // Another upload begins with nothing.
+    try bench.sync { try $0.note(address: "/b", of: again) }
+    #expect(try bench.count("SELECT bytesDone FROM AttachmentTransfer WHERE address = '/b'") == 0)
+  }
+
+  @Test func anAttemptThatFailsIsTriedAfter1And2And4And8And16SecondsAndThenNoMore() throws {
+    try bench.addPhoto(contents[0], thumbnail: nil, mode: "sync", version: 1)
+    try bench.database.write { db in
+      try AttachmentContentRow.note(.here, sealedBytes: 10, of: contents[0], .full, in: db)
+      try AttachmentContentRow.queueUploads(of: contents[0], in: db)
+    }
+    var now: Int64 = 1_000_000
+    for seconds in [1, 2, 4, 8, 16] as [Int64] {
+      let transfer = try #require(try bench.sync(now: now) { try $0.nextUpload() })
+      try bench.sync(now: now) { try $0.transferFailed(transfer, "500", jitter: 1) }
+      #expect(try bench.sync(now: now) { try $0.nextTransferDue() } == now + seconds * 1000)
+      #expect(try bench.sync(now: now + seconds * 1000 - 1) { try $0.nextUpload() } == nil)
+      now += seconds * 1000
+    }
+    let last = try #require(try bench.sync(now: now) { try $0.nextUpload() })
+    try bench.sync(now: now) { try $0.transferFailed(last, "500", jitter: 1) }
+    #expect(try bench.texts("SELECT status FROM AttachmentTransfer") == ["failed"])
+    #expect(try bench.sync(now: now + 1_000_000_000) { try $0.nextUpload() } == nil)
+    #expect(try bench.sync { try $0.retryTransfers() } == 1)
+    let again = try #require(try bench.sync(now: now) { try $0.nextUpload() })
+    #expect(again.retryCount == 0)
+  }
+
+  @Test func aCutIsNoAttemptAndProgressForgivesTheFailuresBeforeIt() throws {
+    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.markHere(contents[0])
+    for _ in 0..<20 {
+      let transfer = try #require(try bench.sync(now: 5) { try $0.nextUpload() })
+      #expect(transfer.retryCount == 0)
+      try bench.sync(now: 5) { try $0.transferInterrupted(transfer) }
+    }
+    let transfer = try #require(try bench.sync(now: 5) { try $0.nextUpload() })
+    try bench.sync(now: 5) { try $0.transferFailed(transfer, "x", jitter: 0) }
+    #expect(try bench.count("SELECT max(retryCount) FROM AttachmentTransfer") == 1)
+    try bench.sync(now: 5) { try $0.note(bytesDone: 10, of: transfer) }
+    #expect(try bench.count("SELECT max(retryCount) FROM AttachmentTransfer") == 0)
+  }
+
+  @Test func whatEndedMeanwhileIsNotChangedByALateAnswer() throws {
+    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.markHere(contents[0])
+    let transfer = try #require(try bench.sync { try $0.nextUpload() })
+    try bench.sync { transaction in
+      try transaction.uploadCompleted(transfer)
+      try transaction.uploadCompleted(transfer)
+      try transaction.transferFailed(transfer, "late", jitter: 1)
+      try transaction.transferInterrupted(transfer)
+      try transaction.note(address: "/late", of: transfer)
+    }
+    #expect(try bench.count("SELECT count(*) FROM AttachmentTransfer WHERE variant = 'thumbnail'") == 0)
+    #expect(try bench.count("SELECT serverHasThumbnail FROM AttachmentContent") == 1)
+  }
+
+  @Test func downloadsBeginWithWhatIsAskedForThenThumbnailsThenTheRestByRule() throws {
+    for content in contents { try bench.addPhoto(content, mode: "sync", version: 1) }
+    #expect(try bench.sync { try $0.requestDownload(of: contents[3]) })
+    let order = try bench.sync { transaction in try (0..<6).map { _ in name(try transaction.nextDownload()) } }
+    #expect(order == ["full 3", "thumbnail 0", "thumbnail 1", "thumbnail 2", "thumbnail 3", "none"])
+    try bench.database.write { try SyncSettings.set(.download, "all", in: $0) }
+    let all = try bench.sync { transaction in try (0..<4).map { _ in name(try transaction.nextDownload()) } }
+    #expect(all == ["full 0", "full 1", "full 2", "none"])
+  }
+
+  @Test func theRuleFetchesNoMoreThanTheLimitAllows() throws {
+    for content in contents { try bench.addPhoto(content, thumbnail: nil, mode: "sync", version: 1) }
+    try bench.database.write { db in
+      try SyncSettings.set(.download, "all", in: db)
+      try SyncSettings.set(.storageLimit, "999", in: db)
+    }
+    #expect(try bench.sync { try $0.nextDownload() } == nil)
+    #expect(try bench.sync { try $0.requestDownload(of: contents[1]) })
+    #expect(name(try bench.sync { try $0.nextDownload() }) == "full 1")
+  }
+
+  @Test func whatTheServerDoesNotHaveYetIsAskedForLaterAndNeverGivenUp() throws {
+    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    var now: Int64 = 0
+    var waits: [Int64] = []
+    for _ in 0..<9 {
+      let transfer = try #require(try bench.sync(now: now) { try $0.nextDownload() })
+      try bench.sync(now: now) { try $0.downloadAbsent(transfer) }
+      let due = try #require(try bench.sync(now: now) { try $0.nextTransferDue() })
+      waits.append((due - now) / 1000)
+      now = due
+    }
+    #expect(waits == [30, 60, 120, 240, 480, 960, 1920, 3600, 3600])
+    let transfer = try #require(try bench.sync(now: now) { try $0.nextDownload() })
+    try bench.sync(now: now) { try $0.downloadAbsent(transfer) }
+    #expect(try bench.sync(now: now) { try $0.nextDownload() } == nil)
+    try bench.sync(now: now) { try $0.askForAbsent() }
+    #expect(name(try bench.sync(now: now) { try $0.nextDownload() }) == "thumbnail 0")
+  }
+
+  @Test func anotherServerIsSentEverythingThatIsHere() throws {
+    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.markHere(contents[0])
+    try bench.addPhoto(contents[1], mode: "sync", version: 1)
+    try bench.sync { transaction in
+      while let transfer = try transaction.nextUpload() { try transaction.uploadCompleted(transfer) }
+      try transaction.connection.execute(
+        "UPDATE AttachmentContent SET full = 'evicted' WHERE contentUuid = \(contents[1])")
+      try transaction.forgetServer()
+    }
+    #expect(
+      try bench.texts("SELECT variant || ' ' || direction FROM AttachmentTransfer ORDER BY transferNumber")
+        == ["thumbnail upload", "full upload"])
+    #expect(try bench.texts("SELECT full FROM AttachmentContent ORDER BY contentUuid") == ["here", "absent"])
+    #expect(try bench.texts("SELECT uploadStatus FROM OfflinePhoto ORDER BY photoId") == ["pending", "pending"])
+  }
+
+  @Test func aDownloadAppearsInItsPlaceWithTheRow() throws {
+    let folder = try TemporaryFolder()
+    let layout = VaultLayout(folder: folder.path)
+    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    let transfer = try #require(try bench.sync { try $0.nextDownload() })
+    _ = try folder.write("sealed", to: "attachments/00/\(contents[0]).thumbnail.part")
+    #expect(try bench.sync { try $0.downloadCompleted(transfer, sealedBytes: 6, in: layout) })
+    #expect(try Files.names(in: layout.attachments + "/00") == [contents[0] + ".thumbnail"])
+    #expect(
+      try bench.texts("SELECT thumbnail || thumbnailBytes || serverHasThumbnail FROM AttachmentContent") == ["here61"])
+    // A content that was purged meanwhile leaves nothing.
+    _ = try bench.sync { try $0.requestDownload(of: contents[0]) }
+    let full = try #require(try bench.sync { try $0.nextDownload() })
+    _ = try folder.write("sealed", to: "attachments/00/\(contents[0]).part")
+    try bench.database.write { try $0.execute("DELETE FROM AttachmentContent") }
+    #expect(try !bench.sync { try $0.downloadCompleted(full, sealedBytes: 6, in: layout) })
+    #expect(try Files.names(in: layout.attachments + "/00") == [contents[0] + ".thumbnail"])
+  }
+
+  @Test func whatWaitsAndWhatIsUsedIsCounted() throws {
+    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.markHere(contents[0], bytes: 600)
+    var usage = try bench.database.read { try AttachmentUsage.read(from: $0) }
+    #expect(usage.bytesUsed == 1200)
+    #expect(usage.bytesWaiting == 1200)
+    #expect(usage.waiting == 2)
+    #expect(usage.limit == 2_000_000_000)
+    #expect(!usage.isNearLimit)
+    let transfer = try #require(try bench.sync { try $0.nextUpload() })
+    try bench.sync { try $0.note(bytesDone: 100, of: transfer) }
+    try bench.database.write { try SyncSettings.set(.storageLimit, "1300", in: $0) }
+    usage = try bench.database.read { try AttachmentUsage.read(from: $0) }
+    #expect(usage.bytesWaiting == 1100)
+    #expect(usage.isNearLimit)
+  }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import Testing
+
+@testable import Pictures
+
+@Suite struct LocationTests {
+  private func has(_ part: [UInt8], in bytes: [UInt8]) -> Bool {
+    bytes.indices.contains { bytes[$0...].starts(with: part) }
+  }
+
+  private let xmp = segment(0xe1, MetadataMark.xmp + Array("<x exif:GPSLatitude='52,31N'/>".utf8))
+  private let latitude = ExifMaker.latitude.flatMap { number in
+    (0..<4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+  }
+
+  @Test(arguments: [1, 7, 1 << 16]) func nothingOfAPlaceIsLeft(pieces: Int) throws {
+    let rocket = try photo("rocket.jpg")
+    let exif = ExifMaker(orientation: 6, offset: "+02:00")
+    let iptc = segment(0xed, Array("Photoshop 3.0".utf8) + [0] + Array("Berlin".utf8))
+    let second = adding(exif, to: rocket)
+    let profile = segment(0xe2, Array("ICC_PROFILE".utf8) + [0, 1, 1, 9, 9, 9])
+    let full = adding(
+      segment(0xe1, MetadataMark.exif + exif.block), xmp, iptc, profile, segment(0xe2, Array("MPF".utf8) + [0]),
+      to: rocket)
+    let (clean, outcome) = try withoutLocation(full + second, pieces: pieces)
+    #expect(outcome == .clean)
+    #expect(has(latitude, in: full) && !has(latitude, in: clean))
+    for word in ["GPS", "Berlin", "MPF", "xap"] { #expect(!has(Array(word.utf8), in: clean), "\(word)") }
+    #expect(has(Array("ICC_PROFILE".utf8), in: clean))
+    let picture = look(clean)
+    #expect(look(full).hasLocation && !picture.hasLocation)
+    #expect(picture.capturedAt?.offsetMinutes == 120)
+    #expect(picture.width == 427)
+    #expect(picture.thumbnail == look(full).thumbnail)
+    // The pixels are the same bytes.
+    let pixels = try #require(rocket.indices.first { rocket[$0] == 0xff && rocket[$0 + 1] == 0xda })
+    #expect(clean.suffix(rocket.count - pixels).elementsEqual(rocket[pixels...]))
+  }
+
+  @Test func aPictureWithoutAPlaceStaysAsItIs() throws {
+    for name in ["rocket.jpg", "retina.jpg"] {
+      let file = try photo(name)
+      let (clean, outcome) = try withoutLocation(file, pieces: 999)
+      #expect(outcome == .clean)
+      #expect(clean == file)
+    }
+    #expect(try withoutLocation(png(10, 10)) == (png(10, 10), .clean))
+  }
+
+  @Test func aPNGLosesItsTextsAndItsExif() throws {
+    let file = png(
+      10, 10, chunk("eXIf", ExifMaker().block), chunk("iTXt", Array("XML:com.adobe.xmp".utf8)),
+      chunk("gAMA", big(45_455)))
+    for pieces in [1, 13, 1 << 16] {
+      let (clean, outcome) = try withoutLocation(file + [1, 2, 3], pieces: pieces)
+      #expect(outcome == .clean)
+      #expect(clean == png(10, 10, chunk("gAMA", big(45_455))))
+    }
+  }
+
+  @Test func whatIsNotUnderstoodIsUnsure() throws {
+    let rocket = try photo("rocket.jpg")
+    for file in [
+      [], Array("words".utf8), gif(1, 1), bmp(2, 2, rows: 2), Array(rocket.dropLast(2)), Array(rocket[..<300]),
+    ] {
+      #expect(try withoutLocation(file).1 == .unsure)
+    }
+    #expect(try withoutLocation(Array(png(10, 10).dropLast(1))).1 == .unsure)
+  }
+
+  @Test func aProgressivePictureWithSeveralScansStaysAsItIs() throws {
+    let rocket = try photo("rocket.jpg")
+    let pixels = try #require(rocket.indices.first { rocket[$0] == 0xff && rocket[$0 + 1] == 0xda })
+    // A second scan with tables before it, and metadata between them.
+    let tables = segment(0xc4, [0] + [UInt8](repeating: 0, count: 16))
+    let body = Array(rocket.dropLast(2))
+    let file = body + tables + xmp + Array(rocket[pixels...])
+    for pieces in [1, 2, 3, 1 << 16] {
+      let (clean, outcome) = try withoutLocation(file, pieces: pieces)
+      #expect(outcome == .clean)
+      #expect(clean == body + tables + Array(rocket[pixels...]))
+    }
+  }
+}

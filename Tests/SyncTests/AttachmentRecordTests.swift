@@ -1,0 +1,100 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import SyncServer
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// A photo's record travels like any other, and with it what opens its file; the files themselves have their own way.
+@Suite struct AttachmentRecordTests {
+  private let server: LocalServer
+  private let one: Device
+  private let two: Device
+
+  init() async throws {
+    server = try LocalServer()
+    one = try await Device("ada", at: server)
+    two = try await Device("ben", at: server)
+  }
+
+  /// Takes a file in on the first device. Not in asynchronous code, as a program does it.
+  private func attach(_ name: String, to project: UUID) throws -> UUID {
+    let path = one.folder.path + "/" + name
+    try Data((0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7) }).write(to: URL(filePath: path))
+    return try one.vault.attach([path], to: try one.vault.entities.entity("Project"), project)[0]
+  }
+
+  private func remove(_ uuid: UUID) throws { _ = try one.vault.removeAttachments([uuid]) }
+
+  private func next(_ device: Device, upload: Bool) throws -> FileTransfer? {
+    try device.vault.syncNow { upload ? try $0.nextUpload() : try $0.nextDownload() }
+  }
+
+  @Test func theKeyArrivesWithTheRecordAndTheServerKeepsCountAlone() async throws {
+    let project = try await one.write { try $0.insert(Project(title: "House")).uuid }
+    let photo = try attach("a.bin", to: project)
+    // The server does not have the record yet, so nothing is sent before it.
+    #expect(try next(one, upload: true) == nil)
+    try await one.sync()
+    let upload = try #require(try next(one, upload: true))
+    #expect(upload.variant == .full && upload.byteCount == 5000)
+    try await two.sync()
+    // The place for the picture is there, and what opens it.
+    let query: SQL = "SELECT uuid || hex(contentKey) || contentDigest || contentUuid FROM OfflinePhoto"
+    #expect(try await two.values(query) == (try await one.values(query)))
+    #expect(try await two.values("SELECT full || uploadStatus FROM photos") == ["absentpending"])
+    #expect(
+      try await two.values("SELECT hex(contentKey) || full FROM AttachmentContent") == [
+        (try await one.values("SELECT hex(contentKey) FROM AttachmentContent")[0]) + "absent"
+      ])
+    #expect(try await one.digests() == (try await two.digests()))
+    // How far the upload is concerns nobody else.
+    #expect(try await one.value("SELECT count(*) FROM OfflineSyncQueue WHERE completedAt IS NULL", as: Int.self) == 0)
+    try await expectAtServer(contents: 1)
+
+    try remove(photo)
+    try await one.sync()
+    #expect(try await one.value("SELECT count(*) FROM AttachmentContent", as: Int.self) == 0)
+    // The round that has purged the record has taken its file along.
+    #expect(try StoredFile.all(in: one.vault.layout).isEmpty)
+    try await two.sync()
+    #expect(try await two.value("SELECT count(*) FROM AttachmentContent", as: Int.self) == 0)
+  }
+
+  private func expectAtServer(contents: Int) async throws {
+    let accounts = server.folder.path + "/data/accounts"
+    let folder = try #require(try FileManager.default.contentsOfDirectory(atPath: accounts).first)
+    let database = try ServerFolder(server.folder.path + "/data", isCreating: false).openDatabase(
+      "accounts/\(folder)/records.db", keyName: "account \(folder)", readers: 1)
+    defer { database.close() }
+    let counts = try await database.read { connection in
+      try connection.fetchRows(
+        "SELECT (SELECT count(*) FROM AttachmentContent), (SELECT count(*) FROM AttachmentTransfer)", as: Int.self,
+        Int.self)
+    }
+    #expect(counts.map { $0.0 } == [contents] && counts.map { $0.1 } == [0])
+  }
+
+  @Test func aRecordThatIsDiscardedHereKeepsItsFileWhereItCanComeBack() async throws {
+    let project = try await one.write { try $0.insert(Project(title: "House")).uuid }
+    let photo = try attach("a.bin", to: project)
+    try await one.sync()
+    // Deleted on the second device, changed on the first: the first decides that it stays.
+    try await two.sync()
+    try await two.write { _ = try $0.execute("DELETE FROM OfflinePhoto") }
+    try await one.write { _ = try $0.execute("UPDATE OfflinePhoto SET fileName = 'roof.jpg'") }
+    try await two.sync()
+    try await one.sync()
+    let content = try #require(try await one.value("SELECT contentUuid FROM AttachmentContent", as: String.self))
+    #expect(Files.exists(one.vault.layout.attachmentFile(content, .full)))
+    #expect(try await one.values("SELECT uuid FROM OfflinePhoto") == [photo.sqlText])
+    // The policy lets the client win: it is there again for both, and opens.
+    try await one.sync()
+    try await two.sync()
+    #expect(try await one.values("SELECT fileName FROM OfflinePhoto WHERE isDeleted = 0") == ["roof.jpg"])
+    #expect(try await two.values("SELECT fileName FROM OfflinePhoto WHERE isDeleted = 0") == ["roof.jpg"])
+    #expect(try await two.values("SELECT contentUuid FROM AttachmentContent") == [content])
+  }
+}
