@@ -54,13 +54,8 @@ final class FileSuite {
     try open(byteCount: 10)
     let beginning = try PeakMemory()
     for round in 0...rounds {
-      let sides: [() throws -> Double] = [
-        { try self.seconds { try self.seal(byteCount: self.byteCount) } }, { try self.seconds { try self.sealFloor() } },
-      ]
-      let sealed = try Self.taking(turns: round, sides)
-      let opened = try Self.taking(
-        turns: round,
-        [{ try self.seconds { try self.open(byteCount: self.byteCount) } }, { try self.seconds { try self.openFloor() } }])
+      let sealed = try turns(round, { try seal(byteCount: byteCount) }, { try sealFloor() })
+      let opened = try turns(round, { try open(byteCount: byteCount) }, { try openFloor() })
       let pure = try seconds { _ = floor_seal_memory(Int64(byteCount), floorKey) }
       // The first round fills the caches.
       guard round > 0 else { continue }
@@ -88,11 +83,13 @@ final class FileSuite {
 
   private func rate(_ seconds: [Double]) -> String { format(Double(byteCount) / median(seconds) / 1e6, 0) }
 
-  /// Who begins changes from round to round.
-  private static func taking(turns round: Int, _ sides: [() throws -> Double]) throws -> (ours: Double, floor: Double) {
-    if round.isMultiple(of: 2) { return (try sides[0](), try sides[1]()) }
-    let floor = try sides[1]()
-    return (try sides[0](), floor)
+  /// Both sides; who begins changes from round to round.
+  private func turns(
+    _ round: Int, _ ours: () throws -> Void, _ floor: () throws -> Void
+  ) throws -> (ours: Double, floor: Double) {
+    if round.isMultiple(of: 2) { return (try seconds(ours), try seconds(floor)) }
+    let floor = try seconds(floor)
+    return (try seconds(ours), floor)
   }
 
   private func seconds(_ body: () throws -> Void) rethrows -> Double {
