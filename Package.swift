@@ -61,7 +61,7 @@ let package = Package(
     .target(
       name: "SyncEngine",
       dependencies: [
-        "OfflineStore", "SyncModel", "CipherSQL", "CPlatform",
+        "OfflineStore", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CPlatform",
         .target(name: "CCurl", condition: .when(platforms: [.linux])),
       ]),
     .target(

@@ -5,15 +5,29 @@
 #include <curl/curl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 
 typedef size_t (*ccurl_callback)(char *bytes, size_t size, size_t count, void *context);
+typedef int (*ccurl_seek_callback)(void *context, curl_off_t offset, int origin);
 
-// Makes a handle ready for one request. `connect_milliseconds` is for name, connection and encryption together; all
-// other limits are the caller's. The headers have to stay until the request is over, the body is copied. 0, or curl's
-// code.
-static inline CURLcode ccurl_prepare(
-    CURL *easy, const char *url, int uses_proxies, struct curl_slist *headers, const char *body, size_t body_count,
-    long connect_milliseconds, ccurl_callback on_header, ccurl_callback on_body, void *context) {
+typedef struct {
+  int uses_proxies;
+  int decompresses;
+  // Have to stay until the request is over.
+  struct curl_slist *headers;
+  // -1 for a request without a body.
+  long body_count;
+  // For name, connection and encryption together; all other limits are the caller's.
+  long connect_milliseconds;
+  ccurl_callback on_header;
+  ccurl_callback on_body;
+  ccurl_callback on_read;
+  ccurl_seek_callback on_seek;
+  void *context;
+} ccurl_request;
+
+// Makes a handle ready for one request. 0, or curl's code.
+static inline CURLcode ccurl_prepare(CURL *easy, const char *url, const char *method, const ccurl_request *request) {
   CURLcode code = CURLE_OK;
 #define CCURL_SET(option, value) \
   if (code == CURLE_OK) code = curl_easy_setopt(easy, option, value)
@@ -27,24 +41,31 @@ static inline CURLcode ccurl_prepare(
   CCURL_SET(CURLOPT_HTTP09_ALLOWED, 0L);
   CCURL_SET(CURLOPT_NOSIGNAL, 1L);
   CCURL_SET(CURLOPT_TCP_KEEPALIVE, 1L);
-  CCURL_SET(CURLOPT_ACCEPT_ENCODING, "");  // all that this libcurl can
-  CCURL_SET(CURLOPT_CONNECTTIMEOUT_MS, connect_milliseconds);
-  if (!uses_proxies) CCURL_SET(CURLOPT_PROXY, "");
+  if (request->decompresses) CCURL_SET(CURLOPT_ACCEPT_ENCODING, "");  // all that this libcurl can
+  CCURL_SET(CURLOPT_CONNECTTIMEOUT_MS, request->connect_milliseconds);
+  if (!request->uses_proxies) CCURL_SET(CURLOPT_PROXY, "");
 #if LIBCURL_VERSION_NUM >= 0x075700
   // Ending a request does not wait for a name server that does not answer.
   CCURL_SET(CURLOPT_QUICK_EXIT, 1L);
 #endif
-  if (body) {
+  if (!strcmp(method, "HEAD")) CCURL_SET(CURLOPT_NOBODY, 1L);
+  if (request->body_count >= 0) {
+    // Written as a POST with another name, so that a body is read and has a length, whatever the method is.
     CCURL_SET(CURLOPT_POST, 1L);
-    CCURL_SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body_count);
-    CCURL_SET(CURLOPT_COPYPOSTFIELDS, body);
+    CCURL_SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_count);
+    CCURL_SET(CURLOPT_READFUNCTION, request->on_read);
+    CCURL_SET(CURLOPT_READDATA, request->context);
+    CCURL_SET(CURLOPT_SEEKFUNCTION, request->on_seek);
+    CCURL_SET(CURLOPT_SEEKDATA, request->context);
+    CCURL_SET(CURLOPT_UPLOAD_BUFFERSIZE, 262144L);
   }
-  CCURL_SET(CURLOPT_HTTPHEADER, headers);
-  CCURL_SET(CURLOPT_HEADERFUNCTION, on_header);
-  CCURL_SET(CURLOPT_HEADERDATA, context);
-  CCURL_SET(CURLOPT_WRITEFUNCTION, on_body);
-  CCURL_SET(CURLOPT_WRITEDATA, context);
-  CCURL_SET(CURLOPT_PRIVATE, context);
+  if (strcmp(method, "HEAD")) CCURL_SET(CURLOPT_CUSTOMREQUEST, method);
+  CCURL_SET(CURLOPT_HTTPHEADER, request->headers);
+  CCURL_SET(CURLOPT_HEADERFUNCTION, request->on_header);
+  CCURL_SET(CURLOPT_HEADERDATA, request->context);
+  CCURL_SET(CURLOPT_WRITEFUNCTION, request->on_body);
+  CCURL_SET(CURLOPT_WRITEDATA, request->context);
+  CCURL_SET(CURLOPT_PRIVATE, request->context);
 #undef CCURL_SET
   return code;
 }

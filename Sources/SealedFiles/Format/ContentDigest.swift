@@ -17,8 +17,8 @@ package final class ContentDigest {
     /// Adds the next bytes.
     package func add(_ bytes: UnsafeRawBufferPointer) { state.update(bufferPointer: bytes) }
 
-    /// The digest of what was added, as 64 lower-case hexadecimal digits. Nothing can be added afterwards.
-    package func finish() -> String { Self.hex(Array(state.finalize())) }
+    /// The digest of what was added, 32 bytes. Nothing can be added afterwards.
+    package func finishBytes() -> [UInt8] { Array(state.finalize()) }
   #else
     private let context: OpaquePointer
 
@@ -36,16 +36,17 @@ package final class ContentDigest {
     /// Adds the next bytes.
     package func add(_ bytes: UnsafeRawBufferPointer) { _ = EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) }
 
-    /// The digest of what was added, as 64 lower-case hexadecimal digits. Nothing can be added afterwards.
-    package func finish() -> String {
+    /// The digest of what was added, 32 bytes. Nothing can be added afterwards.
+    package func finishBytes() -> [UInt8] {
       var digest = [UInt8](repeating: 0, count: 32)
       _ = EVP_DigestFinal_ex(context, &digest, nil)
-      return Self.hex(digest)
+      return digest
     }
   #endif
 
-  private static func hex(_ bytes: [UInt8]) -> String {
+  /// The digest of what was added, as 64 lower-case hexadecimal digits. Nothing can be added afterwards.
+  package func finish() -> String {
     let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    return String(decoding: finishBytes().flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 }

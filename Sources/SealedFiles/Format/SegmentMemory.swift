@@ -2,8 +2,8 @@ import CSodium
 
 /// Memory for one segment of a content, wiped at its end.
 ///
-/// `@unchecked Sendable` holds because it belongs to one thread at a time: ``SealingLine`` reads it until its next call
-/// returns, and its owner touches it before and after that.
+/// `@unchecked Sendable` holds because it belongs to one thread at a time: ``SealingLine`` has it from the moment it is
+/// given until it is given out again.
 final class SegmentMemory: @unchecked Sendable {
   let all = UnsafeMutableRawBufferPointer.allocate(byteCount: SealedFileFormat.segmentBytes, alignment: 64)
   /// How much of it is filled, where somebody fills it bit by bit.

@@ -1,3 +1,4 @@
+import CSodium
 import VaultKeys
 
 #if canImport(Darwin)
@@ -19,18 +20,18 @@ package struct SealedFileSummary: Sendable, Equatable {
 }
 
 /// Encrypts a content to a file, from front to back, in memory that does not grow with it: at most three segments of the
-/// content, which are wiped at the end, and one encrypted one.
+/// content, which are wiped at the end.
 ///
 /// For one thread at a time. A file without ``finish()`` is no encrypted file; ``resume(_:key:identity:)`` goes on
 /// with it. The caller gives the finished file its name and makes the folder durable.
 package final class SealedFileWriter {
+  /// How much is read at a time: it is hashed while it is still in the cache of the processor.
+  private static let readBytes = 1 << 17
+
   private let sealer: SegmentSealer
   private let line: SealingLine
   private let digest: ContentDigest
-  private var filling = SegmentMemory()
-  /// What the background encrypts, or has encrypted.
-  private var sealing: SegmentMemory?
-  private var spare: SegmentMemory?
+  private var filling: SegmentMemory
   private var segment: Int
   private var isOver = false
 
@@ -57,6 +58,7 @@ package final class SealedFileWriter {
   init(_ sealer: SegmentSealer, digest: ContentDigest, segment: Int) {
     (self.sealer, self.digest, self.segment) = (sealer, digest, segment)
     line = SealingLine(sealer)
+    filling = line.memory()
   }
 
   deinit {
@@ -70,10 +72,11 @@ package final class SealedFileWriter {
   package func append(_ bytes: UnsafeRawBufferPointer) throws(SealedFileError) {
     var rest = bytes
     while !rest.isEmpty {
-      let memory = try memoryWithRoom()
-      let count = min(rest.count, memory.room.count)
-      memory.room.copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
-      try take(count, in: memory)
+      // Now the full segment is known not to be the last one.
+      if filling.room.isEmpty { try handOver() }
+      let count = min(rest.count, filling.room.count)
+      filling.room.copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+      take(count)
       rest = UnsafeRawBufferPointer(rebasing: rest[count...])
     }
   }
@@ -87,10 +90,22 @@ package final class SealedFileWriter {
   /// - Parameter read: fills the buffer from its start and returns how many bytes it gave; 0 at the end.
   package func append(reading read: (UnsafeMutableRawBufferPointer) throws -> Int) throws {
     while true {
-      let memory = try memoryWithRoom()
-      let count = try read(memory.room)
+      while !filling.room.isEmpty {
+        let room = UnsafeMutableRawBufferPointer(rebasing: filling.room.prefix(Self.readBytes))
+        let count = try read(room)
+        precondition(count <= room.count)
+        if count == 0 { return }
+        take(count)
+      }
+      // Whether the full segment is the last one is known when more has come, which has no room in it.
+      let next = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.readBytes, alignment: 64)
+      defer {
+        if let start = next.baseAddress { sodium_memzero(start, next.count) }
+        next.deallocate()
+      }
+      let count = try read(next)
       if count == 0 { return }
-      try take(count, in: memory)
+      try append(UnsafeRawBufferPointer(rebasing: next[..<count]))
     }
   }
 
@@ -114,27 +129,16 @@ package final class SealedFileWriter {
     _ = unlink(sealer.path)
   }
 
-  /// Where the next bytes go.
-  private func memoryWithRoom() throws(SealedFileError) -> SegmentMemory {
-    precondition(!isOver, "the file is finished already")
-    guard filling.room.isEmpty else { return filling }
-    let memory = spare ?? SegmentMemory()
-    memory.count = 0
-    spare = memory
-    return memory
+  private func handOver() throws(SealedFileError) {
+    try line.seal(filling, segment: segment)
+    segment += 1
+    filling = line.memory()
   }
 
-  /// Takes bytes that stand in the room of a memory. A full segment is handed over only now, when it is known not to be
-  /// the last one.
-  private func take(_ count: Int, in memory: SegmentMemory) throws(SealedFileError) {
-    precondition(count <= memory.room.count)
-    if memory !== filling {
-      try line.seal(filling, segment: segment)
-      // What was encrypted before is written, or the line would not have taken this one.
-      (spare, sealing, filling) = (sealing, filling, memory)
-      segment += 1
-    }
-    digest.add(UnsafeRawBufferPointer(rebasing: memory.room[..<count]))
-    memory.count += count
+  /// Takes bytes that stand in the room already.
+  private func take(_ count: Int) {
+    precondition(!isOver, "the file is finished already")
+    digest.add(UnsafeRawBufferPointer(rebasing: filling.room[..<count]))
+    filling.count += count
   }
 }

@@ -1,36 +1,55 @@
 import Dispatch
 import Synchronization
 
-/// Encrypts one segment in the background while the next one is read and hashed: both take about as long.
+/// Encrypts segments in the background while the next one is read and hashed: both take about as long.
 final class SealingLine: Sendable {
+  /// One that is filled, one that waits, one that is encrypted.
+  private static let most = 3
+
   private let sealer: SegmentSealer
   private let queue = DispatchQueue(label: "org.fieldvault.sealing")
-  /// Taken while the background works.
-  private let isFree = DispatchSemaphore(value: 1)
+  private let free = Mutex<[SegmentMemory]>([])
+  /// How many memories can be had. It begins with 0, since a semaphore may not end below its beginning.
+  private let available = DispatchSemaphore(value: 0)
   private let failure = Mutex<SealedFileError?>(nil)
 
-  init(_ sealer: SegmentSealer) { self.sealer = sealer }
+  init(_ sealer: SegmentSealer) {
+    self.sealer = sealer
+    for _ in 0..<Self.most { available.signal() }
+  }
 
-  /// Waits until the segment before is written, then begins with this one, whose memory has to stay untouched until the
-  /// next call returns.
+  /// An empty memory, as soon as there is one.
+  func memory() -> SegmentMemory {
+    available.wait()
+    let memory = free.withLock { $0.popLast() } ?? SegmentMemory()
+    memory.count = 0
+    return memory
+  }
+
+  /// Takes a full memory over and encrypts it when its turn comes.
+  /// - Throws: what went wrong in the background before.
   func seal(_ plain: SegmentMemory, segment: Int) throws(SealedFileError) {
-    try finish()
-    isFree.wait()
     queue.async { [self] in
-      defer { isFree.signal() }
       do throws(SealedFileError) {
-        try sealer.seal(plain.content, segment: segment, isLast: false)
+        // Behind what is missing nothing is of use.
+        if failure.withLock({ $0 }) == nil { try sealer.seal(plain.content, segment: segment, isLast: false) }
       } catch {
         failure.withLock { $0 = error }
       }
+      free.withLock { $0.append(plain) }
+      available.signal()
     }
+    try check()
   }
 
   /// Waits until nothing is left to do.
   /// - Throws: what went wrong in the background; from then on always.
   func finish() throws(SealedFileError) {
-    isFree.wait()
-    isFree.signal()
+    queue.sync {}
+    try check()
+  }
+
+  private func check() throws(SealedFileError) {
     if let error = failure.withLock({ $0 }) { throw error }
   }
 }

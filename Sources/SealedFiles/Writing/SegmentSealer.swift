@@ -18,7 +18,7 @@ final class SegmentSealer: @unchecked Sendable {
   private let identity: SealedFileIdentity
   private let header: SealedFileHeader
   private let sealed = UnsafeMutableRawBufferPointer.allocate(
-    byteCount: SealedFileFormat.sealedSegmentBytes, alignment: 64)
+    byteCount: SealingStream.headerCount + SealedFileFormat.sealedMessageBytes, alignment: 64)
 
   /// Takes over a file that is open for writing, at whose beginning the header stands.
   init(_ file: consuming Descriptor, path: String, key: SealingKey, identity: SealedFileIdentity) {
@@ -48,25 +48,36 @@ final class SegmentSealer: @unchecked Sendable {
     } catch {
       throw .memory(error)
     }
-    sealed.copyBytes(from: stream.header)
-    var end = SealingStream.headerCount
-    header.associatedData(segment: segment, isLast: isLast).withUnsafeBytes { associated in
-      var start = 0
-      repeat {
-        let count = min(plain.count - start, SealedFileFormat.messageBytes)
-        let message = UnsafeRawBufferPointer(rebasing: plain[start..<start + count])
-        start += count
-        let target = UnsafeMutableRawBufferPointer(rebasing: sealed[end..<end + count + SealingStream.overhead])
-        stream.seal(message, into: target, associated: associated, isFinal: start == plain.count)
-        end += target.count
-      } while start < plain.count
-    }
+    let associated = header.associatedData(segment: segment, isLast: isLast)
     do {
-      try file.write(
-        UnsafeRawBufferPointer(rebasing: sealed[..<end]), at: SealedFileFormat.offset(ofSegment: segment))
+      try associated.withBytes { associated throws(Descriptor.Failure) in
+        try write(plain, segment: segment, stream, associated)
+      }
     } catch {
       throw .writing(path, error)
     }
+  }
+
+  /// Writes each message while it is still in the cache of the processor.
+  private func write(
+    _ plain: UnsafeRawBufferPointer, segment: Int, _ stream: SealingStream, _ associated: UnsafeRawBufferPointer
+  ) throws(Descriptor.Failure) {
+    sealed.copyBytes(from: stream.header)
+    // The header goes with the first message.
+    var filled = SealingStream.headerCount
+    var offset = SealedFileFormat.offset(ofSegment: segment)
+    var start = 0
+    repeat {
+      let end = min(start + SealedFileFormat.messageBytes, plain.count)
+      let count = filled + end - start + SealingStream.overhead
+      stream.seal(
+        UnsafeRawBufferPointer(rebasing: plain[start..<end]),
+        into: UnsafeMutableRawBufferPointer(rebasing: sealed[filled..<count]), associated: associated,
+        isFinal: end == plain.count)
+      try file.write(UnsafeRawBufferPointer(rebasing: sealed[..<count]), at: offset)
+      offset += count
+      (start, filled) = (end, 0)
+    } while start < plain.count
   }
 
   /// Brings the file to the disk itself.

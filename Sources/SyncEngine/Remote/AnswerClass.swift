@@ -57,7 +57,7 @@ public enum AnswerClass: Equatable, Sendable {
       case .cancelled: .cancelled
       case .tooLarge: .tooLarge
       case .badToken: .pauseCredentials
-      case .insecure, .badAddress: .refused
+      case .insecure, .badAddress, .bodyFailed: .refused
       }
   }
 }

@@ -11,8 +11,11 @@ protocol Carrier: Sendable {
 struct OutgoingRequest: Sendable {
   var url: String
   var headers: [(name: String, value: String)]
-  /// With a body it is a `POST`, without one a `GET`.
+  var method: String
   var body: [UInt8]?
+  var upload: HTTPUpload?
+  /// Whether the body of the answer is wanted as it was before anything compressed it.
+  var decompresses: Bool
   /// What is not encrypted goes to the server itself and to no proxy: there it could be read, the token too.
   var usesProxies: Bool
 }
@@ -20,9 +23,12 @@ struct OutgoingRequest: Sendable {
 /// What comes before the body of an answer.
 struct AnswerHead: Equatable, Sendable {
   var status: Int
-  var contentType: String?
+  /// By their names in lower case.
+  var headers: [String: String] = [:]
+
+  var contentType: String? { headers["content-type"] }
   /// In bytes, as the server claims; nil when it does not.
-  var contentLength: Int64?
-  var retryAfter: String?
-  var date: String?
+  var contentLength: Int64? { headers["content-length"].flatMap { Int64($0) } }
+  var retryAfter: String? { headers["retry-after"] }
+  var date: String? { headers["date"] }
 }

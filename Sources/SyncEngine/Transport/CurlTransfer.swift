@@ -9,6 +9,8 @@
     private var isHeadTooLong = false
     private var headers: UnsafeMutablePointer<curl_slist>?
     private let connectSeconds: Double
+    private var source: HTTPUpload?
+    private var sent: Int64 = 0
 
     init(_ easy: UnsafeMutableRawPointer, _ exchange: Exchange, connectSeconds: Double) {
       self.easy = easy
@@ -21,22 +23,67 @@
     func prepare(_ request: OutgoingRequest) -> CURLcode {
       // Without this curl asks before it sends a long body, and waits a second for servers that do not know that.
       var lines = ["Expect:"]
+      // And without this it says that every body is a form.
+      if !request.headers.contains(where: { $0.name == "Content-Type" }) { lines.append("Content-Type:") }
       lines += request.headers.map { "\($0.name): \($0.value)" }
       for line in lines {
         guard let longer = curl_slist_append(headers, line) else { return CURLE_OUT_OF_MEMORY }
         headers = longer
       }
-      let context = Unmanaged.passUnretained(self).toOpaque()
-      let milliseconds = Int(max(connectSeconds * 1000, 1))
-      func prepare(_ body: UnsafeBufferPointer<CChar>?) -> CURLcode {
-        ccurl_prepare(
-          easy, request.url, request.usesProxies ? 1 : 0, headers, body?.baseAddress, body?.count ?? 0, milliseconds,
-          Self.onHeader, Self.onBody, context)
+      var parts = ccurl_request()
+      parts.uses_proxies = request.usesProxies ? 1 : 0
+      parts.decompresses = request.decompresses ? 1 : 0
+      parts.headers = headers
+      parts.connect_milliseconds = Int(max(connectSeconds * 1000, 1))
+      parts.body_count = -1
+      source =
+        request.upload
+        ?? request.body.map { body in
+          HTTPUpload(byteCount: Int64(body.count)) { offset, buffer in
+            let part = body[Int(offset)..<min(body.count, Int(offset) + buffer.count)]
+            buffer.copyBytes(from: part)
+            return part.count
+          }
+        }
+      if let source { parts.body_count = Int(source.byteCount) }
+      parts.on_header = Self.onHeader
+      parts.on_body = Self.onBody
+      parts.on_read = Self.onRead
+      parts.on_seek = Self.onSeek
+      parts.context = Unmanaged.passUnretained(self).toOpaque()
+      return ccurl_prepare(easy, request.url, request.method, &parts)
+    }
+
+    /// Gives curl the next bytes of the body.
+    private static let onRead: ccurl_callback = { bytes, _, count, context in
+      guard let bytes, let context else { return Int(CURL_READFUNC_ABORT) }
+      let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+      return transfer.read(UnsafeMutableRawBufferPointer(start: bytes, count: count)) ?? Int(CURL_READFUNC_ABORT)
+    }
+
+    /// Curl begins anew with the body, when a connection that was kept turns out to be gone.
+    private static let onSeek: ccurl_seek_callback = { context, offset, _ in
+      guard let context else { return 1 }
+      Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue().sent = Int64(offset)
+      return 0
+    }
+
+    private func read(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
+      guard let source, !exchange.isOver else { return nil }
+      let left = source.byteCount - sent
+      guard left > 0 else { return 0 }
+      do {
+        let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Int(min(left, Int64(buffer.count)))))
+        let count = try source.read(sent, part)
+        // A body that is shorter than it was said to be is none.
+        guard count > 0 else { throw TransportFailure.bodyFailed }
+        sent += Int64(count)
+        exchange.progressed()
+        return count
+      } catch {
+        exchange.finish(.failure(.bodyFailed))
+        return nil
       }
-      guard let body = request.body else { return prepare(nil) }
-      // An empty array may have no address, which would say that there is no body.
-      if body.isEmpty { return [0].withUnsafeBufferPointer { prepare(UnsafeBufferPointer(rebasing: $0[..<0])) } }
-      return body.withUnsafeBytes { prepare($0.bindMemory(to: CChar.self)) }
     }
 
     /// Fewer bytes than were given make curl end the request.

@@ -7,6 +7,9 @@ final class Exchange: Sendable {
   private struct State {
     var head: AnswerHead?
     var body: [UInt8] = []
+    /// Where the body goes, when it is not collected.
+    var sink: HTTPDownload.Sink?
+    var bytesReceived = 0
     var waiter: CheckedContinuation<Result<HTTPAnswer, TransportFailure>, Never>?
     var result: Result<HTTPAnswer, TransportFailure>?
     /// When nothing came for too long, and how long that is.
@@ -16,15 +19,19 @@ final class Exchange: Sendable {
 
   private let limits: TransportLimits
   private let bytesSent: Int
+  private let download: HTTPDownload?
   private let begin = ContinuousClock.now
   private let wholeSeconds: Double
   private let state: Locked<State>
 
-  init(limits: TransportLimits, patienceSeconds: Double, bytesSent: Int) {
+  init(_ request: HTTPRequest, limits: TransportLimits) {
     self.limits = limits
-    self.bytesSent = bytesSent
-    wholeSeconds = limits.wholeSeconds + patienceSeconds
-    let silenceSeconds = limits.idleSeconds + patienceSeconds
+    bytesSent = request.upload.map { Int($0.byteCount) } ?? request.body?.count ?? 0
+    download = request.download
+    // What is read or written as it goes may take as long as it goes on: a week stands for ever.
+    let isStreamed = request.upload != nil || request.download != nil
+    wholeSeconds = isStreamed ? 604_800 : limits.wholeSeconds + request.patienceSeconds
+    let silenceSeconds = limits.idleSeconds + request.patienceSeconds
     state = Locked(State(silenceEnds: begin + .seconds(silenceSeconds), silenceSeconds: silenceSeconds))
   }
 
@@ -43,23 +50,44 @@ final class Exchange: Sendable {
   var isOver: Bool { state.withLock { $0.result != nil } }
 
   func receive(_ head: AnswerHead) {
-    let isTooLarge = head.contentLength.map { $0 > Int64(limits.bodyBytes) } ?? false
+    let isFailure = (300..<400).contains(head.status)
+    let sink = isFailure ? nil : download?.begin(HTTPHead(status: head.status, headers: head.headers))
+    let isTooLarge = sink == nil && head.contentLength.map { $0 > Int64(limits.bodyBytes) } ?? false
     state.withLock { state in
       state.head = head
+      state.sink = sink
       // No more than a part: a length is easily claimed.
-      if !isTooLarge { state.body.reserveCapacity(Int(min(head.contentLength ?? 0, 1 << 20))) }
+      if !isTooLarge, sink == nil { state.body.reserveCapacity(Int(min(head.contentLength ?? 0, 1 << 20))) }
       extendSilence(&state)
     }
     if isTooLarge { finish(.failure(.tooLarge(limitBytes: limits.bodyBytes))) }
-    if (300..<400).contains(head.status) { finish(.failure(.notTheServer(detail: "it redirects"))) }
+    if isFailure { finish(.failure(.notTheServer(detail: "it redirects"))) }
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) {
+    let (sink, isOver) = state.withLock { state in
+      extendSilence(&state)
+      state.bytesReceived += bytes.count
+      return (state.sink, state.result != nil)
+    }
+    if isOver { return }
+    guard let sink else { return collect(bytes) }
+    do {
+      try sink(bytes)
+    } catch {
+      // Whoever gave the sink knows why.
+      finish(.failure(.bodyFailed))
+    }
+  }
+
+  /// A part of the body was taken on its way: the server has no reason to speak yet.
+  func progressed() { state.withLock { extendSilence(&$0) } }
+
+  private func collect(_ bytes: UnsafeRawBufferPointer) {
     let isTooLarge = state.withLock { state in
       if state.result != nil { return false }
       if state.body.count + bytes.count > limits.bodyBytes { return true }
       state.body.append(contentsOf: bytes)
-      extendSilence(&state)
       return false
     }
     if isTooLarge { finish(.failure(.tooLarge(limitBytes: limits.bodyBytes))) }
@@ -67,12 +95,12 @@ final class Exchange: Sendable {
 
   /// The answer is whole, or there will be none.
   func complete(_ failure: TransportFailure?) {
-    let (head, body) = state.withLock { ($0.head, $0.body) }
+    let (head, body, bytesReceived) = state.withLock { ($0.head, $0.body, $0.bytesReceived) }
     switch (failure, head) {
     case (.notTheServer?, _), (_?, nil): finish(.failure(failure ?? .cancelled))
     case (_?, _?): finish(.failure(.noConnection(detail: "the answer ended before it was whole")))
     case (nil, nil): finish(.failure(.notTheServer(detail: "it does not speak HTTP")))
-    case (nil, let head?): finish(.success(answer(head, body)))
+    case (nil, let head?): finish(.success(answer(head, body, bytesReceived)))
     }
   }
 
@@ -81,20 +109,21 @@ final class Exchange: Sendable {
       guard state.result == nil else { return nil }
       state.result = result
       state.body = []
+      state.sink = nil
       defer { state.waiter = nil }
       return state.waiter
     }
     waiter?.resume(returning: result)
   }
 
-  private func answer(_ head: AnswerHead, _ body: [UInt8]) -> HTTPAnswer {
+  private func answer(_ head: AnswerHead, _ body: [UInt8], _ bytesReceived: Int) -> HTTPAnswer {
     let type = (head.contentType ?? "").prefix { $0 != ";" }
     return HTTPAnswer(
-      status: head.status,
+      status: head.status, headers: head.headers,
       retryAfterSeconds: RetryAfter.seconds(
         head.retryAfter, date: head.date, now: Int64(Date().timeIntervalSince1970 * 1000)),
       contentType: type.lowercased().trimmingCharacters(in: .whitespaces), body: body,
-      duration: ContinuousClock.now - begin, bytesSent: bytesSent, bytesReceived: body.count)
+      duration: ContinuousClock.now - begin, bytesSent: bytesSent, bytesReceived: bytesReceived)
   }
 
   // MARK: Limits of time

@@ -1,13 +1,20 @@
 /// A request to the server.
 public struct HTTPRequest: Sendable {
-  /// `GET` or `POST`.
+  /// `GET`, `POST` or another one, in upper case.
   public var method: String
-  /// Below the server's address, such as `/v1/push`. Its parts are percent-encoded.
+  /// Below the server's address, such as `/v1/push`. Its parts are percent-encoded. Or a whole address that the server
+  /// has given, which has to be one of the same server.
   public var path: String
   /// Names and values as they are; the transport encodes them.
   public var query: [(name: String, value: String)]
   /// JSON in UTF-8; nil for none.
   public var body: [UInt8]?
+  /// Headers beside those that the transport adds by itself.
+  public var headers: [(name: String, value: String)] = []
+  /// A body that is read while it is sent, in place of ``body``.
+  public var upload: HTTPUpload?
+  /// Where the body of an answer goes that is not to be collected in memory.
+  public var download: HTTPDownload?
   /// Whether the token goes along.
   public var isAuthorized: Bool
   /// How long the server may take on purpose, in seconds, on top of the limits.
@@ -18,7 +25,7 @@ public struct HTTPRequest: Sendable {
     _ path: String, query: [(name: String, value: String)] = [], body: [UInt8]? = nil, isAuthorized: Bool = true,
     patienceSeconds: Double = 0
   ) {
-    method = body == nil ? "GET" : "POST"
+    self.method = body == nil ? "GET" : "POST"
     self.path = path
     self.query = query
     self.body = body
@@ -27,15 +34,54 @@ public struct HTTPRequest: Sendable {
   }
 }
 
+/// A body that is read part by part while it is sent. Requests with one have no limit for the whole, only for silence.
+public struct HTTPUpload: Sendable {
+  /// Exactly so many bytes are sent.
+  public var byteCount: Int64
+  /// Reads bytes from an offset on, from the beginning of the body; returns how many, at least one. Called again for the
+  /// same offset when the connection has to be made anew. What it throws ends the request.
+  public var read: @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
+
+  /// A body of a known length.
+  public init(
+    byteCount: Int64, read: @escaping @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
+  ) {
+    (self.byteCount, self.read) = (byteCount, read)
+  }
+}
+
+/// Where the body of an answer goes as it comes. Requests with one have no limit for the whole, only for silence, and
+/// bodies are taken as they are, without decompression.
+public struct HTTPDownload: Sendable {
+  /// Takes the next bytes. What it throws ends the request.
+  public typealias Sink = @Sendable (UnsafeRawBufferPointer) throws -> Void
+
+  /// Asked once, when the headers are there; nil for an answer that is collected in memory after all, such as a problem.
+  public var begin: @Sendable (HTTPHead) -> Sink?
+
+  /// A place for a body.
+  public init(begin: @escaping @Sendable (HTTPHead) -> Sink?) { self.begin = begin }
+}
+
+/// What stands before the body of an answer.
+public struct HTTPHead: Equatable, Sendable {
+  /// The HTTP status.
+  public var status: Int
+  /// By their names in lower case; of a header that comes twice the last one.
+  public var headers: [String: String]
+}
+
 /// What came back, whole.
 public struct HTTPAnswer: Equatable, Sendable {
   /// The HTTP status, 200 to 599 without redirects.
   public var status: Int
+  /// By their names in lower case.
+  public var headers: [String: String]
   /// How long the server wants to be left alone, in seconds; nil when it says nothing.
   public var retryAfterSeconds: Int?
   /// The media type without parameters, in lower case, such as `application/json`; empty when there is none.
   public var contentType: String
-  /// The body after decompression.
+  /// The body after decompression; empty when it went elsewhere.
   public var body: [UInt8]
   /// From the beginning of the request to the end of the answer.
   public var duration: Duration

@@ -37,8 +37,7 @@ public final class HTTPTransport: Sendable {
   /// - Throws: ``TransportFailure`` when there is no answer, or only a redirect. Any other status is an answer.
   public func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPAnswer {
     let outgoing = try outgoing(request)
-    let exchange = Exchange(
-      limits: limits, patienceSeconds: request.patienceSeconds, bytesSent: request.body?.count ?? 0)
+    let exchange = Exchange(request, limits: limits)
     let result = await withTaskCancellationHandler {
       await exchange.wait { carrier.start(outgoing, exchange) }
     } onCancel: {
@@ -53,16 +52,20 @@ public final class HTTPTransport: Sendable {
     return answer
   }
 
+  /// A line break would end the header and begin another.
+  private static func isLine(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
+
   private func outgoing(_ request: HTTPRequest) throws(TransportFailure) -> OutgoingRequest {
-    var headers = [(name: "Accept", value: "application/json"), (name: "User-Agent", value: "FieldVault")]
+    guard request.headers.allSatisfy({ Self.isLine($0.name) && Self.isLine($0.value) }) else { throw .badToken }
+    var headers = [(name: "User-Agent", value: "FieldVault")] + request.headers
+    if request.download == nil { headers.append((name: "Accept", value: "application/json")) }
     if request.body != nil { headers.append((name: "Content-Type", value: "application/json")) }
     if request.isAuthorized, let token = token() {
-      // A line break would end the header and begin another.
       guard token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw .badToken }
       headers.append((name: "Authorization", value: "Bearer \(token)"))
     }
     return OutgoingRequest(
-      url: address.url(request.path, request.query), headers: headers, body: request.body,
-      usesProxies: address.isEncrypted)
+      url: try address.url(of: request), headers: headers, method: request.method, body: request.body,
+      upload: request.upload, decompresses: request.download == nil, usesProxies: address.isEncrypted)
   }
 }

@@ -25,19 +25,9 @@ struct HeadParser {
       defer { head = nil }
       return head.map { $0.status >= 200 ? .head($0) : .incomplete } ?? .incomplete
     } else if let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) {
-      take(text[..<colon].lowercased(), Self.trimmed(text[colon...].dropFirst()))
+      head?.headers[text[..<colon].lowercased()] = Self.trimmed(text[colon...].dropFirst())
     }
     return .incomplete
-  }
-
-  private mutating func take(_ name: String, _ value: String) {
-    switch name {
-    case "content-type": head?.contentType = value
-    case "content-length": head?.contentLength = Int64(value)
-    case "retry-after": head?.retryAfter = value
-    case "date": head?.date = value
-    default: break
-    }
   }
 
   private static func trimmed(_ text: Substring) -> String {

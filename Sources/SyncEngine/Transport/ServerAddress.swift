@@ -47,6 +47,33 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
     return description + path + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
   }
 
+  /// Where a request goes.
+  /// - Throws: ``TransportFailure`` `notTheServer` for an address that the server gave and that is somebody else's: the
+  ///   token must not go there.
+  func url(of request: HTTPRequest) throws(TransportFailure) -> String {
+    guard request.path.contains("://") else { return url(request.path, request.query) }
+    guard isOrigin(of: request.path) else {
+      throw .notTheServer(detail: "it names an address of another server")
+    }
+    return request.path
+  }
+
+  /// The whole address of what an answer names, which may be relative to the path that was asked for.
+  func resolved(_ location: String, from path: String) -> String? {
+    URL(string: path.contains("://") ? path : description + path)
+      .flatMap { URL(string: location, relativeTo: $0) }?.absoluteURL.absoluteString
+  }
+
+  private func isOrigin(of address: String) -> Bool {
+    func origin(_ text: String) -> [String?] {
+      let parts = URLComponents(string: text)
+      let scheme = parts?.scheme?.lowercased()
+      let port = parts?.port ?? (scheme == "https" ? 443 : 80)
+      return [scheme, parts?.host?.lowercased(), String(port), parts?.user]
+    }
+    return origin(address) == origin(description)
+  }
+
   /// A name as one part of a path or of a query: what is not unreserved (RFC 3986, section 2.3) is encoded.
   static func encoded(_ text: String) -> String {
     var result = ""

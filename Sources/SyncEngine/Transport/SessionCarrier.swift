@@ -30,13 +30,30 @@
       var outgoing = URLRequest(url: url)
       outgoing.httpShouldHandleCookies = false
       for header in request.headers { outgoing.setValue(header.value, forHTTPHeaderField: header.name) }
-      if let body = request.body {
-        outgoing.httpMethod = "POST"
-        outgoing.httpBody = Data(body)
+      outgoing.httpMethod = request.method
+      if !request.decompresses { outgoing.setValue("identity", forHTTPHeaderField: "Accept-Encoding") }
+      do {
+        outgoing.httpBody = try request.body.map { Data($0) } ?? request.upload.map(Self.whole)
+      } catch {
+        return exchange.finish(.failure(.bodyFailed))
       }
       let task = session.dataTask(with: outgoing)
       table.add(task, exchange)
       task.resume()
+    }
+
+    /// A session wants to go back in a body at will, which only one in memory allows: a part of a file is sent at a time.
+    private static func whole(_ upload: HTTPUpload) throws -> Data {
+      var body = Data(count: Int(upload.byteCount))
+      try body.withUnsafeMutableBytes { bytes in
+        var done = 0
+        while done < bytes.count {
+          let count = try upload.read(Int64(done), UnsafeMutableRawBufferPointer(rebasing: bytes[done...]))
+          guard count > 0 else { throw TransportFailure.bodyFailed }
+          done += count
+        }
+      }
+      return body
     }
 
     func stop(_ exchange: Exchange) { table.remove(exchange)?.cancel() }

@@ -12,12 +12,11 @@
       completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
       if let response = response as? HTTPURLResponse, let exchange = table[dataTask] {
-        let length = response.expectedContentLength
+        let headers = response.allHeaderFields.compactMap { name, value in
+          (name as? String).map { ($0.lowercased(), "\(value)") }
+        }
         exchange.receive(
-          AnswerHead(
-            status: response.statusCode, contentType: response.value(forHTTPHeaderField: "Content-Type"),
-            contentLength: length >= 0 ? length : nil, retryAfter: response.value(forHTTPHeaderField: "Retry-After"),
-            date: response.value(forHTTPHeaderField: "Date")))
+          AnswerHead(status: response.statusCode, headers: Dictionary(headers, uniquingKeysWith: { $1 })))
         table.watch(exchange)
       }
       completionHandler(.allow)
@@ -26,6 +25,13 @@
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
       guard let exchange = table[dataTask] else { return }
       data.withUnsafeBytes { exchange.receive($0) }
+    }
+
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+      totalBytesExpectedToSend: Int64
+    ) {
+      table[task]?.progressed()
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {

@@ -11,6 +11,8 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
   case timedOut(seconds: Double)
   /// The task was cancelled.
   case cancelled
+  /// What was to be sent could not be read, or what came could not be kept.
+  case bodyFailed
   /// The address would show the token and the records to everybody on the way.
   case insecure(detail: String)
   /// The address is not one of a server.
@@ -26,6 +28,7 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
     case .tooLarge(let limit): "the answer has more than \(limit) bytes"
     case .timedOut(let seconds): "the server did not answer within \(Int(seconds.rounded(.up))) s"
     case .cancelled: "the request was cancelled"
+    case .bodyFailed: "a file could not be read or written on this device"
     case .insecure(let detail): "the connection would not be encrypted: \(detail)"
     case .badAddress(let detail): "this is not the address of a server: \(detail)"
     case .badToken: "the token is none: it has white space or other characters that no token has"
@@ -39,6 +42,7 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
     case .notTheServer: "sign in to the network if it wants that, or check the server's address"
     case .tooLarge: "ask for fewer records at once"
     case .cancelled: "nothing is lost; repeat it"
+    case .bodyFailed: "look at the disk, and whether it has room"
     case .insecure: "use an https:// address"
     case .badAddress: "an address looks like https://sync.example.org"
     case .badToken: "fieldvault remote set URL --token-file FILE"

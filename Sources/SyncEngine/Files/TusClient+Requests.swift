@@ -1,0 +1,113 @@
+import Foundation
+import SealedFiles
+
+/// The requests of tus 1.0, and what their answers say.
+extension TusClient {
+  /// Why a request has no answer that says anything.
+  enum RequestProblem: Error {
+    case failure(TransportFailure)
+    case problem(TusProblem)
+  }
+
+  func ask() async throws(RequestProblem) -> TusPlan.Event {
+    let answer = try await send("OPTIONS", endpoint)
+    // A server that does not know OPTIONS says nothing about itself.
+    if (400..<500).contains(answer.status), answer.status != 401 { return .asked(TusServer()) }
+    guard (200..<300).contains(answer.status) else { return refusal(answer) }
+    return .asked(TusServer(answer.headers))
+  }
+
+  func create(_ byteCount: Int64?, _ metadata: [(name: String, value: String)]) async throws(RequestProblem)
+    -> TusPlan.Event
+  {
+    var headers = [byteCount.map { ("Upload-Length", String($0)) } ?? ("Upload-Defer-Length", "1")]
+    let pairs = metadata.map { "\($0.name) \(Data($0.value.utf8).base64EncodedString())" }
+    if !pairs.isEmpty { headers.append(("Upload-Metadata", pairs.joined(separator: ","))) }
+    let nothing = HTTPUpload(byteCount: 0) { _, _ in 0 }
+    let answer = try await send("POST", endpoint, headers, nothing)
+    guard answer.status == 201 else { return refusal(answer) }
+    guard let location = answer.headers["location"], let address = transport.address.resolved(location, from: endpoint)
+    else { throw .failure(Self.notTus) }
+    return .created(address: address)
+  }
+
+  func look(_ address: String) async throws(RequestProblem) -> TusPlan.Event {
+    let answer = try await send("HEAD", address)
+    guard (200..<300).contains(answer.status) else { return refusal(answer) }
+    guard let offset = Self.offset(answer) else { throw .failure(Self.notTus) }
+    return .found(offset: offset, length: answer.headers["upload-length"].flatMap { Int64($0) })
+  }
+
+  func send(
+    _ source: TusSource, _ address: String, _ offset: Int64, _ bytes: Int64, checksum: Bool
+  ) async throws(RequestProblem) -> TusPlan.Event {
+    var headers = [("Content-Type", "application/offset+octet-stream"), ("Upload-Offset", String(offset))]
+    var count = bytes
+    if checksum || source.byteCount == nil {
+      let part = try Self.look(into: source, offset, bytes)
+      count = part.count
+      if checksum, count > 0 { headers.append(("Upload-Checksum", "sha256 \(part.checksum)")) }
+    }
+    if source.byteCount == nil, count < bytes { headers.append(("Upload-Length", String(offset + count))) }
+    // The transport reads no further than the length that it is told.
+    let body = HTTPUpload(byteCount: count) { position, buffer in try source.read(offset + position, buffer) }
+    let answer = try await send("PATCH", address, headers, body)
+    guard answer.status == 204 || answer.status == 200 else { return refusal(answer) }
+    guard let found = Self.offset(answer) else { throw .failure(Self.notTus) }
+    return .sent(offset: found, bytes: count, seconds: answer.duration / .seconds(1))
+  }
+
+  /// How long a part really is, and its checksum.
+  private static func look(
+    into source: TusSource, _ offset: Int64, _ bytes: Int64
+  ) throws(RequestProblem) -> (count: Int64, checksum: String) {
+    let digest = ContentDigest()
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
+    defer { buffer.deallocate() }
+    var count: Int64 = 0
+    do {
+      while count < bytes {
+        let room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Int(min(Int64(buffer.count), bytes - count))))
+        let part = try source.read(offset + count, room)
+        if part == 0 { break }
+        digest.add(UnsafeRawBufferPointer(rebasing: room[..<part]))
+        count += Int64(part)
+      }
+    } catch {
+      throw .problem(.unreadable)
+    }
+    guard source.byteCount == nil || count == bytes else { throw .problem(.unreadable) }
+    return (count, Data(digest.finishBytes()).base64EncodedString())
+  }
+
+  /// Sends one request and waits for its answer.
+  func send(
+    _ method: String, _ path: String, _ headers: [(String, String)] = [], _ upload: HTTPUpload? = nil
+  ) async throws(RequestProblem) -> HTTPAnswer {
+    var request = HTTPRequest(path)
+    request.method = method
+    request.headers = [("Tus-Resumable", "1.0.0")] + headers
+    request.upload = upload
+    do {
+      return try await transport.send(request)
+    } catch {
+      throw error == .bodyFailed ? .problem(.unreadable) : .failure(error)
+    }
+  }
+
+  /// A refusal of the server. What somebody on the way says, such as a captive portal, is none: it would make an upload
+  /// begin anew that is there.
+  private func refusal(_ answer: HTTPAnswer) -> TusPlan.Event {
+    let isFromServer =
+      answer.headers["tus-resumable"] != nil || answer.contentType == "application/problem+json"
+      || [401, 413, 429].contains(answer.status) || answer.status >= 500
+    guard isFromServer else { return .failed(Self.notTus) }
+    return .refused(status: answer.status, retryAfterSeconds: answer.retryAfterSeconds)
+  }
+
+  private static let notTus = TransportFailure.notTheServer(detail: "it does not speak tus")
+
+  private static func offset(_ answer: HTTPAnswer) -> Int64? {
+    answer.headers["upload-offset"].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
+  }
+}

@@ -1,0 +1,109 @@
+/// What is uploaded.
+public struct TusSource: Sendable {
+  /// How long it is; nil when that is known at its end only.
+  public var byteCount: Int64?
+  /// Reads bytes from an offset on and returns how many; 0 at the end and only there.
+  public var read: @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
+
+  /// A source.
+  public init(
+    byteCount: Int64?,
+    read: @escaping @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
+  ) {
+    (self.byteCount, self.read) = (byteCount, read)
+  }
+}
+
+/// How an upload ended.
+public struct TusResult: Sendable {
+  /// Nil when the server has all of it.
+  public var problem: TusProblem?
+  /// Where it is, or was; nil when the server has had it before, or nothing is there.
+  public var address: String?
+  /// How much the server has, as far as is known.
+  public var offset: Int64
+  /// What is known of the server; good for the next file.
+  public var server: TusServer?
+  /// What the link can take; good for the next file.
+  public var chunk: ChunkSize
+}
+
+/// Uploads to a server of tus 1.0, this project's or any other.
+public struct TusClient: Sendable {
+  let transport: HTTPTransport
+  let endpoint: String
+
+  /// Uploads are made at `endpoint`, such as `/v1/files`, below the address of the transport.
+  public init(transport: HTTPTransport, endpoint: String) { (self.transport, self.endpoint) = (transport, endpoint) }
+
+  /// Uploads, beginning where an earlier attempt has stopped.
+  /// - Parameters:
+  ///   - metadata: names and values that are sent when the upload is made.
+  ///   - address: of an upload that was begun; nil for none.
+  ///   - remember: stores the address, or that there is none any more, so that it is there after a crash. Nothing is sent
+  ///     to an address before this has returned.
+  ///   - progress: is told how much the server has.
+  public func upload(
+    _ source: TusSource, metadata: [(name: String, value: String)], address: String?, server: TusServer? = nil,
+    chunk: ChunkSize = ChunkSize(), remember: @Sendable (String?) async throws -> Void,
+    progress: @Sendable (Int64) -> Void = { _ in }
+  ) async -> TusResult {
+    var plan = TusPlan(byteCount: source.byteCount, address: address, server: server, chunk: chunk)
+    var step = plan.first
+    var known = address
+    func result(_ problem: TusProblem?, _ address: String?) -> TusResult {
+      TusResult(problem: problem, address: address, offset: plan.offset, server: plan.server, chunk: plan.chunk)
+    }
+    while true {
+      switch step {
+      case .done(let address): return result(nil, address)
+      case .stop(let problem): return result(problem, known)
+      case .remember(let address):
+        do { try await remember(address) } catch { return result(.notRemembered, known) }
+        known = address
+        step = plan.next(after: .remembered)
+      case .ask, .create, .look, .send:
+        do throws(TusProblem) {
+          step = plan.next(after: try await event(of: step, source, metadata, plan.server))
+        } catch {
+          return result(error, known)
+        }
+        progress(plan.offset)
+      }
+    }
+  }
+
+  /// Gives an upload up, so that the server need not keep it. One that is gone already is no problem.
+  public func terminate(_ address: String) async throws(TusProblem) {
+    let answer: HTTPAnswer
+    do throws(RequestProblem) {
+      answer = try await send("DELETE", address)
+    } catch {
+      switch error {
+      case .failure(let failure): throw .transport(failure)
+      case .problem(let problem): throw problem
+      }
+    }
+    guard [200, 204, 403, 404, 410].contains(answer.status) else { throw .refused(status: answer.status) }
+  }
+
+  private func event(
+    of step: TusPlan.Step, _ source: TusSource, _ metadata: [(name: String, value: String)], _ server: TusServer?
+  ) async throws(TusProblem) -> TusPlan.Event {
+    do throws(RequestProblem) {
+      switch step {
+      case .ask: return try await ask()
+      case .create: return try await create(source.byteCount, metadata)
+      case .look(let address): return try await look(address)
+      case .send(let address, let offset, let bytes):
+        return try await send(source, address, offset, bytes, checksum: server?.comparesSHA256 ?? false)
+      case .remember, .done, .stop: throw .problem(.unexpected)
+      }
+    } catch {
+      switch error {
+      case .problem(let problem): throw problem
+      case .failure(let failure): return .failed(failure)
+      }
+    }
+  }
+}

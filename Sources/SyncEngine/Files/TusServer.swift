@@ -1,0 +1,25 @@
+/// What a server of tus 1.0 can, as it says to `OPTIONS`.
+public struct TusServer: Equatable, Sendable {
+  /// The extensions, such as `creation`.
+  public var extensions: Set<String> = []
+  /// The longest file that it takes, in bytes; nil when it does not say.
+  public var greatestBytes: Int64?
+  /// The names of the checksums that it compares, such as `sha256`.
+  public var checksums: Set<String> = []
+
+  /// A server of which nothing is known but that uploads can be created: more is not needed.
+  public init() {}
+
+  /// What the headers of an answer say; a server that says nothing can no more than what is needed.
+  init(_ headers: [String: String]) {
+    func list(_ name: String) -> Set<String> {
+      Set((headers[name] ?? "").lowercased().split { $0 == "," || $0 == " " }.map(String.init))
+    }
+    extensions = list("tus-extension")
+    greatestBytes = headers["tus-max-size"].flatMap { Int64($0) }
+    if extensions.contains("checksum") { checksums = list("tus-checksum-algorithm") }
+  }
+
+  /// Whether it compares SHA-256, the one checksum that is sent.
+  var comparesSHA256: Bool { checksums.contains("sha256") }
+}
