@@ -42,11 +42,11 @@ public struct TusClient: Sendable {
   ///   - address: of an upload that was begun; nil for none.
   ///   - remember: stores the address, or that there is none any more, so that it is there after a crash. Nothing is sent
   ///     to an address before this has returned.
-  ///   - progress: is told how much the server has.
+  ///   - progress: is told how much the server has; the next part goes when it returns.
   public func upload(
     _ source: TusSource, metadata: [(name: String, value: String)], address: String?, server: TusServer? = nil,
     chunk: ChunkSize = ChunkSize(), remember: @Sendable (String?) async throws -> Void,
-    progress: @Sendable (Int64) -> Void = { _ in }
+    progress: @Sendable (Int64) async -> Void = { _ in }
   ) async -> TusResult {
     var plan = TusPlan(byteCount: source.byteCount, address: address, server: server, chunk: chunk)
     var step = plan.first
@@ -68,7 +68,7 @@ public struct TusClient: Sendable {
         } catch {
           return result(error, known)
         }
-        progress(plan.offset)
+        await progress(plan.offset)
       }
     }
   }

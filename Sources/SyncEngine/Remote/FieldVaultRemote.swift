@@ -10,6 +10,9 @@ public struct FieldVaultRemote: Remote {
   /// What has gone over the network so far, with answers that were received whole.
   public var traffic: Traffic { transport.traffic }
 
+  /// The files of the server.
+  public var files: (any FileRemote)? { FieldVaultFiles(transport: transport) }
+
   /// `GET /v1/health`. An answer of another service is none of this server.
   public func health() async throws(RemoteFailure) -> ServerHealth {
     let health: ServerHealth = try await ask(HTTPRequest("/v1/health", isAuthorized: false))

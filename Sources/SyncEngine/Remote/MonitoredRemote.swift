@@ -15,6 +15,9 @@ public struct MonitoredRemote: Remote {
   /// What has gone over the network so far.
   public var traffic: Traffic { remote.traffic }
 
+  /// The files of the remote. What comes of them tells the monitor nothing: the worker does.
+  public var files: (any FileRemote)? { remote.files }
+
   private func watched<Answer: Sendable>(
     _ ask: (any Remote) async throws(RemoteFailure) -> Answer
   ) async throws(RemoteFailure) -> Answer {

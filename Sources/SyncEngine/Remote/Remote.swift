@@ -9,6 +9,9 @@ public protocol Remote: Sendable {
   /// What has gone over the network so far.
   var traffic: Traffic { get }
 
+  /// The files of the server; nil where it keeps none.
+  var files: (any FileRemote)? { get }
+
   /// Whether the server is there, and what time it has. Needs no token.
   func health() async throws(RemoteFailure) -> ServerHealth
 
@@ -41,4 +44,9 @@ public protocol Remote: Sendable {
 
   /// Single records, at most ``RecordsRequest/greatestCount``, deleted ones too.
   func records(entityType: String, uuids: [String]) async throws(RemoteFailure) -> RecordsAnswer
+}
+
+extension Remote {
+  /// None.
+  public var files: (any FileRemote)? { nil }
 }

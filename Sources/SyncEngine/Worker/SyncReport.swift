@@ -18,6 +18,12 @@ public struct SyncReport: Equatable, Sendable {
   public var kept = 0
   /// Records that a comparison brought, took away or contested.
   public var repaired = 0
+  /// Photos and files that the server has taken, thumbnails too.
+  public var filesSent = 0
+  /// Photos and files that have come, thumbnails too.
+  public var filesFetched = 0
+  /// Photos and files that are not tried again by themselves.
+  public var filesFailed = 0
   /// Whether all records were compared with the server's.
   public var hasCompared = false
   /// Records that went because their project is not followed any more, and those that stay with unsent changes.
@@ -36,6 +42,32 @@ public struct SyncReport: Equatable, Sendable {
   /// A round that has done nothing yet.
   public init() {}
 
+  /// Whether anything has changed, here or at the server.
+  public var hasDone: Bool {
+    pushed + pulled + repaired + left + conflicts + failed + filesSent + filesFetched + filesFailed > 0
+  }
+
+  /// Adds what another round did, and takes over how it ended.
+  public mutating func add(_ other: SyncReport) {
+    pushed += other.pushed
+    merged += other.merged
+    conflicts += other.conflicts
+    failed += other.failed
+    delayed += other.delayed
+    pulled += other.pulled
+    kept += other.kept
+    repaired += other.repaired
+    filesSent += other.filesSent
+    filesFetched += other.filesFetched
+    filesFailed += other.filesFailed
+    hasCompared = hasCompared || other.hasCompared
+    left += other.left
+    heldBack += other.heldBack
+    bytesSent += other.bytesSent
+    bytesReceived += other.bytesReceived
+    (outcome, failure) = (other.outcome, other.failure)
+  }
+
   mutating func add(_ counts: PushCounts) {
     pushed += counts.pushed
     merged += counts.merged
@@ -49,6 +81,18 @@ public struct SyncReport: Equatable, Sendable {
     conflicts += counts.conflicts
     kept += counts.kept
   }
+}
+
+/// How far a photo or file has come.
+public struct FileProgress: Equatable, Sendable {
+  /// Which one.
+  public var name: FileName
+  /// Whether it goes to the server.
+  public var isUpload: Bool
+  /// Bytes that are on the other side.
+  public var bytesDone: Int64
+  /// Bytes of all of it; nil where that is not known.
+  public var byteCount: Int64?
 }
 
 /// What happens while sync works, for a screen that shows it.
@@ -67,6 +111,12 @@ public enum SyncEvent: Equatable, Sendable {
   case failed(count: Int)
   /// The way to the server has changed.
   case network(NetworkState)
+  /// A part of a photo or file was sent or has come.
+  case file(FileProgress)
+  /// A photo or file is where it was to go; thumbnails too.
+  case fileMoved(FileProgress)
+  /// Photos and files were moved beside the rounds; the counts of records are 0.
+  case filesMoved(SyncReport)
   /// A round has ended; with how many records and operations it dealt.
   case synced(SyncReport)
 }

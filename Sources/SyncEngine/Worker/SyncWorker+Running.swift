@@ -25,6 +25,7 @@ extension SyncWorker {
       group.addTask { await self.followNetwork() }
       if request.pulls { group.addTask { await self.followServer() } }
       group.addTask { try await self.work(request) }
+      group.addTask { try await self.followFiles(request) }
       // An error of one ends the others.
       while try await group.next() != nil {}
     }
@@ -77,6 +78,10 @@ extension SyncWorker {
     }
   }
 
+  static let readyOperation: SQL = """
+    SELECT 1 FROM OfflineSyncQueue WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL LIMIT 1
+    """
+
   private func setting(_ name: SyncSettings.Name) async throws -> String? {
     try await vault.database.read { try SyncSettings.value(name, in: $0) }
   }
@@ -84,16 +89,16 @@ extension SyncWorker {
   /// What another connection has written. The system tells of a write before it is committed, so this waits for the writer.
   private func news() async throws -> (nudge: String?, hasReady: Bool) {
     try await vault.database.write { connection in
-      let ready = try connection.fetchOne(
-        """
-        SELECT 1 FROM OfflineSyncQueue WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL LIMIT 1
-        """, as: Int.self)
+      let ready = try connection.fetchOne(Self.readyOperation, as: Int.self)
       return (try SyncSettings.value(.nudge, in: connection), ready != nil)
     }
   }
 
   private nonisolated func followNetwork() async {
-    for await state in monitor.states { signal.yield(.network(state)) }
+    for await state in monitor.states {
+      signal.yield(.network(state))
+      if state == .online { fileSignal.yield() }
+    }
   }
 
   /// Asks the server to answer when there is something new, over and over. The server keeps the question until then.
@@ -127,7 +132,7 @@ extension SyncWorker {
     }
   }
 
-  private static func nextRound(of events: AsyncStream<SyncEvent>) async {
+  static func nextRound(of events: AsyncStream<SyncEvent>) async {
     for await event in events { if case .synced = event { return } }
   }
 }

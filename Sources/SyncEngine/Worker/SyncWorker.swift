@@ -16,10 +16,14 @@ public actor SyncWorker {
   let vault: Vault
   let remote: any Remote
   let monitor: NetworkMonitor
-  private let hub = EventHub()
-  private let jitter: @Sendable () -> Double
+  private nonisolated let hub = EventHub()
+  private nonisolated let jitter: @Sendable () -> Double
   let signals: AsyncStream<Signal>
   let signal: AsyncStream<Signal>.Continuation
+  /// Reasons to look for files that are due.
+  let fileSignals: AsyncStream<Void>
+  let fileSignal: AsyncStream<Void>.Continuation
+  var hasRecoveredFiles = false
   /// Whether a write was told of and not looked at yet.
   let isTold = Locked(false)
 
@@ -45,6 +49,7 @@ public actor SyncWorker {
     self.remote = MonitoredRemote(remote, monitor: monitor)
     self.jitter = jitter
     (signals, signal) = AsyncStream.makeStream(of: Signal.self, bufferingPolicy: .bufferingNewest(64))
+    (fileSignals, fileSignal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
   }
 
   /// What happens, from now on. May be asked for several times.
@@ -56,7 +61,15 @@ public actor SyncWorker {
   public func sync(_ request: RoundRequest = RoundRequest()) async throws -> SyncReport {
     guard let lock = try SyncLock(of: vault.layout) else { throw SyncRefused.busy }
     defer { withExtendedLifetime(lock) {} }
-    return try await round(.manual, request)
+    var report = try await round(.manual, request)
+    while report.outcome == .done {
+      try await moveFiles(request, adding: &report)
+      guard report.outcome == .done, try await hasDataToSend(request) else { break }
+      let next = try await round(.manual, request)
+      report.add(next)
+      if next.pushed + next.conflicts + next.failed == 0 { break }
+    }
+    return report
   }
 
   /// Asks the worker that runs for a round: a push notification came, or a person pulled to refresh.
@@ -104,6 +117,7 @@ public actor SyncWorker {
       return due
     }.value
     hub.tell(.synced(runner.report))
+    fileSignal.yield()
     return runner.report
   }
 
@@ -111,9 +125,9 @@ public actor SyncWorker {
   /// When the next operation becomes due that waits for its time.
   private(set) var nextDue: Int64?
 
-  func tell(_ event: SyncEvent) { hub.tell(event) }
+  nonisolated func tell(_ event: SyncEvent) { hub.tell(event) }
 
-  func random() -> Double { jitter() }
+  nonisolated func random() -> Double { jitter() }
 
   func checkSettings() async throws {
     let (url, mode, unmetered) = try await vault.database.read { connection in

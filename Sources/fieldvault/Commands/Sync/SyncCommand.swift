@@ -67,6 +67,7 @@ final class SyncLine {
       advance(by: count)
       if let remaining { line.setTotal(done + Int(clamping: remaining)) }
     case .event(.pushed(let count)): advance(by: count)
+    case .event(.fileMoved): advance(by: 1)
     case .event: break
     }
   }

@@ -2,29 +2,6 @@ import CommandLineSupport
 import OfflineStore
 import SyncEngine
 
-extension SyncReport {
-  /// Whether anything has changed, here or at the server.
-  var hasDone: Bool { pushed + pulled + repaired + left + conflicts + failed > 0 }
-
-  /// Adds what another round did.
-  mutating func add(_ other: SyncReport) {
-    pushed += other.pushed
-    merged += other.merged
-    conflicts += other.conflicts
-    failed += other.failed
-    delayed += other.delayed
-    pulled += other.pulled
-    kept += other.kept
-    repaired += other.repaired
-    hasCompared = hasCompared || other.hasCompared
-    left += other.left
-    heldBack += other.heldBack
-    bytesSent += other.bytesSent
-    bytesReceived += other.bytesReceived
-    outcome = other.outcome
-  }
-}
-
 /// What a round did, for people and for programs.
 enum SyncFormat {
   /// `Sent 3, fetched 12. 1 conflict waits: fieldvault conflicts list.`
@@ -35,6 +12,8 @@ enum SyncFormat {
       done.append("sent \(countText(report.pushed))\(merged)")
     }
     if report.pulled > 0 { done.append("fetched \(countText(report.pulled))") }
+    if report.filesSent > 0 { done.append("sent \(filesText(report.filesSent))") }
+    if report.filesFetched > 0 { done.append("fetched \(filesText(report.filesFetched))") }
     if report.repaired > 0 { done.append("put \(countText(report.repaired)) right by comparing") }
     if report.left > 0 { done.append("removed \(countText(report.left)) of projects that are not followed") }
     var sentences: [String] = []
@@ -46,6 +25,7 @@ enum SyncFormat {
       sentences.append("\(waits): fieldvault conflicts list")
     }
     if status.failed > 0 { sentences.append("\(operationsText(status.failed)) failed: fieldvault queue list") }
+    if report.filesFailed > 0 { sentences.append("\(filesText(report.filesFailed)) failed: fieldvault attach list") }
     if report.delayed > 0 { sentences.append("\(operationsText(report.delayed)) tried again later") }
     if report.heldBack > 0 {
       sentences.append("\(recordsText(report.heldBack)) of projects that are not followed stay until they are sent")
@@ -62,7 +42,7 @@ enum SyncFormat {
     json.member("conflicts", report.conflicts)
     json.member("failed", report.failed)
     json.member("pulled", report.pulled)
-    json.member("attachments", 0)
+    json.member("attachments", report.filesSent + report.filesFetched)
     json.member("repaired", report.repaired)
     json.member("kept", report.kept)
     json.member("delayed", report.delayed)

@@ -21,6 +21,10 @@ struct SyncWatch {
     context.note("Syncing with \(server.url) until stopped (Control-C).")
     do {
       try Waiting.run(taking: { (event: SyncEvent) in
+        if case .filesMoved(let files) = event {
+          sum.add(files)
+          return try tell(files, isNews: false)
+        }
         guard case .synced(let report) = event else { return }
         rounds += 1
         sum.add(report)

@@ -1,0 +1,57 @@
+import Dispatch
+import OfflineStore
+
+extension FileLane {
+  mutating func fetch(_ transfer: FileTransfer) async throws -> Verdict {
+    let name = FileName(contentUuid: transfer.contentUuid, variant: transfer.variant)
+    let tell = tell
+    do {
+      try vault.makeFolder(for: transfer)
+      try await files.fetch(name, into: vault.layout.unfinishedFile(of: transfer)) { bytes, whole in
+        tell(.file(FileProgress(name: name, isUpload: false, bytesDone: bytes, byteCount: whole)))
+      }
+    } catch let problem as DownloadProblem {
+      return try await verdict(of: problem, transfer)
+    }
+    do {
+      guard try await accept(transfer) else { return .goOn }
+    } catch let error as VaultError where error.code == .damaged {
+      return try await failed(transfer, error.message)
+    }
+    noteFetched()
+    tell(.fileMoved(FileProgress(name: name, isUpload: false, bytesDone: 0, byteCount: nil)))
+    return .goOn
+  }
+
+  /// Reads and verifies all of the file, which takes its time, on a thread that no task needs.
+  private func accept(_ transfer: FileTransfer) async throws -> Bool {
+    let vault = vault
+    return try await withCheckedThrowingContinuation { continuation in
+      DispatchQueue.global(qos: .utility).async {
+        continuation.resume(with: Result { try vault.acceptDownload(transfer) })
+      }
+    }
+  }
+
+  private mutating func verdict(of problem: DownloadProblem, _ transfer: FileTransfer) async throws -> Verdict {
+    switch problem {
+    case .transport(.cancelled): throw CancellationError()
+    case .transport(let failure):
+      try await settle { try $0.transferInterrupted(transfer) }
+      return .stop(.unreachable, failure.message)
+    case .later(let seconds):
+      try await settle { try $0.transferInterrupted(transfer, waiting: Int64(seconds ?? 5) * 1000) }
+      return .goOn
+    case .absent:
+      try await settle { try $0.downloadAbsent(transfer) }
+      return .goOn
+    case .credentials:
+      try await settle { try $0.transferInterrupted(transfer) }
+      return .stop(.pauseCredentials, "the server does not give files for this token")
+    case .serverFailed(let status): return try await failed(transfer, "the server failed at it (status \(status))")
+    case .damaged: return try await failed(transfer, "what the server has is damaged")
+    case .notWritten: return try await failed(transfer, "it could not be written; look whether the disk has room")
+    case .refused(let status): return try await refused(transfer, "the server does not give it (status \(status))")
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import CipherSQL
+import OfflineStore
+import SealedFiles
+import VaultKeys
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+extension FileLane {
+  mutating func send(_ transfer: FileTransfer) async throws -> Verdict {
+    let source: TusSource
+    do {
+      source = try await self.source(of: transfer)
+    } catch let error as SealedFileError {
+      return try await refused(transfer, error.message)
+    } catch let error as Descriptor.Failure {
+      return try await refused(transfer, "its file cannot be read: \(error)")
+    }
+    let vault = vault
+    let name = FileName(contentUuid: transfer.contentUuid, variant: transfer.variant)
+    let (tell, letDataGoFirst) = (tell, letDataGoFirst)
+    @Sendable func told(_ bytes: Int64) -> FileProgress {
+      FileProgress(name: name, isUpload: true, bytesDone: bytes, byteCount: source.byteCount)
+    }
+    let result = await files.send(
+      source, name, address: transfer.address, link: known,
+      remember: { address in try await vault.sync { try $0.note(address: address, of: transfer) } },
+      progress: { bytes in
+        tell(.file(told(bytes)))
+        await letDataGoFirst()
+      })
+    learn(from: result)
+    let offset = result.offset
+    try await settle { try $0.note(bytesDone: offset, of: transfer) }
+    guard let problem = result.problem else {
+      try await settle { try $0.uploadCompleted(transfer) }
+      noteSent()
+      tell(.fileMoved(told(source.byteCount ?? offset)))
+      return .goOn
+    }
+    return try await verdict(of: problem, transfer)
+  }
+
+  /// What is sent: the encrypted file as it is, or for a server that works with images what is in it.
+  private func source(of transfer: FileTransfer) async throws -> TusSource {
+    let path = vault.layout.file(of: transfer)
+    let sendsPlaintext = try await vault.database.read { try AttachmentSettings.read(from: $0).sendsPlaintext }
+    if sendsPlaintext {
+      var key = transfer.contentKey
+      let content = try OpenContent(
+        SealedFileReader(
+          path, key: try SealingKey(wiping: &key),
+          identity: try SealedFileIdentity(contentUuid: transfer.contentUuid, variant: transfer.variant.sealed)))
+      return TusSource(byteCount: Int64(content.byteCount)) { offset, buffer in try content.read(at: offset, buffer) }
+    }
+    let file = try OpenSealedFile(path)
+    return TusSource(byteCount: file.byteCount) { offset, buffer in try file.read(at: offset, buffer) }
+  }
+
+  private mutating func verdict(of problem: TusProblem, _ transfer: FileTransfer) async throws -> Verdict {
+    switch problem {
+    case .transport(.cancelled): throw CancellationError()
+    case .transport(.bodyFailed), .unreadable:
+      return try await refused(transfer, "its file cannot be read; 'fieldvault attach verify' tells more")
+    case .transport(let failure):
+      try await settle { try $0.transferInterrupted(transfer) }
+      return .stop(.unreachable, failure.message)
+    case .later(let seconds):
+      try await settle { try $0.transferInterrupted(transfer, waiting: Int64(seconds ?? 5) * 1000) }
+      return .goOn
+    case .credentials:
+      try await settle { try $0.transferInterrupted(transfer) }
+      return .stop(.pauseCredentials, "the server does not take the token for files")
+    case .tooLarge: return try await refused(transfer, "the server takes no file of this size")
+    case .noRoom: return try await refused(transfer, "the server has no room left for this account")
+    case .refused(let status): return try await refused(transfer, "the server does not take it (status \(status))")
+    case .serverFailed(let status): return try await failed(transfer, "the server failed at it (status \(status))")
+    case .noProgress: return try await failed(transfer, "the server keeps something else than was sent")
+    case .unexpected: return try await failed(transfer, "the server answers what was not asked")
+    case .notRemembered:
+      try await settle { try $0.transferInterrupted(transfer) }
+      throw CancellationError()
+    }
+  }
+
+  mutating func failed(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
+    let jitter = jitter()
+    try await settle { try $0.transferFailed(transfer, message, jitter: jitter) }
+    return .goOn
+  }
+
+  mutating func refused(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
+    try await settle { try $0.transferRefused(transfer, message) }
+    noteFailed()
+    return .goOn
+  }
+}
+
+/// An encrypted file, read as it is.
+private final class OpenSealedFile: Sendable {
+  let byteCount: Int64
+  private let descriptor: Descriptor
+
+  init(_ path: String) throws {
+    descriptor = try Descriptor(opening: path, O_RDONLY | O_NOFOLLOW)
+    byteCount = Int64(try descriptor.size())
+  }
+
+  func read(at offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    try descriptor.read(at: Int(offset), into: buffer)
+  }
+}
+
+/// What is in an encrypted file. `@unchecked Sendable` holds because the reader is used under the lock alone.
+private final class OpenContent: @unchecked Sendable {
+  let byteCount: Int
+  private let reader: SealedFileReader
+  private let isReading = Locked(())
+
+  init(_ reader: SealedFileReader) {
+    self.reader = reader
+    byteCount = reader.byteCount
+  }
+
+  func read(at offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    try isReading.withLock { _ in try reader.read(at: Int(offset), into: buffer) }
+  }
+}

@@ -1,0 +1,92 @@
+import OfflineStore
+
+/// Moves photos and files, one at a time and below the data: before each part it lets a round of sync go first.
+struct FileLane {
+  let vault: Vault
+  let files: any FileRemote
+  let monitor: NetworkMonitor
+  let jitter: @Sendable () -> Double
+  let tell: @Sendable (SyncEvent) -> Void
+  /// Returns when no round of sync is under way.
+  let letDataGoFirst: @Sendable () async -> Void
+  /// What is to be moved.
+  var uploads = true
+  var downloads = true
+  private(set) var report = FileReport()
+  private var link = FileLink()
+
+  init(
+    vault: Vault, files: any FileRemote, monitor: NetworkMonitor, jitter: @escaping @Sendable () -> Double,
+    tell: @escaping @Sendable (SyncEvent) -> Void, letDataGoFirst: @escaping @Sendable () async -> Void
+  ) {
+    (self.vault, self.files, self.monitor) = (vault, files, monitor)
+    (self.jitter, self.tell, self.letDataGoFirst) = (jitter, tell, letDataGoFirst)
+  }
+
+  /// What became of a file.
+  enum Verdict: Equatable {
+    /// On to the next one.
+    case goOn
+    /// No more for now: there is no connection, or no valid token.
+    case stop(AnswerClass, String)
+  }
+
+  /// Moves files until none is due, `isEnough` says so after a file, or the server cannot be reached.
+  /// - Throws: what goes wrong on this device; `CancellationError`.
+  mutating func run(until isEnough: @Sendable () async throws -> Bool = { false }) async throws {
+    var isUploadNext = true
+    while let transfer = try await next(isUploadNext) {
+      // Turns are taken, so that thumbnails do not wait behind a day's photos that are sent.
+      isUploadNext = transfer.direction == .download
+      await letDataGoFirst()
+      let verdict: Verdict
+      do {
+        try Task.checkCancellation()
+        verdict = transfer.direction == .upload ? try await send(transfer) : try await fetch(transfer)
+      } catch {
+        try await settle { try $0.transferInterrupted(transfer) }
+        throw error
+      }
+      if case .stop(let answer, let message) = verdict {
+        monitor.report(answer)
+        report.obstacle = (answer, message)
+        return
+      }
+      if try await isEnough() { return }
+    }
+  }
+
+  private func next(_ isUploadNext: Bool) async throws -> FileTransfer? {
+    guard monitor.state != .offline else { return nil }
+    let (uploads, downloads, isUnmetered) = (uploads, downloads, monitor.isUnmetered)
+    return try await vault.sync { transaction in
+      let settings = try AttachmentSettings.read(from: transaction.connection)
+      if settings.waitsForUnmetered, !isUnmetered { return nil }
+      func upload() throws -> FileTransfer? { uploads ? try transaction.nextUpload() : nil }
+      func download() throws -> FileTransfer? { downloads ? try transaction.nextDownload() : nil }
+      return isUploadNext ? try upload() ?? download() : try download() ?? upload()
+    }
+  }
+
+  /// Writes down what became of a file, also when the task was cancelled: what is under way would stay so otherwise.
+  func settle(_ body: @escaping @Sendable (SyncTransaction) throws -> Void) async throws {
+    let vault = vault
+    try await Task.detached { try await vault.sync(body) }.value
+  }
+
+  mutating func noteSent() { report.sent += 1 }
+  mutating func noteFetched() { report.fetched += 1 }
+  mutating func noteFailed() { report.failed += 1 }
+  mutating func learn(from result: TusResult) { (link.server, link.chunk) = (result.server, result.chunk) }
+  var known: FileLink { link }
+}
+
+/// What a lane has moved.
+struct FileReport {
+  var sent = 0
+  var fetched = 0
+  /// Not tried again by themselves.
+  var failed = 0
+  /// What ended it before it was through.
+  var obstacle: (answer: AnswerClass, message: String)?
+}

@@ -1,0 +1,74 @@
+import OfflineStore
+
+/// The lane of photos and files, below that of the data.
+extension SyncWorker {
+  /// Moves the files that are due, after a round by hand.
+  /// - Parameter request: what is not pulled is not fetched, what is not pushed is not sent.
+  func moveFiles(_ request: RoundRequest, adding report: inout SyncReport) async throws {
+    guard var lane = try await lane(request) else { return }
+    // What a person writes meanwhile does not wait for photos.
+    try await lane.run { try await hasDataToSend(request) }
+    report.add(lane.report)
+  }
+
+  /// Whether the outbox has something to send.
+  func hasDataToSend(_ request: RoundRequest) async throws -> Bool {
+    guard request.pushes else { return false }
+    return try await vault.database.read { try $0.fetchOne(Self.readyOperation, as: Int.self) } != nil
+  }
+
+  /// Moves files whenever there is a reason: a round has ended, the network is back, the time of one has come. Ends when
+  /// the task is cancelled.
+  func followFiles(_ request: RoundRequest) async throws {
+    var waiting = fileSignals.makeAsyncIterator()
+    while !Task.isCancelled {
+      guard await waiting.next() != nil else { return }
+      guard var lane = try await lane(request) else { continue }
+      try await lane.run()
+      tellOfFiles(lane.report)
+      guard lane.report.obstacle == nil, let due = try await vault.sync({ try $0.nextTransferDue() }) else { continue }
+      Task { [fileSignal] in
+        // Cancelled or not, a signal too many does no harm.
+        try await Task.sleep(for: .milliseconds(max(due - Vault.now, 0)))
+        fileSignal.yield()
+      }
+    }
+  }
+
+  private func lane(_ request: RoundRequest) async throws -> FileLane? {
+    guard let files = remote.files else { return nil }
+    if !hasRecoveredFiles {
+      try await vault.sync { try $0.recoverTransfers() }
+      hasRecoveredFiles = true
+    }
+    var lane = FileLane(
+      vault: vault, files: files, monitor: monitor, jitter: { [weak self] in self?.random() ?? 0 },
+      tell: { [weak self] event in self?.tell(event) }, letDataGoFirst: { [weak self] in await self?.roundEnds() })
+    (lane.uploads, lane.downloads) = (request.pushes, request.pulls)
+    return lane
+  }
+
+  /// Returns when no round is under way.
+  private func roundEnds() async {
+    let events = events
+    while isInRound, !Task.isCancelled { await Self.nextRound(of: events) }
+  }
+
+  private func tellOfFiles(_ files: FileReport) {
+    guard files.sent + files.fetched + files.failed > 0 else { return }
+    var report = SyncReport()
+    report.add(files)
+    tell(.filesMoved(report))
+  }
+}
+
+extension SyncReport {
+  mutating func add(_ files: FileReport) {
+    filesSent += files.sent
+    filesFetched += files.fetched
+    filesFailed += files.failed
+    guard let (answer, message) = files.obstacle, outcome == .done else { return }
+    outcome = answer == .pauseCredentials ? .paused : .offline
+    failure = RemoteFailure(answer, message: message, hint: "nothing is lost; it goes on with the next sync")
+  }
+}
