@@ -36,7 +36,7 @@ import Testing
     #expect(try shop.done("config", "set", "mode", "device", "--json").object()["mode"] as? String == "device")
     #expect(try shop.done("config", "get", "mode").output == "device\n")
     #expect(try shop.run("config", "set", "mode", "moon").status == 10)
-    #expect(try shop.run("config", "set", "upload", "plaintext").status == 2)
+    #expect(try shop.run("config", "set", "uploads", "plaintext").status == 2)
     #expect(try shop.run("config", "set", "mode", "cloud", "device").status == 2)
     try shop.done("remote", "set", "http://127.0.0.1:9", "--token-file", "-", input: "fv_token\n")
     #expect(try shop.run("sync").status == 7)

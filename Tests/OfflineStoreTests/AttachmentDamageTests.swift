@@ -126,6 +126,24 @@ import VaultKeys
     #expect(try bench.content(victim).count == 3 << 20)
   }
 
+  @Test func aWholeFileOfAKnownContentIsTakenInAndADamagedOneIsNot() throws {
+    // As after a download whose row was not written, or a salvage that lost the rows of the files.
+    try vault.database.write { db in
+      try db.execute("DELETE FROM AttachmentTransfer")
+      try db.execute("UPDATE AttachmentContent SET full = 'absent', fullBytes = NULL")
+    }
+    let path = try bench.stored(other)
+    var bytes = try Data(contentsOf: URL(filePath: path))
+    bytes[100_000] ^= 1
+    try bytes.write(to: URL(filePath: path))
+    try Vault.open(at: bench.path, with: keyFileSecret(1), schemas: [RestorationSchema.schema]).close()
+    #expect(try vault.attachment(victim).full == "here")
+    #expect(try bench.content(victim).count == 3 << 20)
+    #expect(try vault.attachment(other).full == "absent")
+    #expect(try bench.files().count == 1)
+    #expect(try bench.count("SELECT count(*) FROM AttachmentTransfer WHERE direction = 'upload'") == 1)
+  }
+
   @Test func openingTheVaultSweeps() throws {
     let path = bench.path + "/attachments/00/01900000-0000-7000-8000-000000000000.part"
     try FileManager.default.createDirectory(atPath: bench.path + "/attachments/00", withIntermediateDirectories: true)

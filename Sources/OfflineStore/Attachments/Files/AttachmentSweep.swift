@@ -1,6 +1,8 @@
 import CipherSQL
 
-/// Removes files that belong to no content, as a crash or a purge leaves them.
+/// Removes files that belong to no content, as a crash or a purge leaves them. A whole file of a content that is known and
+/// not here, as after a download that was not written down, or in a vault that was put together from what could be read,
+/// is taken in when it is what the records say.
 struct AttachmentSweep {
   let layout: VaultLayout
   let database: Database
@@ -8,6 +10,7 @@ struct AttachmentSweep {
   /// What was found and removed.
   struct Outcome {
     var removed: [String] = []
+    var adopted: [String] = []
     /// True when somebody else was at work, so that nothing could be removed.
     var isPostponed = false
   }
@@ -23,6 +26,7 @@ struct AttachmentSweep {
       return outcome
     }
     defer { withExtendedLifetime(lock) {} }
+    for suspect in suspects where try adopts(suspect) { outcome.adopted.append(suspect.name) }
     // Nobody commits meanwhile, so that a row cannot come to a file that is about to go.
     outcome.removed = try database.write { connection in
       let orphans = try Self.orphans(among: suspects, in: connection)
@@ -33,6 +37,32 @@ struct AttachmentSweep {
       try Files.syncFolder(folder)
     }
     return outcome
+  }
+
+  /// Takes in a file that is what the records say of a content that is not here.
+  private func adopts(_ file: StoredFile) throws -> Bool {
+    guard let name = file.content, name.isWhole,
+      let content = try database.read({ try SealedContent.find(name.uuid, in: $0) }),
+      content.presence[name.variant] == .absent, content.digests[name.variant] != nil
+    else { return false }
+    do {
+      try content.verify(name.variant, in: layout)
+    } catch is VaultError {
+      return false
+    }
+    guard let bytes = Files.size(of: layout.attachmentFile(name.uuid, name.variant)) else { return false }
+    return try database.write { connection in
+      // Others may have purged it or made room meanwhile.
+      guard try SealedContent.find(name.uuid, in: connection)?.presence[name.variant] == .absent else { return false }
+      try AttachmentContentRow.note(.here, sealedBytes: Int64(bytes), of: name.uuid, name.variant, in: connection)
+      try connection.execute(
+        """
+        DELETE FROM AttachmentTransfer
+        WHERE contentUuid = \(name.uuid) AND variant = \(name.variant.rawValue) AND direction = 'download'
+        """)
+      try AttachmentContentRow.queueUploads(of: name.uuid, in: connection)
+      return true
+    }
   }
 
   /// Those that a sweep would remove.
