@@ -95,13 +95,10 @@ extension TusClient {
     }
   }
 
-  /// A refusal of the server. What somebody on the way says, such as a captive portal, is none: it would make an upload
-  /// begin anew that is there.
+  /// A refusal of the server. A page for people comes from somebody on the way, such as a captive portal, and is none: it
+  /// would make an upload begin anew that is there.
   private func refusal(_ answer: HTTPAnswer) -> TusPlan.Event {
-    let isFromServer =
-      answer.headers["tus-resumable"] != nil || answer.contentType == "application/problem+json"
-      || [401, 413, 429].contains(answer.status) || answer.status >= 500
-    guard isFromServer else { return .failed(Self.notTus) }
+    guard answer.contentType != "text/html" else { return .failed(Self.notTus) }
     return .refused(status: answer.status, retryAfterSeconds: answer.retryAfterSeconds)
   }
 

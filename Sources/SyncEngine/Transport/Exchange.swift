@@ -20,6 +20,7 @@ final class Exchange: Sendable {
   private let limits: TransportLimits
   private let bytesSent: Int
   private let download: HTTPDownload?
+  private let hasBody: Bool
   private let begin = ContinuousClock.now
   private let wholeSeconds: Double
   private let state: Locked<State>
@@ -28,6 +29,8 @@ final class Exchange: Sendable {
     self.limits = limits
     bytesSent = request.upload.map { Int($0.byteCount) } ?? request.body?.count ?? 0
     download = request.download
+    // Its length is that of what GET would bring.
+    hasBody = request.method != "HEAD"
     // What is read or written as it goes may take as long as it goes on: a week stands for ever.
     let isStreamed = request.upload != nil || request.download != nil
     wholeSeconds = isStreamed ? 604_800 : limits.wholeSeconds + request.patienceSeconds
@@ -52,7 +55,7 @@ final class Exchange: Sendable {
   func receive(_ head: AnswerHead) {
     let isFailure = (300..<400).contains(head.status)
     let sink = isFailure ? nil : download?.begin(HTTPHead(status: head.status, headers: head.headers))
-    let isTooLarge = sink == nil && head.contentLength.map { $0 > Int64(limits.bodyBytes) } ?? false
+    let isTooLarge = sink == nil && hasBody && head.contentLength.map { $0 > Int64(limits.bodyBytes) } ?? false
     state.withLock { state in
       state.head = head
       state.sink = sink
