@@ -37,10 +37,10 @@ import Testing
     let photo = try attach("a.bin", to: project)
     // The server does not have the record yet, so nothing is sent before it.
     #expect(try next(one, upload: true) == nil)
-    try await one.sync()
+    try await one.syncRecords()
     let upload = try #require(try next(one, upload: true))
     #expect(upload.variant == .full && upload.byteCount == 5000)
-    try await two.sync()
+    try await two.syncRecords()
     // The place for the picture is there, and what opens it.
     let query: SQL = "SELECT uuid || hex(contentKey) || contentDigest || contentUuid FROM OfflinePhoto"
     #expect(try await two.values(query) == (try await one.values(query)))
@@ -55,11 +55,11 @@ import Testing
     try await expectAtServer(contents: 1)
 
     try remove(photo)
-    try await one.sync()
+    try await one.syncRecords()
     #expect(try await one.value("SELECT count(*) FROM AttachmentContent", as: Int.self) == 0)
     // The round that has purged the record has taken its file along.
     #expect(try StoredFile.all(in: one.vault.layout).isEmpty)
-    try await two.sync()
+    try await two.syncRecords()
     #expect(try await two.value("SELECT count(*) FROM AttachmentContent", as: Int.self) == 0)
   }
 
@@ -80,19 +80,19 @@ import Testing
   @Test func aRecordThatIsDiscardedHereKeepsItsFileWhereItCanComeBack() async throws {
     let project = try await one.write { try $0.insert(Project(title: "House")).uuid }
     let photo = try attach("a.bin", to: project)
-    try await one.sync()
+    try await one.syncRecords()
     // Deleted on the second device, changed on the first: the first decides that it stays.
-    try await two.sync()
+    try await two.syncRecords()
     try await two.write { _ = try $0.execute("DELETE FROM OfflinePhoto") }
     try await one.write { _ = try $0.execute("UPDATE OfflinePhoto SET fileName = 'roof.jpg'") }
-    try await two.sync()
-    try await one.sync()
+    try await two.syncRecords()
+    try await one.syncRecords()
     let content = try #require(try await one.value("SELECT contentUuid FROM AttachmentContent", as: String.self))
     #expect(Files.exists(one.vault.layout.attachmentFile(content, .full)))
     #expect(try await one.values("SELECT uuid FROM OfflinePhoto") == [photo.sqlText])
     // The policy lets the client win: it is there again for both, and opens.
-    try await one.sync()
-    try await two.sync()
+    try await one.syncRecords()
+    try await two.syncRecords()
     #expect(try await one.values("SELECT fileName FROM OfflinePhoto WHERE isDeleted = 0") == ["roof.jpg"])
     #expect(try await two.values("SELECT fileName FROM OfflinePhoto WHERE isDeleted = 0") == ["roof.jpg"])
     #expect(try await two.values("SELECT contentUuid FROM AttachmentContent") == [content])

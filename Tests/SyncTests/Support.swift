@@ -22,14 +22,17 @@ final class LocalServer {
   let folder: TemporaryFolder
   private(set) var server: FieldVaultServer
 
-  init(in folder: TemporaryFolder = TemporaryFolder()) throws {
+  init(in folder: TemporaryFolder = TemporaryFolder(), _ limit: (inout ServerLimits) -> Void = { _ in }) throws {
     self.folder = folder
-    server = try Self.start(folder)
+    server = try Self.start(folder, limit)
   }
 
-  private static func start(_ folder: TemporaryFolder, port: String = "0") throws -> FieldVaultServer {
+  private static func start(
+    _ folder: TemporaryFolder, port: String = "0", _ limit: (inout ServerLimits) -> Void
+  ) throws -> FieldVaultServer {
     var limits = ServerLimits()
     limits.requestBurst = 1_000_000
+    limit(&limits)
     return try FieldVaultServer(
       FieldVaultServer.Settings(
         folder: try ServerFolder(folder.path + "/data", isCreating: true), listen: "127.0.0.1:\(port)",
@@ -83,6 +86,12 @@ final class Device: Sendable {
     let report = try await worker.sync(request)
     #expect(report.outcome == .done, "\(String(describing: report.failure))", sourceLocation: place)
     return report
+  }
+
+  /// A round without files.
+  func syncRecords(_ place: SourceLocation = #_sourceLocation) async throws {
+    let report = try await worker.round(.manual, RoundRequest())
+    #expect(report.outcome == .done, "\(String(describing: report.failure))", sourceLocation: place)
   }
 
   @discardableResult

@@ -1,8 +1,14 @@
-"""A link to a server that is cut again and again: each connection breaks after so many bytes from the client."""
+"""A link to a server that is cut again and again: each connection breaks after so many bytes from the client.
+
+usage: cutting_link.py PORT CUTS
+Prints the port that it listens on, and when it gets SIGUSR1, how often it has cut.
+"""
 
 import random
+import signal
 import socket
 import struct
+import sys
 import threading
 
 
@@ -90,3 +96,18 @@ def generator():
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
     return random.Random(seed)
+
+
+def main(port, cuts):
+    # Before there are threads, which would take the signal otherwise.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    link = CuttingLink(random.Random())
+    link.target = int(port)
+    link.cut(int(cuts), 40_000)
+    print(link.port, flush=True)
+    signal.sigwait([signal.SIGUSR1])
+    print(link.done)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -15,7 +15,7 @@ struct SealedFileHeader {
   /// Where the length stands. What is before it is the associated data of every message; the length is compared with
   /// the size of the file, and that with the segment that says that it is the last.
   static let lengthOffset = 32
-  private static let mark = Array("FVsealed".utf8)
+  static let mark = Array("FVsealed".utf8)
   private static let version: UInt8 = 1
   private static let unfinished = [UInt8](repeating: 0xff, count: 8)
 

@@ -7,7 +7,8 @@ extension FileLane {
     let tell = tell
     do {
       try vault.makeFolder(for: transfer)
-      try await files.fetch(name, into: vault.layout.unfinishedFile(of: transfer)) { bytes, whole in
+      let sealing = ContentSealing(key: try transfer.sealingKey, identity: try transfer.identity)
+      try await files.fetch(name, into: vault.layout.unfinishedFile(of: transfer), sealing) { bytes, whole in
         tell(.file(FileProgress(name: name, isUpload: false, bytesDone: bytes, byteCount: whole)))
       }
     } catch let problem as DownloadProblem {

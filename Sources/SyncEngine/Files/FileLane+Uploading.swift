@@ -51,11 +51,8 @@ extension FileLane {
     let path = vault.layout.file(of: transfer)
     let sendsPlaintext = try await vault.database.read { try AttachmentSettings.read(from: $0).sendsPlaintext }
     if sendsPlaintext {
-      var key = transfer.contentKey
       let content = try OpenContent(
-        SealedFileReader(
-          path, key: try SealingKey(wiping: &key),
-          identity: try SealedFileIdentity(contentUuid: transfer.contentUuid, variant: transfer.variant.sealed)))
+        SealedFileReader(path, key: try transfer.sealingKey, identity: try transfer.identity))
       return TusSource(byteCount: Int64(content.byteCount)) { offset, buffer in try content.read(at: offset, buffer) }
     }
     let file = try OpenSealedFile(path)

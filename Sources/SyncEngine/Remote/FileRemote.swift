@@ -1,4 +1,6 @@
+import CipherSQL
 import OfflineStore
+import SealedFiles
 
 /// The part of a server that keeps files.
 public protocol FileRemote: Sendable {
@@ -13,9 +15,11 @@ public protocol FileRemote: Sendable {
     remember: @Sendable (String?) async throws -> Void, progress: @Sendable (Int64) async -> Void
   ) async -> TusResult
 
-  /// Fetches a file into a part file, going on with what is there.
+  /// Fetches a file into a part file, encrypted, going on with what is there.
+  /// - Parameter sealing: for a file that the server keeps unencrypted.
   func fetch(
-    _ name: FileName, into part: String, progress: @escaping @Sendable (Int64, Int64?) -> Void
+    _ name: FileName, into part: String, _ sealing: ContentSealing,
+    progress: @escaping @Sendable (Int64, Int64?) -> Void
   ) async throws(DownloadProblem)
 }
 
@@ -70,9 +74,47 @@ public struct FieldVaultFiles: FileRemote {
 
   /// By `GET` with a range. Whether it is the right file is the vault's to find out: it has the key.
   public func fetch(
-    _ name: FileName, into part: String, progress: @escaping @Sendable (Int64, Int64?) -> Void
+    _ name: FileName, into part: String, _ sealing: ContentSealing,
+    progress: @escaping @Sendable (Int64, Int64?) -> Void
   ) async throws(DownloadProblem) {
     let path = "\(Self.endpoint)/\(name.contentUuid)/\(name.variant.rawValue)"
-    _ = try await downloads.fetch(path, into: part, verify: { _ in true }, progress: progress)
+    if try await isSealed(path, part) {
+      _ = try await downloads.fetch(path, into: part, verify: { _ in true }, progress: progress)
+    } else {
+      try await SealingDownload(transport: transport).fetch(path, into: part, sealing, progress: progress)
+    }
+  }
+
+  /// Whether the server keeps a file encrypted. What an earlier attempt has left tells it, or the first bytes do.
+  private func isSealed(_ path: String, _ part: String) async throws(DownloadProblem) -> Bool {
+    let found: SealedFileBeginning
+    do throws(SealedFileError) {
+      found = try SealedFileBeginning(ofFileAt: part)
+    } catch {
+      throw .notWritten
+    }
+    if found == .finished { return true }
+    if found == .unfinished { return false }
+    var request = HTTPRequest(path)
+    request.headers = [("Accept-Encoding", "identity"), ("Range", "bytes=0-\(SealedFileBeginning.byteCount - 1)")]
+    let first = Locked<[UInt8]>([])
+    request.download = HTTPDownload { head in
+      guard head.status == 200 || head.status == 206 else { return nil }
+      // A server without ranges sends all of it.
+      return { bytes in first.withLock { $0 += bytes.prefix(max(0, SealedFileBeginning.byteCount - $0.count)) } }
+    }
+    let answer: HTTPAnswer
+    do throws(TransportFailure) {
+      answer = try await transport.send(request)
+    } catch {
+      throw .transport(error)
+    }
+    // Nothing can be asked of what is empty, and no encrypted file is that.
+    if [200, 206, 416].contains(answer.status) { return SealedFileBeginning(first.withLock { $0 }) == .finished }
+    var plan = DownloadPlan(bytes: 0, tag: nil)
+    let refusal = DownloadPlan.Event.refused(
+      status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, length: nil)
+    guard case .stop(let problem) = plan.next(after: refusal) else { throw .refused(status: answer.status) }
+    throw problem
   }
 }

@@ -54,7 +54,7 @@ package struct Descriptor: ~Copyable {
   }
 
   /// The next bytes, which are no secret; none at the end.
-  func chunk(atMost size: Int) throws(Failure) -> [UInt8] {
+  package func chunk(atMost size: Int) throws(Failure) -> [UInt8] {
     var failure: Failure?
     let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
       do throws(Failure) {
@@ -128,6 +128,11 @@ package struct Descriptor: ~Copyable {
     var status = stat()
     guard fstat(number, &status) == 0 else { throw .last }
     return status.st_mode & S_IFMT == S_IFREG
+  }
+
+  /// Removes a file, where there is one.
+  package static func remove(_ path: String) throws(Failure) {
+    guard unlink(path) == 0 || errno == ENOENT else { throw .last }
   }
 
   private static func repeating(_ call: () -> Int) throws(Failure) -> Int {

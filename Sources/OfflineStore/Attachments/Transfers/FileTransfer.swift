@@ -1,4 +1,5 @@
 import CipherSQL
+import SealedFiles
 import SyncModel
 
 /// A file on its way to the server or from it, as the one who moves it needs to know it.
@@ -45,6 +46,21 @@ package struct FileTransfer: Sendable, Hashable {
     contentKey = try row.decode(at: 7)
     digest = try row.decode(at: 8)
     byteCount = try row.decode(at: 9)
+  }
+}
+
+extension FileTransfer {
+  /// What opens and encrypts the file.
+  package var sealingKey: SealingKey {
+    get throws(SealedFileError) {
+      var bytes = contentKey
+      return try SealingKey(wiping: &bytes)
+    }
+  }
+
+  /// Which file it is, as the file itself says it.
+  package var identity: SealedFileIdentity {
+    get throws(SealedFileError) { try SealedFileIdentity(contentUuid: contentUuid, variant: variant.sealed) }
   }
 }
 

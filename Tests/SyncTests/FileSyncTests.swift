@@ -1,0 +1,163 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import SealedFiles
+import SyncServer
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// Photos between devices, below the data and never in its way.
+@Suite struct FileSyncTests {
+  private let server: LocalServer
+  private let one: Device
+  private let two: Device
+  private let project: UUID
+
+  init() async throws {
+    server = try LocalServer { $0.fileBytes = 3_000_000 }
+    one = try await Device("ada", at: server)
+    two = try await Device("ben", at: server)
+    project = try await one.write { try $0.insert(Project(title: "House")).uuid }
+  }
+
+  /// Takes a file in on a device. Not in asynchronous code, as a program does it.
+  private func attach(_ device: Device, _ path: String) throws -> UUID {
+    try device.vault.attach([path], to: try device.vault.entities.entity("Project"), project)[0]
+  }
+
+  private func attach(_ device: Device, bytes: Int, _ name: String) throws -> UUID {
+    let path = device.folder.path + "/" + name
+    try Data((0..<bytes).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }).write(to: URL(filePath: path))
+    return try attach(device, path)
+  }
+
+  private func content(_ device: Device, _ uuid: UUID, _ variant: AttachmentVariant = .full) throws -> Data {
+    let reader = try device.vault.openAttachment(uuid, variant)
+    var content = Data()
+    try reader.forEachPart { content.append(contentsOf: $0) }
+    return content
+  }
+
+  private func want(_ device: Device, _ uuid: UUID) throws {
+    #expect(throws: VaultError.self) { try device.vault.openAttachment(uuid) }
+  }
+
+  /// Asks for a photo, if its record is there already.
+  private func ask(_ device: Device, _ uuid: UUID) {
+    do { _ = try device.vault.openAttachment(uuid) } catch {}
+  }
+
+  private func statuses(_ device: Device) async throws -> [String] {
+    try await device.values("SELECT full || ' ' || thumbnail || ' ' || uploadStatus FROM photos ORDER BY fileName")
+  }
+
+  @Test func aPhotoArrivesThumbnailFirst() async throws {
+    let path = URL(filePath: #filePath).deletingLastPathComponent().path + "/../Data/rocket.jpg"
+    let photo = try attach(one, path)
+    let sent = try await one.sync()
+    #expect(sent.filesSent == 2 && sent.pushed == 2)
+    #expect(try await statuses(one) == ["here here completed"])
+    let fetched = try await two.sync()
+    #expect(fetched.filesFetched == 1)
+    #expect(try content(two, photo, .thumbnail) == content(one, photo, .thumbnail))
+    try want(two, photo)
+    #expect(try await two.sync().filesFetched == 1)
+    #expect(try content(two, photo) == Data(contentsOf: URL(filePath: path)))
+    #expect(try await two.sync().filesFetched == 0)
+  }
+
+  /// A file that the server does not take fails, and the data and the other files are where they belong.
+  @Test func aFailedPhotoDelaysNothing() async throws {
+    _ = try attach(one, bytes: 4_000_000, "a-huge.bin")
+    _ = try attach(one, bytes: 5_000, "b-small.bin")
+    let report = try await one.sync()
+    #expect(report.pushed == 3 && report.filesSent == 1 && report.filesFailed == 1)
+    #expect(try await one.values("SELECT uploadStatus FROM OfflinePhoto ORDER BY fileName") == ["failed", "completed"])
+    let usage = try one.usage()
+    #expect(usage.failed == 1 && usage.waiting == 1)
+    #expect(try await two.sync().pulled == 3)
+    // It stays failed until somebody wants it again.
+    #expect(try await one.sync().filesFailed == 0)
+    #expect(try one.retry() == 1)
+    #expect(try await one.sync().filesFailed == 1)
+  }
+
+  /// A worker that runs moves files beside its rounds, on both sides.
+  @Test func aRunningWorkerMovesFiles() async throws {
+    let workers = [one, two].map { device in Task { try await device.worker.run() } }
+    let photo = try attach(one, bytes: 2_500_000, "roof.bin")
+    try await eventually { try await one.values("SELECT uploadStatus FROM OfflinePhoto") == ["completed"] }
+    try await eventually { try await two.values("SELECT uploadStatus FROM OfflinePhoto").count == 1 }
+    try want(two, photo)
+    try await eventually { try await two.values("SELECT full FROM photos") == ["here"] }
+    #expect(try content(two, photo) == content(one, photo))
+    for worker in workers {
+      worker.cancel()
+      _ = await worker.result
+    }
+  }
+
+  /// Cancelled at any moment, it is whole at the end, and no operation of the data is lost on the way.
+  @Test(arguments: [1, UInt64.random(in: 1...UInt64.max)]) func aCancelledTransferGoesOn(seed: UInt64) async throws {
+    print("FileSyncTests: seed \(seed)")
+    var random = Seeded(seed)
+    let photo = try attach(one, bytes: 2_900_000, "roof.bin")
+    for _ in 0..<8 {
+      for device in [one, two] {
+        let task = Task { _ = try await device.worker.sync() }
+        try await Task.sleep(for: .milliseconds(Int.random(in: 0..<150, using: &random)))
+        task.cancel()
+        do { try await task.value } catch is CancellationError {}
+      }
+      ask(two, photo)
+    }
+    try await one.sync()
+    try await two.sync()
+    ask(two, photo)
+    try await two.sync()
+    #expect(try content(two, photo) == content(one, photo), "seed \(seed)")
+    #expect(try await one.values("SELECT uploadStatus FROM OfflinePhoto") == ["completed"])
+  }
+
+  /// What is sent to a server that works with images is the content itself; a device encrypts it as it comes.
+  @Test func aServerMayBeGivenTheContent() async throws {
+    try setPlaintext()
+    let photo = try attach(one, bytes: 2_300_000, "roof.bin")
+    try await one.sync()
+    let content = try content(one, photo)
+    #expect(try serverFiles().contains(content))
+    try await two.sync()
+    try want(two, photo)
+    #expect(try await two.sync().filesFetched == 1)
+    #expect(try self.content(two, photo) == content)
+    for file in try FileManager.default.subpathsOfDirectory(atPath: two.vault.layout.attachments) {
+      let stored = try FileManager.default.contents(atPath: two.vault.layout.attachments + "/" + file) ?? Data()
+      #expect(stored.range(of: content[1000..<1100]) == nil)
+    }
+  }
+
+  private func setPlaintext() throws { try one.vault.setPreference(.upload, "plaintext") }
+
+  private func serverFiles() throws -> [Data] {
+    let folder = server.folder.path + "/data"
+    return try FileManager.default.subpathsOfDirectory(atPath: folder).compactMap {
+      FileManager.default.contents(atPath: folder + "/" + $0)
+    }
+  }
+}
+
+extension Device {
+  fileprivate func usage() throws -> AttachmentUsage { try vault.attachmentUsage() }
+  fileprivate func retry() throws -> Int { try vault.retryTransfers() }
+}
+
+/// Waits until a condition holds; the limit is a guard against hanging only.
+private func eventually(_ condition: () async throws -> Bool) async throws {
+  let end = ContinuousClock.now + .seconds(120)
+  while try await !condition() {
+    try #require(ContinuousClock.now < end, "it does not come to pass")
+    try await Task.sleep(for: .milliseconds(20))
+  }
+}
