@@ -36,13 +36,13 @@ extension FileLane {
       })
     learn(from: result)
     let offset = result.offset
-    try await settle { try $0.note(bytesDone: offset, of: transfer) }
     guard let problem = result.problem else {
       try await settle { try $0.uploadCompleted(transfer) }
       noteSent()
       tell(.fileMoved(told(source.byteCount ?? offset)))
       return .goOn
     }
+    try await settle { try $0.note(bytesDone: offset, of: transfer) }
     return try await verdict(of: problem, transfer)
   }
 

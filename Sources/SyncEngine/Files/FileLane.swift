@@ -1,6 +1,6 @@
 import OfflineStore
 
-/// Moves photos and files, one at a time and below the data: before each part it lets a round of sync go first.
+/// Moves photos and files, a few at a time and below the data: before each part it lets a round of sync go first.
 struct FileLane {
   let vault: Vault
   let files: any FileRemote
@@ -31,12 +31,31 @@ struct FileLane {
     case stop(AnswerClass, String)
   }
 
+  /// So many at a time: while one waits for a disk, here or there, others are on their way.
+  private static let atOnce = 3
+
   /// Moves files until none is due, `isEnough` says so after a file, or the server cannot be reached.
   /// - Throws: what goes wrong on this device; `CancellationError`.
-  mutating func run(until isEnough: @Sendable () async throws -> Bool = { false }) async throws {
-    var isUploadNext = true
+  mutating func run(until isEnough: @escaping @Sendable () async throws -> Bool = { false }) async throws {
+    let lane = self
+    report = try await withThrowingTaskGroup(of: FileReport.self) { group in
+      for number in 0..<Self.atOnce {
+        group.addTask {
+          var part = lane
+          // Turns are taken, so that thumbnails do not wait behind a day's photos that are sent.
+          try await part.moveOneByOne(isUploadNext: number != 1, isEnough)
+          return part.report
+        }
+      }
+      return try await group.reduce(into: FileReport()) { $0.add($1) }
+    }
+  }
+
+  private mutating func moveOneByOne(
+    isUploadNext: Bool, _ isEnough: @Sendable () async throws -> Bool
+  ) async throws {
+    var isUploadNext = isUploadNext
     while let transfer = try await next(isUploadNext) {
-      // Turns are taken, so that thumbnails do not wait behind a day's photos that are sent.
       isUploadNext = transfer.direction == .download
       await letDataGoFirst()
       let verdict: Verdict
@@ -89,4 +108,11 @@ struct FileReport {
   var failed = 0
   /// What ended it before it was through.
   var obstacle: (answer: AnswerClass, message: String)?
+
+  mutating func add(_ other: FileReport) {
+    sent += other.sent
+    fetched += other.fetched
+    failed += other.failed
+    obstacle = obstacle ?? other.obstacle
+  }
 }

@@ -7,7 +7,7 @@ extension SyncWorker {
   func moveFiles(_ request: RoundRequest, adding report: inout SyncReport) async throws {
     guard var lane = try await lane(request) else { return }
     // What a person writes meanwhile does not wait for photos.
-    try await lane.run { try await hasDataToSend(request) }
+    try await lane.run { try await self.hasDataToSend(request) }
     report.add(lane.report)
   }
 

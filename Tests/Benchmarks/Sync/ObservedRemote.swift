@@ -35,6 +35,7 @@ struct ObservedRemote: Remote {
   let notes: RemoteNotes
 
   var traffic: Traffic { remote.traffic }
+  var files: (any FileRemote)? { remote.files }
 
   private func noted<Answer: Sendable>(
     _ ask: (FieldVaultRemote) async throws(RemoteFailure) -> Answer

@@ -8,11 +8,12 @@ struct SyncSizes {
   var storeSmall = 1_000
   var pushed = 10_000
   var queue = 200_000
+  var photos = 100
 
   /// The sizes that the promises name, which take a quarter of an hour.
   static let whole: SyncSizes = {
     var sizes = SyncSizes()
-    (sizes.store, sizes.storeSmall, sizes.queue) = (500_000, 5_000, 1_000_000)
+    (sizes.store, sizes.storeSmall, sizes.queue, sizes.photos) = (500_000, 5_000, 1_000_000, 500)
     return sizes
   }()
 }
@@ -52,6 +53,10 @@ struct SyncSuite {
     }
     if parts.contains("push") {
       tell(try await PushBenchmark(folder: folder + "/push", rounds: min(rounds, 3), count: sizes.pushed).findings())
+    }
+    if parts.contains("photos") {
+      tell(
+        try await PhotosBenchmark(folder: folder + "/photos", rounds: min(rounds, 3), count: sizes.photos).findings())
     }
     if parts.contains("batch") {
       tell(try BatchBenchmark(folder: folder + "/batch", rounds: rounds * 40, count: sizes.queue).findings())

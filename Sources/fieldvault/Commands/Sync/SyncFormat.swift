@@ -6,14 +6,9 @@ import SyncEngine
 enum SyncFormat {
   /// `Sent 3, fetched 12. 1 conflict waits: fieldvault conflicts list.`
   static func sentence(about report: SyncReport, _ status: StoreStatus) -> String {
-    var done: [String] = []
-    if report.pushed > 0 {
-      let merged = report.merged > 0 ? " (\(countText(report.merged)) merged)" : ""
-      done.append("sent \(countText(report.pushed))\(merged)")
-    }
-    if report.pulled > 0 { done.append("fetched \(countText(report.pulled))") }
-    if report.filesSent > 0 { done.append("sent \(filesText(report.filesSent))") }
-    if report.filesFetched > 0 { done.append("fetched \(filesText(report.filesFetched))") }
+    let merged = report.merged > 0 ? " (\(countText(report.merged)) merged)" : ""
+    var done = moved("sent", report.pushed, merged, report.filesSent)
+    done += moved("fetched", report.pulled, "", report.filesFetched)
     if report.repaired > 0 { done.append("put \(countText(report.repaired)) right by comparing") }
     if report.left > 0 { done.append("removed \(countText(report.left)) of projects that are not followed") }
     var sentences: [String] = []
@@ -32,6 +27,12 @@ enum SyncFormat {
     }
     if status.kept > 0 { sentences.append("\(recordsText(status.kept)) from the server cannot be stored yet") }
     return sentences.joined(separator: ". ") + "."
+  }
+
+  /// `sent 3 (1 merged) and 2 files`
+  private static func moved(_ verb: String, _ records: Int, _ note: String, _ files: Int) -> [String] {
+    let parts = (records > 0 ? [countText(records) + note] : []) + (files > 0 ? [filesText(files)] : [])
+    return parts.isEmpty ? [] : ["\(verb) \(parts.joined(separator: " and "))"]
   }
 
   private static func capitalised(_ text: String) -> String { text.prefix(1).uppercased() + text.dropFirst() }
