@@ -182,4 +182,24 @@ import Testing
     #expect(try await one.value("SELECT count(*) FROM OfflineLocation WHERE isDeleted = 0", as: Int.self) == 2)
     try await expectAgreement()
   }
+
+  /// Moved into a room that comes later: what is deleted here alone waits for it like anything else.
+  @Test func whatWasTakenAlongKeepsItsNewPlace() async throws {
+    try await two.write { _ = try $0.execute("DELETE FROM OfflineRoom") }
+    let log = try await one.write { db in
+      let room = try db.insert(Room(projectId: 1, title: "Hall"))
+      try db.execute("UPDATE OfflineAtmosphericLog SET roomId = \(room.roomId)")
+      return try db.fetchOne("SELECT uuid FROM OfflineAtmosphericLog", as: String.self) ?? ""
+    }
+    try await one.sync()
+    // The reading comes first: the next page, with the room in it, is not there yet.
+    let answer = try await one.worker.remote.records(entityType: "AtmosphericLog", uuids: [log])
+    try await two.vault.sync { transaction in
+      var counts = ApplyCounts()
+      for change in answer.changes { try transaction.apply(change, counts: &counts) }
+    }
+    try await syncAll()
+    #expect(try await two.values("SELECT title FROM OfflineRoom JOIN OfflineAtmosphericLog USING (roomId)") == ["Hall"])
+    try await expectAgreement()
+  }
 }

@@ -101,7 +101,7 @@ extension SyncTransaction {
     if isTaken { state.isDeleted = true } else if record.state.isDeleted { try noteGone(record.key, table) }
     try table.update(
       record.key, from: record.state, to: state, .init(serverId: remote.serverId, lastSyncedAt: serverNow),
-      references: references, in: connection)
+      references: references, isGone: remote.state.isDeleted, in: connection)
     if !isTaken, record.state.isDeleted, !state.isDeleted { try bringBackFollowers(of: record.key, table) }
     guard isTaken, !remote.state.isDeleted, try !comeBackIfMoved(record.key, table) else { return }
     // It was deleted here with the record that it hangs on, and the server will hear of that.
@@ -158,7 +158,7 @@ extension SyncTransaction {
       record.key, from: record.state, to: merged,
       .init(
         serverId: remote.serverId ?? record.serverId, isDirty: !isDone, syncStatus: isDone ? "synced" : "pending",
-        lastSyncedAt: serverNow), references: references, in: connection)
+        lastSyncedAt: serverNow), references: references, isGone: remote.state.isDeleted, in: connection)
     return isDone ? .clean : .queued
   }
 

@@ -63,15 +63,17 @@ extension RecordTable {
   }
 
   /// Changes a row to a state. Only what differs from `old` is written, so that indexes and full-text search are left
-  /// alone; fields that the state does not have stay. So do references of a deleted record to records that are not here.
+  /// alone; fields that the state does not have stay. So do references to records that are not here, of a record that is
+  /// deleted for good.
+  /// - Parameter isGone: whether it is that; nil when the state says it, and not when it is deleted here alone.
   /// - Throws: as ``insert(_:_:_:references:in:)``.
   package func update(
     _ key: Int64, from old: RecordState, to state: RecordState, _ bookkeeping: Bookkeeping, references: ReferenceCache,
-    in connection: WriteConnection
+    isGone: Bool? = nil, in connection: WriteConnection
   ) throws {
     let changed = state.fields.filter { old.fields[$0.name] != $0.value }
     let values =
-      try values(of: changed, references, connection, leavesOutMissing: state.isDeleted) + common(state, bookkeeping)
+      try values(of: changed, references, connection, leavesOutMissing: isGone ?? state.isDeleted) + common(state, bookkeeping)
     let names = values.map(\.name)
     let sql = names == updateNames ? usualUpdate : Self.update(of: names, in: entity)
     try connection.withStatement(sql) { statement in
