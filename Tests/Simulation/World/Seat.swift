@@ -11,14 +11,20 @@ final class Seat {
   private var process: ChildProcess?
   /// Entries of the journal that need no further look.
   var settled: Set<Int> = []
+  /// Photos that were compared with what was taken.
+  var seen: Set<String> = []
 
   init(name: String, folder: String, clockError: Int, program: String) {
     (self.name, self.folder, self.clockError, self.program) = (name, folder, clockError, program)
   }
 
-  func start(url: String, seed: UInt64, milliseconds: Int) throws {
+  /// - Parameter isForPhotos: whether the person takes photos more than anything else.
+  func start(url: String, seed: UInt64, milliseconds: Int, isForPhotos: Bool) throws {
     process = try ChildProcess(
-      [program, "device", name, folder, url, String(seed), String(milliseconds), String(clockError)],
+      [
+        program, "device", name, folder, url, String(seed), String(milliseconds), String(clockError),
+        isForPhotos ? "photos" : "data",
+      ],
       output: folder + "/log")
   }
 

@@ -9,6 +9,10 @@ final class World {
   let seats: [Seat]
   let store: ServerStore
   private(set) var kills = (devices: 0, server: 0)
+  /// Servers that were killed while a file was on its way.
+  private(set) var killsInTransfer = 0
+  /// Photos that are nowhere any more because of what people did, counted in each round.
+  var lostPhotos = 0
 
   init(folder: String, seed: UInt64, devices: Int, programs: Programs) throws {
     (self.folder, self.seed) = (folder, seed)
@@ -21,7 +25,8 @@ final class World {
       let error = random.chance(0.35) ? random.number(-10..<11) * 86_400 : 0
       let seat = Seat(name: name, folder: "\(folder)/\(name)", clockError: error, program: programs.own)
       let token = try server.addUser(name)
-      try DeviceVault.create(seat.folder, token: token)
+      // Some send what is in the files, for a server that works with images.
+      try DeviceVault.create(seat.folder, token: token, sendsPlaintext: random.chance(0.25))
       seats.append(seat)
     }
     self.seats = seats
@@ -48,20 +53,24 @@ final class World {
 
   /// A while in which devices work and things go wrong.
   func disturb(_ random: inout Seeded) throws {
-    let length = random.number(300..<1_000)
+    // Files have their turn where people write less and the rounds of data end well now and then.
+    let isForPhotos = random.chance(0.4)
+    let length = random.number(isForPhotos ? 900..<2_000 : 300..<1_000)
+    // A device has to be open and in touch before there is a file on its way.
+    let least = isForPhotos ? 300 : 60
     var events: [(time: Int, event: Event)] = []
     for seat in seats.indices {
-      for _ in 0..<2 where random.chance(0.3) { events.append((random.number(60..<length), .killDevice(seat))) }
+      for _ in 0..<2 where random.chance(0.3) { events.append((random.number(least..<length), .killDevice(seat))) }
     }
     if random.chance(0.35) {
-      let time = random.number(30..<length)
+      let time = random.number(least / 2..<length)
       events.append((time, .killServer))
       events.append((time + random.number(10..<200), .startServer))
     }
     events.sort { $0.time < $1.time }
-    proxy.disturb()
+    proxy.disturb(sparesData: isForPhotos)
     let start = ContinuousClock.now
-    for seat in seats { try seat.start(url: url, seed: random.next(), milliseconds: length) }
+    for seat in seats { try seat.start(url: url, seed: random.next(), milliseconds: length, isForPhotos: isForPhotos) }
     for (time, event) in events {
       let pause = ContinuousClock.now.duration(to: start + .milliseconds(time))
       if pause > .zero { usleep(UInt32(pause / .microseconds(1))) }
@@ -70,8 +79,10 @@ final class World {
         guard seats[number].kill() else { continue }
         kills.devices += 1
         let seed = random.next()
-        if length - time > 80 { try seats[number].start(url: url, seed: seed, milliseconds: length - time) }
+        guard length - time > 80 else { continue }
+        try seats[number].start(url: url, seed: seed, milliseconds: length - time, isForPhotos: isForPhotos)
       case .killServer:
+        if proxy.isMovingFiles { killsInTransfer += 1 }
         server.kill()
         kills.server += 1
       case .startServer: try server.start()
