@@ -108,7 +108,7 @@ enum DeviceVault {
   private static func key(_ folder: String) -> String { folder + "/key" }
   private static func token(_ folder: String) -> String { folder + "/token" }
 
-  static func create(_ folder: String, token: String, sendsPlaintext: Bool) throws {
+  static func create(_ folder: String, token: String, sendsPlaintext: Bool, fetchesAll: Bool) throws {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let secret = UnlockSecret.keyFile(try KeyFile.create(at: key(folder)))
     try Data(token.utf8).write(to: URL(filePath: Self.token(folder)))
@@ -116,6 +116,7 @@ enum DeviceVault {
       at: vault(folder), schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
       secret: secret)
     defer { vault.close() }
+    if fetchesAll { try vault.setPreference(.download, "all") }
     if sendsPlaintext { try vault.setPreference(.upload, "plaintext") }
   }
 

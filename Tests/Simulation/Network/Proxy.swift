@@ -15,8 +15,8 @@ final class Proxy: Sendable {
     var sparesData = false
     var counts: [Fault: Int] = [:]
     var operations: [String: PushOperation] = [:]
-    /// Requests that carry a file or ask for one, while the server has them.
-    var files = 0
+    /// Requests that carry a file or ask for one, while they are under way: what they say of their sender.
+    var files: [String] = []
     /// Such requests that came while things went wrong.
     var disturbedFiles = 0
     var open: [ObjectIdentifier: SocketStream] = [:]
@@ -57,8 +57,8 @@ final class Proxy: Sendable {
   /// What devices have sent, by operation.
   var operations: [String: PushOperation] { state.withLock { $0.operations } }
 
-  /// Whether a file is on its way to the server or from it.
-  var isMovingFiles: Bool { state.withLock { $0.files > 0 } }
+  /// Whose files are on their way, to the server or from it: tokens.
+  var filesOnTheirWay: [String] { state.withLock { $0.files } }
 
   /// From now on things go wrong.
   /// - Parameter sparesData: most of what carries no file passes, so that the files have their turn.
@@ -81,7 +81,11 @@ final class Proxy: Sendable {
       note(request)
       let (fault, random) = choose(request)
       var dice = random
-      guard answer(request, client, fault, &dice) else { break }
+      let sender = Self.movesFile(request) ? Self.token(request) : nil
+      if let sender { state.withLock { $0.files.append(sender) } }
+      let goesOn = answer(request, client, fault, &dice)
+      if let sender { state.withLock { $0.files.remove(at: $0.files.firstIndex(of: sender) ?? 0) } }
+      guard goesOn else { break }
     }
     client.end()
   }
@@ -163,13 +167,7 @@ final class Proxy: Sendable {
     register(stream)
     defer { forget(stream) }
     let movesFile = Self.movesFile(request)
-    if movesFile {
-      state.withLock { state in
-        state.files += 1
-        if state.isFaulty { state.disturbedFiles += 1 }
-      }
-    }
-    defer { if movesFile { state.withLock { $0.files -= 1 } } }
+    if movesFile { state.withLock { $0.disturbedFiles += $0.isFaulty ? 1 : 0 } }
     var rest: [UInt8] = []
     return (movesFile ? writeSlowly(request, to: stream) : stream.write(request)) ? stream.message(&rest) : nil
   }
@@ -178,10 +176,16 @@ final class Proxy: Sendable {
     ["PATCH /v1/files/", "POST /v1/files ", "GET /v1/files/"].contains { request.starts(with: $0.utf8) }
   }
 
-  /// Some 8 MB in a second while things go wrong, so that much may happen while a file is on its way.
+  private static func token(_ request: [UInt8]) -> String? {
+    let head = String(decoding: request.prefix(4_096), as: UTF8.self)
+    let line = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("authorization:") }
+    return line?.split(separator: " ").last.map(String.init)
+  }
+
+  /// Some 5 MB in a second while things go wrong, so that much may happen while a file is on its way.
   private func writeSlowly(_ bytes: [UInt8], to stream: SocketStream) -> Bool {
     for start in stride(from: 0, to: bytes.count, by: 65_536) {
-      if start > 0, state.withLock({ $0.isFaulty }) { usleep(8_000) }
+      if start > 0, state.withLock({ $0.isFaulty }) { usleep(12_000) }
       guard stream.write(bytes[start..<min(start + 65_536, bytes.count)]) else { return false }
     }
     return true

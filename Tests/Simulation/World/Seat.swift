@@ -5,6 +5,8 @@ import Glibc
 final class Seat {
   let name: String
   let folder: String
+  /// What it shows to the server.
+  let token: String
   /// How wrong its clock is, in seconds; 0 for a right one.
   let clockError: Int
   private let program: String
@@ -14,8 +16,9 @@ final class Seat {
   /// Photos that were compared with what was taken.
   var seen: Set<String> = []
 
-  init(name: String, folder: String, clockError: Int, program: String) {
-    (self.name, self.folder, self.clockError, self.program) = (name, folder, clockError, program)
+  init(name: String, folder: String, token: String, clockError: Int, program: String) {
+    (self.name, self.folder, self.token) = (name, folder, token)
+    (self.clockError, self.program) = (clockError, program)
   }
 
   /// - Parameter isForPhotos: whether the person takes photos more than anything else.

@@ -23,10 +23,12 @@ final class World {
     for number in 0..<devices {
       let name = "d\(number + 1)"
       let error = random.chance(0.35) ? random.number(-10..<11) * 86_400 : 0
-      let seat = Seat(name: name, folder: "\(folder)/\(name)", clockError: error, program: programs.own)
       let token = try server.addUser(name)
-      // Some send what is in the files, for a server that works with images.
-      try DeviceVault.create(seat.folder, token: token, sendsPlaintext: random.chance(0.25))
+      let seat = Seat(
+        name: name, folder: "\(folder)/\(name)", token: token, clockError: error, program: programs.own)
+      // Some send what is in the files, for a server that works with images, and some have all files come.
+      try DeviceVault.create(
+        seat.folder, token: token, sendsPlaintext: random.chance(0.25), fetchesAll: random.chance(0.6))
       seats.append(seat)
     }
     self.seats = seats
@@ -51,18 +53,33 @@ final class World {
     case startServer
   }
 
+  /// Waits a moment for files to be on their way, and then for a random part of that.
+  /// - Returns: a device whose file it is.
+  private func seatInTransfer(_ random: inout Seeded) -> Int? {
+    var tokens: [String] = []
+    for _ in 0..<150 where tokens.isEmpty {
+      usleep(2_000)
+      tokens = proxy.filesOnTheirWay
+    }
+    guard !tokens.isEmpty else { return nil }
+    usleep(UInt32(random.number(0..<60_000)))
+    return seats.firstIndex { $0.token == tokens[0] }
+  }
+
   /// A while in which devices work and things go wrong.
   func disturb(_ random: inout Seeded) throws {
     // Files have their turn where people write less and the rounds of data end well now and then.
-    let isForPhotos = random.chance(0.4)
+    let isForPhotos = random.chance(0.5)
     let length = random.number(isForPhotos ? 900..<2_000 : 300..<1_000)
     // A device has to be open and in touch before there is a file on its way.
     let least = isForPhotos ? 300 : 60
     var events: [(time: Int, event: Event)] = []
     for seat in seats.indices {
-      for _ in 0..<2 where random.chance(0.3) { events.append((random.number(least..<length), .killDevice(seat))) }
+      for _ in 0..<2 where random.chance(isForPhotos ? 0.4 : 0.3) {
+        events.append((random.number(least..<length), .killDevice(seat)))
+      }
     }
-    if random.chance(0.35) {
+    if random.chance(isForPhotos ? 0.5 : 0.35) {
       let time = random.number(least / 2..<length)
       events.append((time, .killServer))
       events.append((time + random.number(10..<200), .startServer))
@@ -76,13 +93,15 @@ final class World {
       if pause > .zero { usleep(UInt32(pause / .microseconds(1))) }
       switch event {
       case .killDevice(let number):
+        let number = isForPhotos ? seatInTransfer(&random) ?? number : number
         guard seats[number].kill() else { continue }
         kills.devices += 1
         let seed = random.next()
         guard length - time > 80 else { continue }
         try seats[number].start(url: url, seed: seed, milliseconds: length - time, isForPhotos: isForPhotos)
       case .killServer:
-        if proxy.isMovingFiles { killsInTransfer += 1 }
+        if isForPhotos { _ = seatInTransfer(&random) }
+        if !proxy.filesOnTheirWay.isEmpty { killsInTransfer += 1 }
         server.kill()
         kills.server += 1
       case .startServer: try server.start()
