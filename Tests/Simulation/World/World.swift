@@ -28,7 +28,7 @@ final class World {
         name: name, folder: "\(folder)/\(name)", token: token, clockError: error, program: programs.own)
       // Some send what is in the files, for a server that works with images, and some have all files come.
       try DeviceVault.create(
-        seat.folder, token: token, sendsPlaintext: random.chance(0.25), fetchesAll: random.chance(0.6))
+        seat.folder, token: token, sendsPlaintext: random.chance(0.25), fetchesAll: random.chance(0.8))
       seats.append(seat)
     }
     self.seats = seats
@@ -63,7 +63,8 @@ final class World {
     }
     guard !tokens.isEmpty else { return nil }
     usleep(UInt32(random.number(0..<60_000)))
-    return seats.firstIndex { $0.token == tokens[0] }
+    let token = tokens[random.number(0..<tokens.count)]
+    return seats.firstIndex { $0.token == token }
   }
 
   /// A while in which devices work and things go wrong.
