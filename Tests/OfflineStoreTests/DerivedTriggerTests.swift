@@ -32,6 +32,22 @@ import Testing
     }
   }
 
+  /// The base of a change keeps the row's bytes, and they come back when the change is given up.
+  @Test func bytesOfEveryLengthAreKeptInTheBase() throws {
+    let key = try entities.entity("Photo").sharedColumns(in: entities).filter { $0.name == "contentKey" }
+    var random = Seeded(7)
+    for length in 0..<70 {
+      let bytes = (0..<length).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+      let object = RowJSON.object(key, row: "record")
+      let found = try database.read { db in
+        try db.fetchOne(
+          SQL(raw: "SELECT \(object) FROM (SELECT ? AS contentKey) AS record", arguments: [.blob(bytes)]),
+          as: String.self)
+      }
+      #expect(found == #"{"contentKey":"\#(Data(bytes).base64EncodedString())"}"#, "\(length) bytes")
+    }
+  }
+
   @Test func aDELETEMarksTheRowAndKeepsIt() throws {
     try makeTree()
     try database.write { _ = try $0.execute("DELETE FROM OfflineAtmosphericLog WHERE logId = 1") }

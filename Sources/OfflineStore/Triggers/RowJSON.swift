@@ -36,7 +36,8 @@ enum RowJSON {
       """
   }
 
-  /// RFC 4648 by table; SQLite's own base64 is not in every build.
+  /// RFC 4648 by table; SQLite's own base64 is not in every build. In SQL shifts bind no tighter than `&` and `|`, so each
+  /// has its parentheses.
   private static func base64(_ expression: String) -> String {
     let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     func byte(_ offset: Int) -> String {
@@ -49,8 +50,8 @@ enum RowJSON {
     return """
       CASE WHEN \(expression) IS NULL THEN NULL ELSE coalesce((
         WITH RECURSIVE part (at) AS (SELECT 0 WHERE \(length) > 0 UNION ALL SELECT at + 3 FROM part WHERE at + 3 < \(length))
-        SELECT group_concat(\(digit("\(byte(0)) >> 2")) || \(digit("(\(byte(0)) & 3) << 4 | \(byte(1)) >> 4"))
-          || CASE WHEN at + 1 < \(length) THEN \(digit("(\(byte(1)) & 15) << 2 | \(byte(2)) >> 6")) ELSE '=' END
+        SELECT group_concat(\(digit("\(byte(0)) >> 2")) || \(digit("((\(byte(0)) & 3) << 4) | (\(byte(1)) >> 4)"))
+          || CASE WHEN at + 1 < \(length) THEN \(digit("((\(byte(1)) & 15) << 2) | (\(byte(2)) >> 6)")) ELSE '=' END
           || CASE WHEN at + 2 < \(length) THEN \(digit("\(byte(2)) & 63")) ELSE '=' END, '')
         FROM (SELECT at FROM part ORDER BY at)), '') END
       """

@@ -85,7 +85,7 @@ struct HistoryCheck {
   }
 
   /// Whether a person had their hand in the record, or in one that it hangs on.
-  private func isHandled(_ uuid: String) -> Bool {
+  func isHandled(_ uuid: String) -> Bool {
     var open = [uuid]
     var seen: Set<String> = []
     while let next = open.popLast() {

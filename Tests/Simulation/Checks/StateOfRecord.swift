@@ -27,6 +27,21 @@ struct StateOfRecord {
     return lines
   }
 
+  /// Where the file of a photo stands.
+  private func content(_ connection: Connection, _ uuid: String) throws -> [String] {
+    try connection.fetch(
+      """
+      SELECT 'content ' || contentUuid || ' ' || full || ' at the server ' || serverHasFull
+      FROM AttachmentContent JOIN OfflinePhoto USING (contentUuid) WHERE uuid = \(uuid)
+      """, as: String.self)
+      + connection.fetch(
+        """
+        SELECT transfer.direction || ' ' || variant || ' ' || transfer.status || ', retries ' || transfer.retryCount
+          || ', absences ' || absences || coalesce(' at ' || scheduledAt, '') || coalesce(': ' || errorMessage, '')
+        FROM AttachmentTransfer AS transfer JOIN OfflinePhoto USING (contentUuid) WHERE uuid = \(uuid)
+        """, as: String.self)
+  }
+
   private func references(_ kind: Kind, _ uuid: String) throws -> [String] {
     try kind.references.flatMap { reference in
       guard let target = Kind.named(reference.entity) else { return [String]() }
@@ -74,6 +89,7 @@ struct StateOfRecord {
       FROM OfflineConflictResolution WHERE entityType = \(type) AND entityUuid = \(uuid)
       ORDER BY detectedAt DESC LIMIT 3
       """, as: String.self)
+    if type == "Photo" { lines += try content(connection, uuid) }
     lines += try connection.fetch(
       """
       SELECT 'inbox ' || reason || coalesce(' for ' || waitsFor, '') || ' ' || record FROM SyncInbox

@@ -6,15 +6,18 @@ import SyncEngine
 import VaultKeys
 
 /// A device for a while: a person writes and decides, and a worker syncs beside that.
-/// `device NAME FOLDER URL SEED MILLISECONDS CLOCK-ERROR`
+/// `device NAME FOLDER URL SEED MILLISECONDS CLOCK-ERROR photos|data`
 enum DeviceProcess {
   static func run(_ words: [String]) async -> Int32 {
-    guard words.count == 6, let seed = UInt64(words[3]), let time = Int(words[4]), let error = Int(words[5]) else {
+    guard words.count == 7, let seed = UInt64(words[3]), let time = Int(words[4]), let error = Int(words[5]) else {
       return 2
     }
     do {
       let vault = try DeviceVault.open(words[1])
-      try await work(vault, words[0], words[1], words[2], seed, .milliseconds(time), error == 0 ? nil : error)
+      try CutTransfers.note(vault, words[1])
+      try await work(
+        vault, words[0], words[1], words[2], seed, .milliseconds(time), error == 0 ? nil : error,
+        words[6] == "photos" ? .photos : .data)
       vault.close()
       return 0
     } catch {
@@ -23,8 +26,20 @@ enum DeviceProcess {
     }
   }
 
+  /// What a person does most.
+  private struct Habits {
+    /// How many of the steps have to do with photos.
+    let photos: Double
+    /// Between two steps, in milliseconds.
+    let pause: Range<Int>
+
+    static let data = Habits(photos: 0.05, pause: 2..<40)
+    static let photos = Habits(photos: 0.5, pause: 20..<120)
+  }
+
   private static func work(
-    _ vault: Vault, _ name: String, _ folder: String, _ url: String, _ seed: UInt64, _ time: Duration, _ error: Int?
+    _ vault: Vault, _ name: String, _ folder: String, _ url: String, _ seed: UInt64, _ time: Duration, _ error: Int?,
+    _ habits: Habits
   ) async throws {
     var random = Seeded(seed)
     let worker = try DeviceVault.worker(vault, try DeviceVault.remote(folder, vault, url: url))
@@ -41,7 +56,7 @@ enum DeviceProcess {
         } catch is CancellationError {
         }
       }
-      group.addTask { try await live(vault, name, folder, Seeded(other), until: end, error) }
+      group.addTask { try await live(vault, name, folder, Seeded(other), until: end, error, habits) }
       try await group.next()
       group.cancelAll()
       try await group.waitForAll()
@@ -50,7 +65,7 @@ enum DeviceProcess {
 
   private static func live(
     _ vault: Vault, _ name: String, _ folder: String, _ seeded: Seeded, until end: ContinuousClock.Instant,
-    _ clockError: Int?
+    _ clockError: Int?, _ habits: Habits
   ) async throws {
     let path = DeviceVault.journal(folder)
     let first = try Journal.next(path)
@@ -62,8 +77,15 @@ enum DeviceProcess {
       transaction: first)
     var decisions = Decisions(
       vault: vault, journal: journal, name: name, random: Seeded(random.next()), transaction: first)
+    var photographer = Photographer(
+      vault: vault, journal: journal, name: name, folder: folder, random: Seeded(random.next()), transaction: first)
     while ContinuousClock.now < end {
-      if random.chance(0.9) {
+      if random.chance(habits.photos) {
+        photographer.transaction = person.transaction
+        try photographer.act()
+        person.transaction = photographer.transaction
+        decisions.transaction = person.transaction
+      } else if random.chance(0.9) {
         try person.write()
         decisions.transaction = person.transaction
       } else {
@@ -74,7 +96,7 @@ enum DeviceProcess {
         }
         person.transaction = decisions.transaction
       }
-      try await Task.sleep(for: .milliseconds(random.number(2..<40)))
+      try await Task.sleep(for: .milliseconds(random.number(habits.pause)))
     }
   }
 }
@@ -86,14 +108,16 @@ enum DeviceVault {
   private static func key(_ folder: String) -> String { folder + "/key" }
   private static func token(_ folder: String) -> String { folder + "/token" }
 
-  static func create(_ folder: String, token: String) throws {
+  static func create(_ folder: String, token: String, sendsPlaintext: Bool, fetchesAll: Bool) throws {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let secret = UnlockSecret.keyFile(try KeyFile.create(at: key(folder)))
     try Data(token.utf8).write(to: URL(filePath: Self.token(folder)))
-    try Vault.create(
+    let vault = try Vault.create(
       at: vault(folder), schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
-      secret: secret
-    ).close()
+      secret: secret)
+    defer { vault.close() }
+    if fetchesAll { try vault.setPreference(.download, "all") }
+    if sendsPlaintext { try vault.setPreference(.upload, "plaintext") }
   }
 
   static func open(_ folder: String) throws -> Vault {

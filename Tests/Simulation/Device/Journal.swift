@@ -11,6 +11,8 @@ struct Journal {
     case touch
     case delete
     case revive
+    /// A photo was taken; the marker says which.
+    case photo
     /// A person gave up operations, or decided about a conflict.
     case decide
   }

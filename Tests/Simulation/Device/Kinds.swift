@@ -53,6 +53,13 @@ struct Kind: Sendable {
     Kind(
       entity: "Note", key: "noteId", marker: "body", other: "title", values: texts,
       references: [project, ("roomId", "Room", true)], weight: 8, required: []),
+    // Not chosen like the others: those that are made have a file.
+    Kind(
+      entity: "Photo", key: "photoId", marker: "fileName", other: "remoteUrl", values: texts,
+      references: [
+        project, ("roomId", "Room", true), ("atmosphericLogId", "AtmosphericLog", true),
+        ("moistureLogId", "MoistureLog", true),
+      ], weight: 0, required: []),
   ]
 
   static func random(_ random: inout Seeded) -> Kind {

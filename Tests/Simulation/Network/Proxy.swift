@@ -12,8 +12,13 @@ final class Proxy: Sendable {
   private struct State {
     var random: Seeded
     var isFaulty = false
+    var sparesData = false
     var counts: [Fault: Int] = [:]
     var operations: [String: PushOperation] = [:]
+    /// Requests that carry a file or ask for one, while they are under way: what they say of their sender.
+    var files: [String] = []
+    /// Such requests that came while things went wrong.
+    var disturbedFiles = 0
     var open: [ObjectIdentifier: SocketStream] = [:]
   }
   private let state: Locked<State>
@@ -46,11 +51,18 @@ final class Proxy: Sendable {
   /// How often each fault was done.
   var counts: [Fault: Int] { state.withLock { $0.counts } }
 
+  /// Requests that carried a file or asked for one while things went wrong, and reached the server.
+  var disturbedFiles: Int { state.withLock { $0.disturbedFiles } }
+
   /// What devices have sent, by operation.
   var operations: [String: PushOperation] { state.withLock { $0.operations } }
 
+  /// Whose files are on their way, to the server or from it: tokens.
+  var filesOnTheirWay: [String] { state.withLock { $0.files } }
+
   /// From now on things go wrong.
-  func disturb() { state.withLock { $0.isFaulty = true } }
+  /// - Parameter sparesData: most of what carries no file passes, so that the files have their turn.
+  func disturb(sparesData: Bool) { state.withLock { ($0.isFaulty, $0.sparesData) = (true, sparesData) } }
 
   /// From now on everything passes; what hangs is ended.
   func calm() {
@@ -67,9 +79,13 @@ final class Proxy: Sendable {
     var rest: [UInt8] = []
     while let request = client.message(&rest) {
       note(request)
-      let (fault, random) = choose()
+      let (fault, random) = choose(request)
       var dice = random
-      guard answer(request, client, fault, &dice) else { break }
+      let sender = Self.movesFile(request) ? Self.token(request) : nil
+      if let sender { state.withLock { $0.files.append(sender) } }
+      let goesOn = answer(request, client, fault, &dice)
+      if let sender { state.withLock { $0.files.remove(at: $0.files.firstIndex(of: sender) ?? 0) } }
+      guard goesOn else { break }
     }
     client.end()
   }
@@ -81,9 +97,11 @@ final class Proxy: Sendable {
     state.withLock { state in for operation in push.operations { state.operations[operation.operationId] = operation } }
   }
 
-  private func choose() -> (Fault, Seeded) {
-    state.withLock { state in
-      let fault = state.isFaulty ? Fault.random(&state.random) : .pass
+  private func choose(_ request: [UInt8]) -> (Fault, Seeded) {
+    let movesFile = Self.movesFile(request)
+    return state.withLock { state in
+      let isSpared = state.sparesData && !movesFile && state.random.chance(0.85)
+      let fault = state.isFaulty && !isSpared ? Fault.random(&state.random) : .pass
       state.counts[fault, default: 0] += 1
       return (fault, Seeded(state.random.next()))
     }
@@ -92,7 +110,9 @@ final class Proxy: Sendable {
   /// Whether the connection goes on.
   private func answer(_ request: [UInt8], _ client: SocketStream, _ fault: Fault, _ random: inout Seeded) -> Bool {
     switch fault {
-    case .pass: return ask(request).map { client.write($0) } ?? false
+    case .pass:
+      guard let answer = ask(request) else { return false }
+      return Self.movesFile(request) ? writeSlowly(answer, to: client) : client.write(answer)
     case .delay:
       usleep(UInt32(random.number(2_000..<60_000)))
       return ask(request).map { client.write($0) } ?? false
@@ -146,8 +166,29 @@ final class Proxy: Sendable {
     guard let stream = SocketStream(connectingTo: server) else { return nil }
     register(stream)
     defer { forget(stream) }
+    let movesFile = Self.movesFile(request)
+    if movesFile { state.withLock { $0.disturbedFiles += $0.isFaulty ? 1 : 0 } }
     var rest: [UInt8] = []
-    return stream.write(request) ? stream.message(&rest) : nil
+    return (movesFile ? writeSlowly(request, to: stream) : stream.write(request)) ? stream.message(&rest) : nil
+  }
+
+  private static func movesFile(_ request: [UInt8]) -> Bool {
+    ["PATCH /v1/files/", "POST /v1/files ", "GET /v1/files/"].contains { request.starts(with: $0.utf8) }
+  }
+
+  private static func token(_ request: [UInt8]) -> String? {
+    let head = String(decoding: request.prefix(4_096), as: UTF8.self)
+    let line = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("authorization:") }
+    return line?.split(separator: " ").last.map(String.init)
+  }
+
+  /// Some 5 MB in a second while things go wrong, so that much may happen while a file is on its way.
+  private func writeSlowly(_ bytes: [UInt8], to stream: SocketStream) -> Bool {
+    for start in stride(from: 0, to: bytes.count, by: 65_536) {
+      if start > 0, state.withLock({ $0.isFaulty }) { usleep(12_000) }
+      guard stream.write(bytes[start..<min(start + 65_536, bytes.count)]) else { return false }
+    }
+    return true
   }
 
   private func register(_ stream: SocketStream) { state.withLock { $0.open[ObjectIdentifier(stream)] = stream } }

@@ -18,6 +18,7 @@ struct OpenDevice {
     } catch {
       throw Violation(7, "the vault of \(seat.name) does not open: \(error)")
     }
+    try CutTransfers.note(vault, seat.folder)
     remote = try DeviceVault.remote(seat.folder, vault, url: url, patience: 15)
     worker = try DeviceVault.worker(vault, remote)
     journal = try Journal(at: DeviceVault.journal(seat.folder))

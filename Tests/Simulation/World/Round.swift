@@ -13,10 +13,14 @@ struct Round {
     let devices = try world.seats.map { try OpenDevice($0, url: world.url) }
     defer { for device in devices { device.close() } }
     for device in devices {
-      try device.read { try StoreCheck(device: device, connection: $0).check(isQuiet: false) }
+      try device.read { connection in
+        try StoreCheck(device: device, connection: connection).check(isQuiet: false)
+        try PhotoCheck.checkFolder(device, connection)
+      }
     }
     do {
       _ = try await Quiet(devices: devices, resolves: isResolving).settle(&random)
+      try await PhotoQuiet(devices: devices).settle()
     } catch let violation as Violation {
       throw try explained(violation, devices)
     }
@@ -73,6 +77,10 @@ struct Round {
         }
         try history.check()
         try checkJournals(devices, history)
+        world.lostPhotos += try PhotoCheck(
+          devices: devices, server: try ServerFiles.settled(world.server.data), isHandled: history.isHandled,
+          taken: try PhotoCheck.taken(devices)
+        ).check()
       }
       try AgreementCheck(devices: devices, server: server, digests: digests, state: state).check()
     }

@@ -5,20 +5,29 @@ import Glibc
 final class Seat {
   let name: String
   let folder: String
+  /// What it shows to the server.
+  let token: String
   /// How wrong its clock is, in seconds; 0 for a right one.
   let clockError: Int
   private let program: String
   private var process: ChildProcess?
   /// Entries of the journal that need no further look.
   var settled: Set<Int> = []
+  /// Photos that were compared with what was taken.
+  var seen: Set<String> = []
 
-  init(name: String, folder: String, clockError: Int, program: String) {
-    (self.name, self.folder, self.clockError, self.program) = (name, folder, clockError, program)
+  init(name: String, folder: String, token: String, clockError: Int, program: String) {
+    (self.name, self.folder, self.token) = (name, folder, token)
+    (self.clockError, self.program) = (clockError, program)
   }
 
-  func start(url: String, seed: UInt64, milliseconds: Int) throws {
+  /// - Parameter isForPhotos: whether the person takes photos more than anything else.
+  func start(url: String, seed: UInt64, milliseconds: Int, isForPhotos: Bool) throws {
     process = try ChildProcess(
-      [program, "device", name, folder, url, String(seed), String(milliseconds), String(clockError)],
+      [
+        program, "device", name, folder, url, String(seed), String(milliseconds), String(clockError),
+        isForPhotos ? "photos" : "data",
+      ],
       output: folder + "/log")
   }
 

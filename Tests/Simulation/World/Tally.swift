@@ -10,16 +10,24 @@ struct Tally {
   private var answers = 0
   private var conflicts = 0
   private var kills = (devices: 0, server: 0)
+  private var photos = 0
+  private var lostPhotos = 0
+  private var fileRequests = 0
+  private var cut = (uploads: 0, downloads: 0, server: 0)
   private var faults: [Fault: Int] = [:]
 
   var line: String {
     "\(answers) operations answered, \(versions) versions, \(conflicts) conflicts, \(kills.devices) devices and "
-      + "\(kills.server) servers killed, all holds"
+      + "\(kills.server) servers killed; \(photos) photos, \(cut.uploads) uploads and \(cut.downloads) downloads cut by the "
+      + "death of a device, \(cut.server) servers killed with a file on its way, all holds"
   }
 
   mutating func add(_ world: World) throws {
     kills.devices += world.kills.devices
     kills.server += world.kills.server
+    fileRequests += world.proxy.disturbedFiles
+    cut.server += world.killsInTransfer
+    lostPhotos += world.lostPhotos
     faults.merge(world.proxy.counts) { $0 + $1 }
     let database = try world.store.open()
     defer { database.close() }
@@ -32,6 +40,11 @@ struct Tally {
     answers += counts.0
     versions += counts.1
     for seat in world.seats {
+      let (entries, acknowledged) = try Journal.read(DeviceVault.journal(seat.folder))
+      photos += entries.filter { $0.kind == .photo && acknowledged.contains($0.transaction) }.count
+      let transfers = CutTransfers.count(seat.folder)
+      cut.uploads += transfers.uploads
+      cut.downloads += transfers.downloads
       let device = try OpenDevice(seat, url: world.url)
       defer { device.close() }
       conflicts += try device.read { connection in
@@ -44,7 +57,12 @@ struct Tally {
     [
       ("operations that the server answered", answers), ("versions of records at the server", versions),
       ("conflicts on devices, open, decided and settled by policy", conflicts), ("devices killed", kills.devices),
-      ("servers killed", kills.server),
+      ("servers killed", kills.server), ("photos that were taken", photos),
+      ("requests for files that reached the server while things went wrong", fileRequests),
+      ("uploads under way when their device was killed", cut.uploads),
+      ("downloads under way when their device was killed", cut.downloads),
+      ("servers killed while a file was on its way", cut.server),
+      ("photos found to be nowhere after people deleted and brought back, in all rounds", lostPhotos),
     ] + Fault.allCases.map { ("requests: \($0.rawValue)", faults[$0] ?? 0) }
   }
 }

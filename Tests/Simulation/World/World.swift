@@ -9,6 +9,10 @@ final class World {
   let seats: [Seat]
   let store: ServerStore
   private(set) var kills = (devices: 0, server: 0)
+  /// Servers that were killed while a file was on its way.
+  private(set) var killsInTransfer = 0
+  /// Photos that are nowhere any more because of what people did, counted in each round.
+  var lostPhotos = 0
 
   init(folder: String, seed: UInt64, devices: Int, programs: Programs) throws {
     (self.folder, self.seed) = (folder, seed)
@@ -19,9 +23,12 @@ final class World {
     for number in 0..<devices {
       let name = "d\(number + 1)"
       let error = random.chance(0.35) ? random.number(-10..<11) * 86_400 : 0
-      let seat = Seat(name: name, folder: "\(folder)/\(name)", clockError: error, program: programs.own)
       let token = try server.addUser(name)
-      try DeviceVault.create(seat.folder, token: token)
+      let seat = Seat(
+        name: name, folder: "\(folder)/\(name)", token: token, clockError: error, program: programs.own)
+      // Some send what is in the files, for a server that works with images, and some have all files come.
+      try DeviceVault.create(
+        seat.folder, token: token, sendsPlaintext: random.chance(0.25), fetchesAll: random.chance(0.8))
       seats.append(seat)
     }
     self.seats = seats
@@ -46,32 +53,56 @@ final class World {
     case startServer
   }
 
+  /// Waits a moment for files to be on their way, and then for a random part of that.
+  /// - Returns: a device whose file it is.
+  private func seatInTransfer(_ random: inout Seeded) -> Int? {
+    var tokens: [String] = []
+    for _ in 0..<150 where tokens.isEmpty {
+      usleep(2_000)
+      tokens = proxy.filesOnTheirWay
+    }
+    guard !tokens.isEmpty else { return nil }
+    usleep(UInt32(random.number(0..<60_000)))
+    let token = tokens[random.number(0..<tokens.count)]
+    return seats.firstIndex { $0.token == token }
+  }
+
   /// A while in which devices work and things go wrong.
   func disturb(_ random: inout Seeded) throws {
-    let length = random.number(300..<1_000)
+    // Files have their turn where people write less and the rounds of data end well now and then.
+    let isForPhotos = random.chance(0.5)
+    let length = random.number(isForPhotos ? 900..<2_000 : 300..<1_000)
+    // A device has to be open and in touch before there is a file on its way.
+    let least = isForPhotos ? 300 : 60
     var events: [(time: Int, event: Event)] = []
     for seat in seats.indices {
-      for _ in 0..<2 where random.chance(0.3) { events.append((random.number(60..<length), .killDevice(seat))) }
+      for _ in 0..<2 where random.chance(isForPhotos ? 0.4 : 0.3) {
+        events.append((random.number(least..<length), .killDevice(seat)))
+      }
     }
-    if random.chance(0.35) {
-      let time = random.number(30..<length)
+    if random.chance(isForPhotos ? 0.5 : 0.35) {
+      let time = random.number(least / 2..<length)
       events.append((time, .killServer))
       events.append((time + random.number(10..<200), .startServer))
     }
     events.sort { $0.time < $1.time }
-    proxy.disturb()
+    proxy.disturb(sparesData: isForPhotos)
     let start = ContinuousClock.now
-    for seat in seats { try seat.start(url: url, seed: random.next(), milliseconds: length) }
+    for seat in seats { try seat.start(url: url, seed: random.next(), milliseconds: length, isForPhotos: isForPhotos) }
     for (time, event) in events {
       let pause = ContinuousClock.now.duration(to: start + .milliseconds(time))
       if pause > .zero { usleep(UInt32(pause / .microseconds(1))) }
       switch event {
       case .killDevice(let number):
+        let number = isForPhotos ? seatInTransfer(&random) ?? number : number
         guard seats[number].kill() else { continue }
         kills.devices += 1
         let seed = random.next()
-        if length - time > 80 { try seats[number].start(url: url, seed: seed, milliseconds: length - time) }
+        guard length - time > 80 else { continue }
+        try seats[number].start(url: url, seed: seed, milliseconds: length - time, isForPhotos: isForPhotos)
       case .killServer:
+        if isForPhotos { _ = seatInTransfer(&random) }
+        if !proxy.filesOnTheirWay.isEmpty { killsInTransfer += 1 }
         server.kill()
         kills.server += 1
       case .startServer: try server.start()

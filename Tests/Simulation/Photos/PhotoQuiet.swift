@@ -1,0 +1,64 @@
+import CipherSQL
+import Foundation
+import OfflineStore
+import SyncEngine
+
+/// The time after the data is quiet: what is not sent is sent, and every device fetches every photo.
+struct PhotoQuiet {
+  /// More passes than this are not a bounded time.
+  static let limit = 20
+
+  let devices: [OpenDevice]
+
+  /// - Throws: ``Violation``
+  func settle() async throws {
+    for device in devices { try device.vault.setPreference(.storageLimit, "2GB") }
+    var log: [String] = []
+    for pass in 1...Self.limit {
+      var isQuiet = true
+      for device in devices {
+        let asked = try ask(device)
+        let report = try await Quiet.sync(device)
+        let delayed = try delayed(device)
+        if report.filesSent + report.filesFetched + delayed == 0 { continue }
+        isQuiet = false
+        log.append(
+          "pass \(pass), \(device.seat.name): asked for \(asked), sent \(report.filesSent), fetched \(report.filesFetched), "
+            + "failed \(report.filesFailed), delayed \(delayed)")
+      }
+      if isQuiet { return }
+    }
+    throw Violation(9, ["files are not quiet after \(Self.limit) passes"] + log.suffix(devices.count * 3))
+  }
+
+  /// Asks for every photo that is not here, as one does who wants to look at it, and for what has failed.
+  private func ask(_ device: OpenDevice) throws -> Int {
+    _ = try device.vault.retryTransfers()
+    let absent = try device.read { connection in
+      try connection.fetch(
+        """
+        SELECT photo.uuid FROM OfflinePhoto AS photo JOIN AttachmentContent AS content USING (contentUuid)
+        WHERE photo.isDeleted = 0 AND content.full <> 'here'
+        """, as: String.self)
+    }
+    for uuid in absent.compactMap({ UUID(sqlText: $0) }) {
+      do {
+        _ = try device.vault.openAttachment(uuid)
+        throw Violation(9, "\(device.seat.name) opens Photo \(uuid.sqlText), which is not there")
+      } catch let error as VaultError where error.code == .notHere {
+        continue
+      }
+    }
+    return absent.count
+  }
+
+  /// Transfers that wait for their time, and not for a device that has the file.
+  private func delayed(_ device: OpenDevice) throws -> Int {
+    try device.read { connection in
+      try connection.fetchOne(
+        """
+        SELECT count(*) FROM AttachmentTransfer WHERE status = 'pending' AND scheduledAt IS NOT NULL AND absences = 0
+        """, as: Int.self) ?? 0
+    }
+  }
+}
