@@ -72,8 +72,9 @@ extension RecordTable {
     isGone: Bool? = nil, in connection: WriteConnection
   ) throws {
     let changed = state.fields.filter { old.fields[$0.name] != $0.value }
+    let leavesOutMissing = isGone ?? state.isDeleted
     let values =
-      try values(of: changed, references, connection, leavesOutMissing: isGone ?? state.isDeleted) + common(state, bookkeeping)
+      try values(of: changed, references, connection, leavesOutMissing: leavesOutMissing) + common(state, bookkeeping)
     let names = values.map(\.name)
     let sql = names == updateNames ? usualUpdate : Self.update(of: names, in: entity)
     try connection.withStatement(sql) { statement in
