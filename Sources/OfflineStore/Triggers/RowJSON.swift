@@ -40,9 +40,11 @@ enum RowJSON {
   /// has its parentheses.
   private static func base64(_ expression: String) -> String {
     let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    // Behind the end are zeros: an empty text is found at the first place of any other.
+    let hex = "hex(\(expression)) || '0000'"
     func byte(_ offset: Int) -> String {
-      let high = "instr('123456789ABCDEF', substr(hex(\(expression)), 2 * (at + \(offset)) + 1, 1))"
-      let low = "instr('123456789ABCDEF', substr(hex(\(expression)), 2 * (at + \(offset)) + 2, 1))"
+      let high = "instr('123456789ABCDEF', substr(\(hex), 2 * (at + \(offset)) + 1, 1))"
+      let low = "instr('123456789ABCDEF', substr(\(hex), 2 * (at + \(offset)) + 2, 1))"
       return "(16 * \(high) + \(low))"
     }
     func digit(_ value: String) -> String { "substr('\(digits)', 1 + (\(value)), 1)" }

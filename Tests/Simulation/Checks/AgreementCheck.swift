@@ -60,23 +60,25 @@ struct AgreementCheck {
         SELECT entityUuid FROM OfflineConflictResolution WHERE entityType = \(type) AND resolvedAt IS NULL
         """, as: String.self)
     }
-    return Set(uuids).union(try heldBack(device, type))
+    return Set(uuids).union(try heldBack(device))
   }
 
   /// Records that cannot be stored because another one that waits for a decision has their place, and those that refer to
   /// them.
-  private func heldBack(_ device: OpenDevice, _ type: String) throws -> Set<String> {
+  private func heldBack(_ device: OpenDevice) throws -> Set<String> {
     try device.read { connection in
-      let kept = try connection.fetchRows(
-        "SELECT entityUuid, reason, coalesce(waitsFor, '') FROM SyncInbox WHERE entityType = \(type) OR reason = 'parent_missing'",
-        as: String.self, String.self, String.self)
-      let isOpen = try connection.fetchOne(
-        "SELECT 1 FROM OfflineConflictResolution WHERE entityType = \(type) AND resolvedAt IS NULL LIMIT 1",
-        as: Int.self)
-      guard isOpen != nil else { return [] }
-      var held = Set(kept.filter { $0.1 == "refused" }.map(\.0))
+      let refused = try connection.fetch(
+        """
+        SELECT entityUuid FROM SyncInbox AS inbox WHERE reason = 'refused' AND EXISTS (
+          SELECT 1 FROM OfflineConflictResolution AS open
+          WHERE open.entityType = inbox.entityType AND open.resolvedAt IS NULL)
+        """, as: String.self)
+      let waiting = try connection.fetchRows(
+        "SELECT entityUuid, coalesce(waitsFor, '') FROM SyncInbox WHERE reason = 'parent_missing'", as: String.self,
+        String.self)
+      var held = Set(refused)
       while true {
-        let more = kept.filter { $0.1 == "parent_missing" && held.contains($0.2) && !held.contains($0.0) }.map(\.0)
+        let more = waiting.filter { held.contains($0.1) && !held.contains($0.0) }.map(\.0)
         if more.isEmpty { return held }
         held.formUnion(more)
       }
@@ -89,7 +91,8 @@ struct AgreementCheck {
         "SELECT entityType, entityUuid, reason || ': ' || coalesce(detail, '') FROM SyncInbox", as: String.self,
         String.self, String.self)
     }
-    for (type, uuid, reason) in kept where try !heldBack(device, type).contains(uuid) {
+    let held = try heldBack(device)
+    for (type, uuid, reason) in kept where !held.contains(uuid) {
       throw Violation(
         6, ["\(device.seat.name) keeps \(type) \(uuid) in its inbox: \(reason)"] + (try state.lines(type, uuid)))
     }
