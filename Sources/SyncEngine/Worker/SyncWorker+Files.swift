@@ -21,14 +21,16 @@ extension SyncWorker {
   /// the task is cancelled.
   func followFiles(_ request: RoundRequest) async throws {
     var waiting = fileSignals.makeAsyncIterator()
+    var timer: Task<Void, any Error>?
+    defer { timer?.cancel() }
     while !Task.isCancelled {
       guard await waiting.next() != nil else { return }
       guard var lane = try await lane(request) else { continue }
       try await lane.run()
       tellOfFiles(lane.report)
+      timer?.cancel()
       guard lane.report.obstacle == nil, let due = try await vault.sync({ try $0.nextTransferDue() }) else { continue }
-      Task { [fileSignal] in
-        // Cancelled or not, a signal too many does no harm.
+      timer = Task { [fileSignal] in
         try await Task.sleep(for: .milliseconds(max(due - Vault.now, 0)))
         fileSignal.yield()
       }

@@ -29,10 +29,10 @@ import Testing
   private func here() throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: part))) }
 
   private func fetch(_ server: RawServer, tag: String? = nil) async throws -> Int64 {
-    let content = content
+    let (content, part) = (content, part)
     return try await FileDownload(transport: try transport(server)).fetch(
-      "/v1/files/1/full", into: part, tag: tag,
-      verify: { path in (try? Data(contentsOf: URL(fileURLWithPath: path))) == Data(content) })
+      "/v1/files/1/full", into: try PartFile(part), tag: tag,
+      verify: { (try? Data(contentsOf: URL(fileURLWithPath: part))) == Data(content) })
   }
 
   @Test func aDownloadThatIsCutAgainAndAgainGoesOn() async throws {
@@ -102,7 +102,7 @@ import Testing
       server.close()
       unlink(part)
     }
-    let size = try await FileDownload(transport: try transport(server)).fetch("/f", into: part, verify: { _ in true })
+    let size = try await FileDownload(transport: try transport(server)).fetch("/f", into: try PartFile(part))
     #expect(size == 0)
   }
 
@@ -111,7 +111,7 @@ import Testing
     defer { server.close() }
     let download = FileDownload(transport: try transport(server))
     await #expect(throws: DownloadProblem.notWritten) {
-      try await download.fetch("/f", into: "/nowhere/at/all.part", verify: { _ in true })
+      try await download.fetch("/f", into: try PartFile("/nowhere/at/all.part"))
     }
   }
 }

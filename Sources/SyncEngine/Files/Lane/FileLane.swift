@@ -12,8 +12,8 @@ struct FileLane {
   /// What is to be moved.
   var uploads = true
   var downloads = true
-  private(set) var report = FileReport()
-  private var link = FileLink()
+  var report = FileReport()
+  var link = FileLink()
 
   init(
     vault: Vault, files: any FileRemote, monitor: NetworkMonitor, jitter: @escaping @Sendable () -> Double,
@@ -93,11 +93,29 @@ struct FileLane {
     try await Task.detached { try await vault.sync(body) }.value
   }
 
-  mutating func noteSent() { report.sent += 1 }
-  mutating func noteFetched() { report.fetched += 1 }
-  mutating func noteFailed() { report.failed += 1 }
-  mutating func learn(from result: TusResult) { (link.server, link.chunk) = (result.server, result.chunk) }
-  var known: FileLink { link }
+  // MARK: What a file comes to that is not where it was to go
+
+  /// Nobody is to blame: it goes on from here, after so many seconds.
+  func interrupted(
+    _ transfer: FileTransfer, waiting seconds: Int = 0, _ verdict: Verdict
+  ) async throws -> Verdict {
+    try await settle { try $0.transferInterrupted(transfer, waiting: Int64(seconds) * 1000) }
+    return verdict
+  }
+
+  /// It is tried again, and some time not any more.
+  func failed(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
+    let jitter = jitter()
+    try await settle { try $0.transferFailed(transfer, message, jitter: jitter) }
+    return .goOn
+  }
+
+  /// It is of no use to try it again.
+  mutating func refused(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
+    try await settle { try $0.transferRefused(transfer, message) }
+    report.failed += 1
+    return .goOn
+  }
 }
 
 /// What a lane has moved.

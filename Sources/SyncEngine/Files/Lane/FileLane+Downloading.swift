@@ -19,7 +19,7 @@ extension FileLane {
     } catch let error as VaultError where error.code == .damaged {
       return try await failed(transfer, error.message)
     }
-    noteFetched()
+    report.fetched += 1
     tell(.fileMoved(FileProgress(name: name, isUpload: false, bytesDone: 0, byteCount: nil)))
     return .goOn
   }
@@ -37,18 +37,13 @@ extension FileLane {
   private mutating func verdict(of problem: DownloadProblem, _ transfer: FileTransfer) async throws -> Verdict {
     switch problem {
     case .transport(.cancelled): throw CancellationError()
-    case .transport(let failure):
-      try await settle { try $0.transferInterrupted(transfer) }
-      return .stop(.unreachable, failure.message)
-    case .later(let seconds):
-      try await settle { try $0.transferInterrupted(transfer, waiting: Int64(seconds ?? 5) * 1000) }
-      return .goOn
+    case .transport(let failure): return try await interrupted(transfer, .stop(.unreachable, failure.message))
+    case .later(let seconds): return try await interrupted(transfer, waiting: seconds ?? 5, .goOn)
     case .absent:
       try await settle { try $0.downloadAbsent(transfer) }
       return .goOn
     case .credentials:
-      try await settle { try $0.transferInterrupted(transfer) }
-      return .stop(.pauseCredentials, "the server does not give files for this token")
+      return try await interrupted(transfer, .stop(.pauseCredentials, "the server does not give files for this token"))
     case .serverFailed(let status): return try await failed(transfer, "the server failed at it (status \(status))")
     case .damaged: return try await failed(transfer, "what the server has is damaged")
     case .notWritten: return try await failed(transfer, "it could not be written; look whether the disk has room")

@@ -78,11 +78,9 @@ public struct FieldVaultFiles: FileRemote {
     progress: @escaping @Sendable (Int64, Int64?) -> Void
   ) async throws(DownloadProblem) {
     let path = "\(Self.endpoint)/\(name.contentUuid)/\(name.variant.rawValue)"
-    if try await isSealed(path, part) {
-      _ = try await downloads.fetch(path, into: part, verify: { _ in true }, progress: progress)
-    } else {
-      try await SealingDownload(transport: transport).fetch(path, into: part, sealing, progress: progress)
-    }
+    let place: any ArrivingFile =
+      try await isSealed(path, part) ? PartFile(part) : ArrivingContent(part, sealing)
+    try await downloads.fetch(path, into: place, progress: progress)
   }
 
   /// Whether the server keeps a file encrypted. What an earlier attempt has left tells it, or the first bytes do.

@@ -19,7 +19,7 @@ extension FileLane {
     } catch let error as SealedFileError {
       return try await refused(transfer, error.message)
     } catch let error as Descriptor.Failure {
-      return try await refused(transfer, "its file cannot be read: \(error)")
+      return try await refused(transfer, "its file cannot be read: \(error.text)")
     }
     let vault = vault
     let name = FileName(contentUuid: transfer.contentUuid, variant: transfer.variant)
@@ -27,18 +27,27 @@ extension FileLane {
     @Sendable func told(_ bytes: Int64) -> FileProgress {
       FileProgress(name: name, isUpload: true, bytesDone: bytes, byteCount: source.byteCount)
     }
+    let notRemembered = Locked<(any Error)?>(nil)
     let result = await files.send(
-      source, name, address: transfer.address, link: known,
-      remember: { address in try await vault.sync { try $0.note(address: address, of: transfer) } },
+      source, name, address: transfer.address, link: link,
+      remember: { address in
+        do {
+          try await vault.sync { try $0.note(address: address, of: transfer) }
+        } catch {
+          notRemembered.withLock { $0 = error }
+          throw error
+        }
+      },
       progress: { bytes in
         tell(.file(told(bytes)))
         await letDataGoFirst()
       })
-    learn(from: result)
+    (link.server, link.chunk) = (result.server, result.chunk)
+    if let error = notRemembered.withLock({ $0 }) { throw error }
     let offset = result.offset
     guard let problem = result.problem else {
       try await settle { try $0.uploadCompleted(transfer) }
-      noteSent()
+      report.sent += 1
       tell(.fileMoved(told(source.byteCount ?? offset)))
       return .goOn
     }
@@ -64,37 +73,18 @@ extension FileLane {
     case .transport(.cancelled): throw CancellationError()
     case .transport(.bodyFailed), .unreadable:
       return try await refused(transfer, "its file cannot be read; 'fieldvault attach verify' tells more")
-    case .transport(let failure):
-      try await settle { try $0.transferInterrupted(transfer) }
-      return .stop(.unreachable, failure.message)
-    case .later(let seconds):
-      try await settle { try $0.transferInterrupted(transfer, waiting: Int64(seconds ?? 5) * 1000) }
-      return .goOn
+    case .transport(let failure): return try await interrupted(transfer, .stop(.unreachable, failure.message))
+    case .later(let seconds): return try await interrupted(transfer, waiting: seconds ?? 5, .goOn)
     case .credentials:
-      try await settle { try $0.transferInterrupted(transfer) }
-      return .stop(.pauseCredentials, "the server does not take the token for files")
+      return try await interrupted(transfer, .stop(.pauseCredentials, "the server does not take the token for files"))
     case .tooLarge: return try await refused(transfer, "the server takes no file of this size")
     case .noRoom: return try await refused(transfer, "the server has no room left for this account")
     case .refused(let status): return try await refused(transfer, "the server does not take it (status \(status))")
     case .serverFailed(let status): return try await failed(transfer, "the server failed at it (status \(status))")
     case .noProgress: return try await failed(transfer, "the server keeps something else than was sent")
     case .unexpected: return try await failed(transfer, "the server answers what was not asked")
-    case .notRemembered:
-      try await settle { try $0.transferInterrupted(transfer) }
-      throw CancellationError()
+    case .notRemembered: return try await failed(transfer, "its address at the server could not be stored")
     }
-  }
-
-  mutating func failed(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
-    let jitter = jitter()
-    try await settle { try $0.transferFailed(transfer, message, jitter: jitter) }
-    return .goOn
-  }
-
-  mutating func refused(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
-    try await settle { try $0.transferRefused(transfer, message) }
-    noteFailed()
-    return .goOn
   }
 }
 

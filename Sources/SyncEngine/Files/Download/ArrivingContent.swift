@@ -1,0 +1,63 @@
+import CipherSQL
+import SealedFiles
+import VaultKeys
+
+/// How a file is encrypted that comes as it is.
+public struct ContentSealing: Sendable {
+  let key: SealingKey
+  let identity: SealedFileIdentity
+
+  package init(key: SealingKey, identity: SealedFileIdentity) { (self.key, self.identity) = (key, identity) }
+}
+
+/// A file that is encrypted while it comes: nothing readable is on the disk at any time. `@unchecked Sendable` holds because
+/// the writer is used under the lock alone.
+final class ArrivingContent: ArrivingFile, @unchecked Sendable {
+  private var writer: SealedFileWriter
+  private let path: String
+  private let sealing: ContentSealing
+  private let lock = Locked(())
+
+  var byteCount: Int64 { lock.withLock { _ in Int64(writer.plainBytes) } }
+
+  init(_ path: String, _ sealing: ContentSealing) throws(DownloadProblem) {
+    (self.path, self.sealing) = (path, sealing)
+    do {
+      writer =
+        try SealedFileBeginning(ofFileAt: path) == .unfinished
+        ? SealedFileWriter.resume(path, key: sealing.key, identity: sealing.identity)
+        : Self.create(path, sealing)
+    } catch {
+      throw .notWritten
+    }
+  }
+
+  private static func create(_ path: String, _ sealing: ContentSealing) throws -> SealedFileWriter {
+    try Descriptor.remove(path)
+    return try SealedFileWriter(creating: path, key: sealing.key, identity: sealing.identity)
+  }
+
+  func append(_ bytes: UnsafeRawBufferPointer) throws { try lock.withLock { _ in try writer.append(bytes) } }
+
+  func empty() throws(DownloadProblem) {
+    do {
+      try lock.withLock { _ in
+        writer.abandon()
+        writer = try Self.create(path, sealing)
+      }
+    } catch {
+      throw .notWritten
+    }
+  }
+
+  func complete() throws(DownloadProblem) {
+    do {
+      _ = try lock.withLock { _ in try writer.finish() }
+    } catch {
+      throw .notWritten
+    }
+  }
+
+  /// Segments that are whole are gone on with, also those that a crash has left.
+  func keep() {}
+}

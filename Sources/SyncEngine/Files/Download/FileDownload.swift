@@ -1,0 +1,104 @@
+import CipherSQL
+
+/// Fetches a file into a place of its own, going on where an earlier attempt has stopped.
+struct FileDownload: Sendable {
+  private let transport: HTTPTransport
+
+  /// A download from the server of the transport.
+  init(transport: HTTPTransport) { self.transport = transport }
+
+  /// Fetches a file until it is whole, on the disk, and what it should be. The caller gives it its name.
+  /// - Parameters:
+  ///   - path: such as `/v1/files/UUID/full`.
+  ///   - place: where it is written; what is there is gone on with.
+  ///   - tag: the tag of what is there, where it is known. Without one the comparison at the end finds what does not fit.
+  ///   - verify: whether the file is what it should be.
+  ///   - progress: is told how many bytes are here, and of how many, where that is known.
+  /// - Returns: the size of the file.
+  @discardableResult
+  func fetch(
+    _ path: String, into place: any ArrivingFile, tag: String? = nil, verify: @Sendable () async -> Bool = { true },
+    progress: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in }
+  ) async throws(DownloadProblem) -> Int64 {
+    let plan = Locked(DownloadPlan(bytes: place.byteCount, tag: tag))
+    var step = plan.withLock { $0.first }
+    while true {
+      let event: DownloadPlan.Event
+      switch step {
+      case .fetch(let offset, let tag): event = await fetch(path, place, plan, offset, tag, progress)
+      case .empty:
+        try place.empty()
+        event = .emptied
+      case .verify:
+        try place.complete()
+        event = .verified(await verify())
+      case .done: return place.byteCount
+      case .stop(let problem):
+        if problem == .damaged { try place.empty() } else { try place.keep() }
+        throw problem
+      }
+      step = plan.withLock { $0.next(after: event) }
+    }
+  }
+
+  private func fetch(
+    _ path: String, _ place: any ArrivingFile, _ plan: Locked<DownloadPlan>, _ offset: Int64, _ tag: String?,
+    _ progress: @escaping @Sendable (Int64, Int64?) -> Void
+  ) async -> DownloadPlan.Event {
+    var request = HTTPRequest(path)
+    request.headers = [("Accept-Encoding", "identity")]
+    if offset > 0 {
+      request.headers.append(("Range", "bytes=\(offset)-"))
+      if let tag { request.headers.append(("If-Range", tag)) }
+    }
+    let length = Locked<Int64?>(nil)
+    let isTaken = Locked(false)
+    request.download = HTTPDownload { head in
+      guard let part = plan.withLock({ $0.accept(status: head.status, headers: head.headers) }) else { return nil }
+      length.withLock { $0 = part.length }
+      isTaken.withLock { $0 = true }
+      let isAnew = Locked(part.offset == 0 && offset > 0)
+      return { bytes in
+        // Only with the first bytes: what is here is worth more than an answer that is cut before them.
+        if isAnew.withLock({ isAnew in
+          defer { isAnew = false }
+          return isAnew
+        }) {
+          try place.empty()
+        }
+        try place.append(bytes)
+        progress(place.byteCount, part.length)
+      }
+    }
+    do {
+      let answer = try await transport.send(request)
+      guard isTaken.withLock({ $0 }) else {
+        return .refused(
+          status: answer.status, retryAfterSeconds: answer.retryAfterSeconds,
+          length: ContentRange(answer.headers["content-range"])?.length)
+      }
+      // The whole file has no bytes.
+      if answer.bytesReceived == 0, answer.status == 200, place.byteCount > 0 { try place.empty() }
+      let count = place.byteCount
+      return .fetched(bytes: count, isWhole: length.withLock { $0 }.map { $0 == count } ?? true)
+    } catch let error as TransportFailure {
+      return .failed(error, bytes: place.byteCount)
+    } catch {
+      return .failed(.bodyFailed, bytes: place.byteCount)
+    }
+  }
+}
+
+/// A file that grows while it comes. One request at a time writes it.
+protocol ArrivingFile: Sendable {
+  /// How many bytes of what comes are here.
+  var byteCount: Int64 { get }
+  /// Writes behind what is there.
+  func append(_ bytes: UnsafeRawBufferPointer) throws
+  /// Throws away what is there.
+  func empty() throws(DownloadProblem)
+  /// All of it has come: it is brought to the disk.
+  func complete() throws(DownloadProblem)
+  /// No more comes for now: what is there is still there after a crash, as far as it can be gone on with.
+  func keep() throws(DownloadProblem)
+}
