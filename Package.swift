@@ -66,7 +66,9 @@ let package = Package(
       ]),
     .target(
       name: "SyncServer",
-      dependencies: ["OfflineStore", "SyncModel", "CipherSQL", "VaultKeys", "CMicroHTTPD", "CSodium", "CPlatform"]),
+      dependencies: [
+        "OfflineStore", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CMicroHTTPD", "CSodium", "CPlatform",
+      ]),
     .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
     .executableTarget(
       name: "fieldvault",
@@ -112,7 +114,7 @@ let package = Package(
     .testTarget(
       name: "SyncServerTests",
       dependencies: [
-        "fieldvault-server", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "RestorationModel",
+        "fieldvault-server", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "SealedFiles", "RestorationModel",
         "CommandLineSupport", "CPlatform",
       ]),
     .testTarget(

@@ -25,7 +25,8 @@ CREATE TABLE OfflineSyncQueue (
   entityType TEXT NOT NULL,
   entityId INTEGER NOT NULL, -- the record's local id
   entityUuid TEXT NOT NULL,
-  operationType TEXT NOT NULL CHECK (operationType IN ('create', 'update', 'delete')),
+  -- Said with = and OR, here and below: more than two values after IN are a table that SQLite makes for each row it checks.
+  operationType TEXT NOT NULL CHECK (operationType = 'create' OR operationType = 'update' OR operationType = 'delete'),
   -- What is sent, as JSON. NULL until the operation is sent for the first time: it is the difference of the record to its
   -- base then. From there on it is frozen, and later edits queue behind it.
   payload TEXT CHECK (json_valid(payload)),
@@ -39,7 +40,8 @@ CREATE TABLE OfflineSyncQueue (
   lastAttemptAt TEXT CHECK (lastAttemptAt IS strftime('%Y-%m-%dT%H:%M:%fZ', lastAttemptAt)),
   completedAt TEXT CHECK (completedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', completedAt)),
   -- failed: not tried again by itself; waits for a retry, an edit or a discard. conflict: waits for a decision.
-  status TEXT NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'processing', 'completed', 'failed', 'conflict')),
+  status TEXT NOT NULL DEFAULT 'pending'
+    CHECK (status = 'pending' OR status = 'processing' OR status = 'completed' OR status = 'failed' OR status = 'conflict'),
   errorMessage TEXT,
   errorStatus INTEGER, -- what the server answered to the operation, as an HTTP status
   parkedBehind INTEGER, -- the queueNumber of the failed or contested operation that this one waits for
@@ -54,14 +56,15 @@ CREATE INDEX OfflineSyncQueue_ready ON OfflineSyncQueue (priority, queueNumber)
   WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL;
 CREATE INDEX OfflineSyncQueue_scheduled ON OfflineSyncQueue (scheduledAt) WHERE status = 'pending' AND scheduledAt IS NOT NULL;
 CREATE INDEX OfflineSyncQueue_parked ON OfflineSyncQueue (parkedBehind) WHERE parkedBehind IS NOT NULL;
-CREATE INDEX OfflineSyncQueue_special ON OfflineSyncQueue (status) WHERE status IN ('processing', 'failed', 'conflict');
+CREATE INDEX OfflineSyncQueue_special ON OfflineSyncQueue (status)
+  WHERE status = 'processing' OR status = 'failed' OR status = 'conflict';
 CREATE INDEX OfflineSyncQueue_completed ON OfflineSyncQueue (completedAt) WHERE completedAt IS NOT NULL;
 
 -- The base: the last state of a changed record that the server is known to have had.
 CREATE TABLE SyncBase (
   entityType TEXT NOT NULL,
   entityId INTEGER NOT NULL,
-  fields TEXT NOT NULL CHECK (json_valid(fields)),
+  fields TEXT NOT NULL, -- a JSON object, made by json_object and not parsed again to check it
   isDeleted INTEGER NOT NULL CHECK (isDeleted IN (0, 1)),
   syncVersion INTEGER NOT NULL,
   updatedAt TEXT NOT NULL,

@@ -26,7 +26,8 @@ CREATE TABLE OfflineAtmosphericLog (
   photoUrl TEXT,
   photoLocalPath TEXT, -- stays on the device
   photoUploadStatus TEXT NOT NULL DEFAULT 'none'
-    CHECK (photoUploadStatus IN ('none', 'pending', 'uploading', 'completed', 'failed')),
+    CHECK (photoUploadStatus = 'none' OR photoUploadStatus = 'pending' OR photoUploadStatus = 'uploading'
+      OR photoUploadStatus = 'completed' OR photoUploadStatus = 'failed'),
   photoAssemblyId TEXT, -- the image processor's id
   createdAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
     CHECK (createdAt IS strftime('%Y-%m-%dT%H:%M:%fZ', createdAt)),
@@ -34,7 +35,8 @@ CREATE TABLE OfflineAtmosphericLog (
     CHECK (updatedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', updatedAt)),
   lastSyncedAt TEXT CHECK (lastSyncedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', lastSyncedAt)),
   syncStatus TEXT NOT NULL DEFAULT 'pending'
-    CHECK (syncStatus IN ('pending', 'syncing', 'synced', 'conflict', 'failed')),
+    CHECK (syncStatus = 'pending' OR syncStatus = 'syncing' OR syncStatus = 'synced' OR syncStatus = 'conflict'
+      OR syncStatus = 'failed'),
   syncVersion INTEGER NOT NULL DEFAULT 0 CHECK (syncVersion >= 0), -- the server's version that this one is based on
   isDirty INTEGER NOT NULL DEFAULT 1 CHECK (isDirty IN (0, 1)), -- has changes that the server does not have
   isDeleted INTEGER NOT NULL DEFAULT 0 CHECK (isDeleted IN (0, 1)),
@@ -72,14 +74,16 @@ CREATE TABLE OfflineMoistureLog (
   photoUrl TEXT,
   photoLocalPath TEXT, -- stays on the device
   photoUploadStatus TEXT NOT NULL DEFAULT 'none'
-    CHECK (photoUploadStatus IN ('none', 'pending', 'uploading', 'completed', 'failed')),
+    CHECK (photoUploadStatus = 'none' OR photoUploadStatus = 'pending' OR photoUploadStatus = 'uploading'
+      OR photoUploadStatus = 'completed' OR photoUploadStatus = 'failed'),
   createdAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
     CHECK (createdAt IS strftime('%Y-%m-%dT%H:%M:%fZ', createdAt)),
   updatedAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
     CHECK (updatedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', updatedAt)),
   lastSyncedAt TEXT CHECK (lastSyncedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', lastSyncedAt)),
   syncStatus TEXT NOT NULL DEFAULT 'pending'
-    CHECK (syncStatus IN ('pending', 'syncing', 'synced', 'conflict', 'failed')),
+    CHECK (syncStatus = 'pending' OR syncStatus = 'syncing' OR syncStatus = 'synced' OR syncStatus = 'conflict'
+      OR syncStatus = 'failed'),
   syncVersion INTEGER NOT NULL DEFAULT 0 CHECK (syncVersion >= 0), -- the server's version that this one is based on
   isDirty INTEGER NOT NULL DEFAULT 1 CHECK (isDirty IN (0, 1)), -- has changes that the server does not have
   isDeleted INTEGER NOT NULL DEFAULT 0 CHECK (isDeleted IN (0, 1))

@@ -18,7 +18,8 @@ CREATE TABLE OfflineAlbum (
     CHECK (updatedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', updatedAt)),
   lastSyncedAt TEXT CHECK (lastSyncedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', lastSyncedAt)),
   syncStatus TEXT NOT NULL DEFAULT 'pending'
-    CHECK (syncStatus IN ('pending', 'syncing', 'synced', 'conflict', 'failed')),
+    CHECK (syncStatus = 'pending' OR syncStatus = 'syncing' OR syncStatus = 'synced' OR syncStatus = 'conflict'
+      OR syncStatus = 'failed'),
   syncVersion INTEGER NOT NULL DEFAULT 0 CHECK (syncVersion >= 0), -- the server's version that this one is based on
   isDirty INTEGER NOT NULL DEFAULT 1 CHECK (isDirty IN (0, 1)), -- has changes that the server does not have
   isDeleted INTEGER NOT NULL DEFAULT 0 CHECK (isDeleted IN (0, 1))
@@ -62,7 +63,8 @@ CREATE TABLE OfflinePhoto (
     CHECK (updatedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', updatedAt)),
   lastSyncedAt TEXT CHECK (lastSyncedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', lastSyncedAt)),
   syncStatus TEXT NOT NULL DEFAULT 'pending'
-    CHECK (syncStatus IN ('pending', 'syncing', 'synced', 'conflict', 'failed')),
+    CHECK (syncStatus = 'pending' OR syncStatus = 'syncing' OR syncStatus = 'synced' OR syncStatus = 'conflict'
+      OR syncStatus = 'failed'),
   syncVersion INTEGER NOT NULL DEFAULT 0 CHECK (syncVersion >= 0), -- the server's version that this one is based on
   isDirty INTEGER NOT NULL DEFAULT 1 CHECK (isDirty IN (0, 1)), -- has changes that the server does not have
   isDeleted INTEGER NOT NULL DEFAULT 0 CHECK (isDeleted IN (0, 1))
@@ -98,7 +100,8 @@ CREATE TABLE OfflineNote (
     CHECK (updatedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', updatedAt)),
   lastSyncedAt TEXT CHECK (lastSyncedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', lastSyncedAt)),
   syncStatus TEXT NOT NULL DEFAULT 'pending'
-    CHECK (syncStatus IN ('pending', 'syncing', 'synced', 'conflict', 'failed')),
+    CHECK (syncStatus = 'pending' OR syncStatus = 'syncing' OR syncStatus = 'synced' OR syncStatus = 'conflict'
+      OR syncStatus = 'failed'),
   syncVersion INTEGER NOT NULL DEFAULT 0 CHECK (syncVersion >= 0), -- the server's version that this one is based on
   isDirty INTEGER NOT NULL DEFAULT 1 CHECK (isDirty IN (0, 1)), -- has changes that the server does not have
   isDeleted INTEGER NOT NULL DEFAULT 0 CHECK (isDeleted IN (0, 1))

@@ -140,6 +140,7 @@ void floor_close(floor_database *db) {
   sqlite3_finalize(db->page);
   sqlite3_finalize(db->logInsert);
   sqlite3_finalize(db->roomUpdate);
+  sqlite3_finalize(db->baseInsert);
   sqlite3_finalize(db->queueInsert);
   sqlite3_close_v2(db->handle);
   free(db);

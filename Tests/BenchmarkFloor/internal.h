@@ -10,7 +10,7 @@
 struct floor_database {
   sqlite3 *handle;
   sqlite3_stmt *begin, *commit, *insert, *all, *byUUID, *update, *page;
-  sqlite3_stmt *logInsert, *roomUpdate, *queueInsert;
+  sqlite3_stmt *logInsert, *roomUpdate, *baseInsert, *queueInsert;
 };
 
 // 36 and 24 bytes without a zero at the end.

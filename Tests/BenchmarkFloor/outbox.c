@@ -34,6 +34,10 @@ static int prepare_outbox(floor_database *db) {
                        "syncStatus = 'pending' WHERE roomId = ?",
                        &db->roomUpdate) ||
          floor_prepare(db,
+                       "INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt) "
+                       "VALUES ('Room', ?, ?, 0, 1, ?)",
+                       &db->baseInsert) ||
+         floor_prepare(db,
                        "INSERT INTO OfflineSyncQueue (operationId, entityType, entityId, entityUuid, operationType, "
                        "payload, baseVersion, priority, createdAt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                        &db->queueInsert);
@@ -88,13 +92,29 @@ int floor_insert_logs(floor_database *db, const floor_log *logs, int count, cons
   return floor_run(db->commit);
 }
 
-int floor_measure_rooms(floor_database *db, const uint8_t (*uuids)[16], int count, double squareFootage) {
+// What the server had of a room, as it is known to whoever changes it.
+static int keep_base(floor_database *db, int64_t key, const char *project, double squareFootage, const char *time) {
+  sqlite3_stmt *s = db->baseInsert;
+  char fields[256];
+  int length = snprintf(fields, sizeof fields,
+                        "{\"isAccessible\":true,\"level\":null,\"locationId\":null,\"projectId\":\"%s\",\"roomType\":null,"
+                        "\"squareFootage\":%.15g,\"title\":\"Room\"}",
+                        project, squareFootage);
+  int failed = sqlite3_bind_int64(s, 1, key);
+  failed |= sqlite3_bind_text(s, 2, fields, length, SQLITE_STATIC);
+  failed |= sqlite3_bind_text(s, 3, time, 24, SQLITE_STATIC);
+  return failed ? failed : floor_run(s);
+}
+
+int floor_measure_rooms(floor_database *db, const uint8_t (*uuids)[16], int count, const char *project,
+                        double squareFootage) {
   if (prepare_outbox(db) || floor_run(db->begin)) return 1;
   for (int i = 0; i < count; i++) {
     sqlite3_stmt *s = db->roomUpdate;
     char uuid[36], time[24], payload[128];
     floor_write_uuid(uuids[i], uuid);
     floor_write_date(now(), time);
+    if (keep_base(db, i + 1, project, squareFootage + i - 1, time)) return 1;
     int failed = sqlite3_bind_double(s, 1, squareFootage + i);
     failed |= sqlite3_bind_int(s, 2, 0);
     failed |= sqlite3_bind_text(s, 3, time, 24, SQLITE_STATIC);

@@ -180,6 +180,18 @@ import Testing
     #expect(
       try await one.values("SELECT OfflineRoom.title FROM OfflineRoom JOIN OfflineNote USING (roomId)") == ["Kitchen"])
     #expect(try await one.value("SELECT count(*) FROM OfflineLocation WHERE isDeleted = 0", as: Int.self) == 2)
+    for device in [one, two] { #expect(try await device.values(live) == ["Kitchen"], "the reading, too") }
+    try await expectAgreement()
+  }
+
+  /// An edit that wins over a deletion at the server brings back what had gone with the record, on all devices.
+  @Test func whatHungOnAKeptRecordComesBackEverywhere() async throws {
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineLocation WHERE locationId = 1") }
+    try await one.sync()
+    try await two.write { _ = try $0.execute("UPDATE OfflineLocation SET title = 'cellar' WHERE locationId = 1") }
+    #expect(try await one.values(live) == [])
+    try await syncAll()
+    for device in [one, two] { #expect(try await device.values(live) == ["Kitchen"]) }
     try await expectAgreement()
   }
 

@@ -43,16 +43,33 @@ private struct CheckPattern {
   }
 
   private var enumeration: Catalog.ColumnType? {
+    guard let cases = listed ?? compared else { return nil }
+    return .enumeration(cases.map { TableText.unquoted(ArraySlice($0.utf8)) })
+  }
+
+  /// The texts of `$ IN ('a', 'b')`.
+  private var listed: [String]? {
     guard words.count >= 5, words.starts(with: ["$", "in", "("]), words.last == ")" else { return nil }
-    var cases: [String] = []
-    for (index, word) in words[3..<words.count - 1].enumerated() {
-      if index % 2 == 1 {
-        guard word == "," else { return nil }
-      } else {
+    return texts(of: words[3..<words.count - 1], each: ["'"], between: ",")
+  }
+
+  /// The texts of `$ = 'a' OR $ = 'b'`.
+  private var compared: [String]? { texts(of: words[...], each: ["$", "=", "'"], between: "or") }
+
+  /// The texts of a list whose members have the same form, in which `'` stands for a text.
+  private func texts(of words: ArraySlice<String>, each form: [String], between separator: String) -> [String]? {
+    let period = form.count + 1
+    guard words.count % period == form.count else { return nil }
+    var texts: [String] = []
+    for (index, word) in words.enumerated() {
+      switch index % period {
+      case form.count: guard word == separator else { return nil }
+      case let place where form[place] == "'":
         guard word.hasPrefix("'") else { return nil }
-        cases.append(TableText.unquoted(ArraySlice(word.utf8)))
+        texts.append(word)
+      case let place: guard word == form[place] else { return nil }
       }
     }
-    return .enumeration(cases)
+    return texts
   }
 }

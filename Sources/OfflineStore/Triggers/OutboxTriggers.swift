@@ -5,7 +5,9 @@ import CipherSQL
 /// A record has at most one operation that still grows: its payload is made when it is sent, so that further edits of
 /// the record need no work here. Operations that may have been sent are frozen, and what comes later queues behind them.
 ///
-/// No statement here relies on a conflict clause: SQLite replaces it by that of the statement that fired the trigger.
+/// No statement here relies on `OR IGNORE` or `OR REPLACE`: SQLite replaces it by that of the statement that fired the
+/// trigger. `ON CONFLICT DO NOTHING` stays what it is. It stands where a statement would have to look into the table that
+/// it writes to, for which SQLite makes a temporary table each time.
 struct OutboxTriggers {
   let entity: Entity
   let priority: Int
@@ -20,7 +22,7 @@ struct OutboxTriggers {
     keepsUserEdits = entity.table.column(RecordTable.userEditsColumn) != nil
   }
 
-  var statements: [String] { [insertion, edit, deletion, identity, flags] }
+  var statements: [String] { [insertion, edit, move, furtherEdit, deletion, identity, flags].compactMap { $0 } }
 
   /// Queues changed records that have no operation: those that an import made, and those that a migration wrote while
   /// there were no triggers.
@@ -86,10 +88,11 @@ struct OutboxTriggers {
     CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536, random() & 4095, 32768 | (random() & 16383), hex(randomblob(6))))
     """
 
+  /// Queues the record unless it has an operation that still grows.
   private func queue(_ operation: String, where condition: String) -> String {
     """
       INSERT INTO OfflineSyncQueue (entityType, entityId, entityUuid, operationType, priority)
-        SELECT \(type), NEW.\(key), NEW.uuid, \(operation), \(priority) WHERE \(condition);
+        SELECT \(type), NEW.\(key), NEW.uuid, \(operation), \(priority) WHERE \(condition) ON CONFLICT DO NOTHING;
     """
   }
 
@@ -100,8 +103,7 @@ struct OutboxTriggers {
         INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt, userEditedFields)
           SELECT \(type), OLD.\(key), \(RowJSON.object(columns, row: "OLD")),
             OLD.isDeleted AND NOT EXISTS (SELECT 1 FROM SyncCascade WHERE \(ofRecord)), OLD.syncVersion, OLD.updatedAt, \(edits)
-          WHERE OLD.isDirty = 0 AND OLD.syncVersion > 0 AND \(condition)
-            AND NOT EXISTS (SELECT 1 FROM SyncBase WHERE \(ofRecord));
+          WHERE OLD.isDirty = 0 AND OLD.syncVersion > 0 AND \(condition) ON CONFLICT DO NOTHING;
       """
   }
 
@@ -124,7 +126,7 @@ struct OutboxTriggers {
     """
   }
 
-  /// A record that is again as the server has it leaves the queue.
+  /// A record that is again as the server has it leaves the queue. Each statement works when the one before it did.
   private var leaveWhenUnchanged: String {
     """
       DELETE FROM OfflineSyncQueue
@@ -133,10 +135,9 @@ struct OutboxTriggers {
             \(keepsUserEdits ? "AND userEditedFields IS NEW.\(RecordTable.userEditsColumn)" : "")
             AND fields = \(RowJSON.object(columns, row: "NEW")));
       UPDATE \(table) SET isDirty = 0, syncStatus = 'synced', updatedAt = (SELECT updatedAt FROM SyncBase WHERE \(ofRecord))
-        WHERE \(key) = NEW.\(key) AND OLD.isDirty = 1 AND OLD.syncVersion > 0 AND NOT \(hasOperation)
-          AND EXISTS (SELECT 1 FROM SyncBase WHERE \(ofRecord));
-      DELETE FROM SyncBase WHERE \(ofRecord) AND OLD.isDirty = 1 AND NOT \(hasOperation);
-      DELETE FROM SyncMoved WHERE \(ofRecord) AND OLD.isDirty = 1 AND NOT \(hasOperation);
+        WHERE \(key) = NEW.\(key) AND changes() = 1;
+      DELETE FROM SyncBase WHERE \(ofRecord) AND changes() = 1;
+      DELETE FROM SyncMoved WHERE \(ofRecord) AND changes() = 1;
     """
   }
 
@@ -157,7 +158,7 @@ struct OutboxTriggers {
     trigger(
       "queue_insert", "INSERT", when: "(SELECT mode FROM WriteContext) = 'person'",
       [
-        queue("'create'", where: "NEW.isDeleted = 0 AND NOT \(hasGrowing)"),
+        queue("'create'", where: "NEW.isDeleted = 0"),
         """
           UPDATE \(table) SET isDirty = 1, syncStatus = 'pending', syncVersion = 0, serverId = NULL, lastSyncedAt = NULL
             WHERE \(key) = NEW.\(key) AND (NEW.isDirty = 0 OR NEW.syncVersion <> 0 OR NEW.syncStatus <> 'pending'
@@ -166,34 +167,58 @@ struct OutboxTriggers {
       ])
   }
 
-  /// An edit of a record.
+  /// The first edit of a record that the server has as it is here.
   private var edit: String {
-    let names = watched.map(SQL.quoted).joined(separator: ", ")
-    return trigger(
-      "stamp", "UPDATE OF \(names)", when: "\(isEdited) AND NEW.isDeleted = OLD.isDeleted AND \(byPerson)",
+    trigger(
+      "stamp", "UPDATE OF \(names)", when: "OLD.isDirty = 0 AND \(isEdit)",
       [
         keepBase(where: "1"),
+        queue(
+          "CASE WHEN NEW.isDeleted = 1 THEN 'delete' WHEN OLD.syncVersion = 0 THEN 'create' ELSE 'update' END",
+          where: isKnownSomewhere),
+        stamp(where: " AND (\(isKnownSomewhere))"),
+      ])
+  }
+
+  /// An edit of a record that has changes already.
+  private var furtherEdit: String {
+    trigger(
+      "stamp_again", "UPDATE OF \(names)", when: "OLD.isDirty = 1 AND \(isEdit)",
+      [
         queueFailedAgain,
         queue(
           "CASE WHEN NEW.isDeleted = 1 THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasFrozen) THEN 'create' ELSE 'update' END",
-          where: "NOT \(hasGrowing) AND (NEW.isDeleted = 0 OR OLD.syncVersion > 0)"),
-        moved,
-        stamp(where: " AND (NEW.isDeleted = 0 OR OLD.syncVersion > 0)"),
+          where: "NOT \(hasGrowing) AND (\(isKnownSomewhere))"),
+        keepFormerParents,
+        stamp(where: " AND (\(isKnownSomewhere))"),
         leaveWhenUnchanged,
       ])
   }
 
+  private var names: String { watched.map(SQL.quoted).joined(separator: ", ") }
+  private var isEdit: String { "\(isEdited) AND NEW.isDeleted = OLD.isDeleted AND \(byPerson)" }
+  /// Not one that was deleted before it was sent.
+  private var isKnownSomewhere: String { "NEW.isDeleted = 0 OR OLD.syncVersion > 0" }
+
+  /// The first edit of a record moves it to another parent. A trigger of its own, so that other edits do not carry it.
+  private var move: String? {
+    let references = columns.filter { $0.reference?.cascades == true }.map { SQL.quoted($0.name) }
+    guard !references.isEmpty else { return nil }
+    let isMoved = references.map { "NEW.\($0) IS NOT OLD.\($0)" }.joined(separator: " OR ")
+    return trigger(
+      "move", "UPDATE OF \(references.joined(separator: ", "))",
+      when: "OLD.isDirty = 0 AND (\(isMoved)) AND NEW.isDeleted = OLD.isDeleted AND \(byPerson)", [keepFormerParents])
+  }
+
   /// Remembers the parent that a record was moved away from.
-  private var moved: String {
+  private var keepFormerParents: String {
     columns.compactMap { column -> String? in
       guard let reference = column.reference, reference.cascades else { return nil }
       let name = SQL.quoted(column.name)
       return """
           INSERT INTO SyncMoved (entityType, entityId, parentType, parentId)
             SELECT \(type), NEW.\(key), '\(reference.entityType.replacingQuotes)', OLD.\(name)
-            WHERE OLD.\(name) IS NOT NULL AND NEW.\(name) IS NOT OLD.\(name) AND OLD.syncVersion > 0
-              AND NOT EXISTS (SELECT 1 FROM SyncMoved WHERE \(ofRecord)
-                AND parentType = '\(reference.entityType.replacingQuotes)' AND parentId = OLD.\(name));
+            WHERE OLD.\(name) IS NOT NULL AND NEW.\(name) IS NOT OLD.\(name) AND OLD.syncVersion > 0 ON CONFLICT DO NOTHING;
         """
     }.joined(separator: "\n")
   }
@@ -253,11 +278,12 @@ struct OutboxTriggers {
     trigger(
       "flags", "UPDATE OF isDirty, syncStatus",
       when: """
-        (NEW.isDirty <> OLD.isDirty OR NEW.syncStatus <> OLD.syncStatus) AND NEW.isDirty <> \(hasOperation) AND \(byPerson)
+        (NEW.isDirty <> OLD.isDirty OR NEW.syncStatus <> OLD.syncStatus)
+          AND NEW.isDirty <> CASE WHEN \(hasGrowing) THEN 1 ELSE \(hasFrozen) END AND \(byPerson)
         """,
       [
         """
-          UPDATE \(table) SET isDirty = \(hasOperation), syncStatus = CASE WHEN \(hasOperation) THEN coalesce(
+          UPDATE \(table) SET isDirty = 1 - NEW.isDirty, syncStatus = CASE WHEN NEW.isDirty = 0 THEN coalesce(
               (SELECT CASE status WHEN 'processing' THEN 'syncing' ELSE status END FROM OfflineSyncQueue
                 WHERE \(ofRecord) AND completedAt IS NULL ORDER BY payload IS NULL LIMIT 1), 'pending')
             WHEN NEW.syncVersion > 0 THEN 'synced' ELSE 'pending' END

@@ -4,29 +4,54 @@
   import CCrypto
 #endif
 
-/// SHA-256 over parts, with the instructions that the processor has for it.
+/// The hash of what comes in parts, with the instructions that the processor has for it.
 ///
 /// For one thread at a time.
 package final class ContentDigest {
+  /// What is hashed with.
+  package enum Algorithm: Sendable {
+    /// FIPS 180-4, 32 bytes: what names a content.
+    case sha256
+    /// FIPS 180-4, 20 bytes: only where a protocol asks for it; it tells whether bytes arrived as they were sent, and
+    /// nothing may rely on it against somebody who wants to deceive.
+    case sha1
+
+    /// How many bytes its digests have.
+    package var byteCount: Int { self == .sha256 ? 32 : 20 }
+  }
+
   #if canImport(CryptoKit)
-    private var state = SHA256()
+    private var state: any HashFunction
 
     /// Begins a digest.
-    package init() {}
+    package init(_ algorithm: Algorithm = .sha256) {
+      state =
+        switch algorithm {
+        case .sha256: SHA256()
+        case .sha1: Insecure.SHA1()
+        }
+    }
 
     /// Adds the next bytes.
     package func add(_ bytes: UnsafeRawBufferPointer) { state.update(bufferPointer: bytes) }
 
-    /// The digest of what was added, 32 bytes. Nothing can be added afterwards.
-    package func finishBytes() -> [UInt8] { Array(state.finalize()) }
+    /// The digest of what was added. Nothing can be added afterwards.
+    package func finishBytes() -> [UInt8] { state.finalize().withUnsafeBytes { Array($0) } }
   #else
+    private let byteCount: Int
     private let context: OpaquePointer
 
     /// Begins a digest.
-    package init() {
-      guard let context = EVP_MD_CTX_new(), EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1 else {
-        // A few hundred bytes and an algorithm that every libcrypto has.
-        fatalError("libcrypto cannot begin SHA-256")
+    package init(_ algorithm: Algorithm = .sha256) {
+      byteCount = algorithm.byteCount
+      let type =
+        switch algorithm {
+        case .sha256: EVP_sha256()
+        case .sha1: EVP_sha1()
+        }
+      guard let context = EVP_MD_CTX_new(), EVP_DigestInit_ex(context, type, nil) == 1 else {
+        // A few hundred bytes and algorithms that every libcrypto has.
+        fatalError("libcrypto cannot begin a hash")
       }
       self.context = context
     }
@@ -36,15 +61,15 @@ package final class ContentDigest {
     /// Adds the next bytes.
     package func add(_ bytes: UnsafeRawBufferPointer) { _ = EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) }
 
-    /// The digest of what was added, 32 bytes. Nothing can be added afterwards.
+    /// The digest of what was added. Nothing can be added afterwards.
     package func finishBytes() -> [UInt8] {
-      var digest = [UInt8](repeating: 0, count: 32)
+      var digest = [UInt8](repeating: 0, count: byteCount)
       _ = EVP_DigestFinal_ex(context, &digest, nil)
       return digest
     }
   #endif
 
-  /// The digest of what was added, as 64 lower-case hexadecimal digits. Nothing can be added afterwards.
+  /// The digest of what was added in lower-case hexadecimal digits. Nothing can be added afterwards.
   package func finish() -> String {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: finishBytes().flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

@@ -31,6 +31,8 @@ enum BookkeepingSchema {
             project TEXT, -- the uuid of the project that the record belongs to
             digest TEXT NOT NULL, -- SHA-256 of the content, in hexadecimal digits
             storedAt INTEGER NOT NULL, -- the server's time of the last change, in milliseconds since 1970
+            -- Deleted only because of what it refers to: it comes back with that.
+            wentAlong INTEGER NOT NULL DEFAULT 0 CHECK (wentAlong IN (0, 1)),
             UNIQUE (entityType, entityUuid),
             UNIQUE (entityType, serverId)
           ) STRICT;

@@ -15,9 +15,63 @@ extension EmbeddedWriter {
         name: name, serverId: dependent.serverId, sequence: dependent.sequence, createdAt: dependent.createdAt,
         state: previous, fieldVersions: dependent.fieldVersions, firstVersion: dependent.firstVersion)
       let state = previous.applying(RecordPatch(isDeleted: true, updatedAt: deletedAt))
-      _ = try store(NewVersion(name: name, previous: known, state: state, createdAt: dependent.createdAt), at: time)
+      let taken = try store(NewVersion(name: name, previous: known, state: state, createdAt: dependent.createdAt), at: time)
+      try note(taken, wentAlong: true)
     }
     return names.count
+  }
+
+  private func note(_ record: ServerRecord, wentAlong: Bool) throws {
+    try connection.execute("UPDATE ServerRecord SET wentAlong = \(wentAlong) WHERE sequence = \(record.sequence)")
+  }
+
+  func keepDeleted(_ record: ServerRecord) throws { try note(record, wentAlong: false) }
+
+  func restoreDependents(of record: ServerRecord, at time: Int64) throws -> Int {
+    let restoredAt = record.state.editTime(of: RecordState.deletionField)
+    var restored = 0
+    var level = [record.name]
+    while !level.isEmpty {
+      var next: [RecordName] = []
+      for name in level {
+        for dependent in map.dependents[name.entityType] ?? [] where dependent.cascades {
+          next += try dependents(of: name, dependent.entityType, dependent.column)
+            .filter { try hasNothingToWaitFor($0) && restore($0, edited: restoredAt, at: time) }
+        }
+      }
+      restored += next.count
+      level = next
+    }
+    return restored
+  }
+
+  /// Whether a record only went along, and nothing that it went with is deleted any more.
+  private func hasNothingToWaitFor(_ name: RecordName) throws -> Bool {
+    let wentAlong = try connection.fetchOne(
+      """
+      SELECT 1 FROM ServerRecord
+      WHERE entityType = \(name.entityType) AND entityUuid = \(name.entityUuid) AND isDeleted = 1 AND wentAlong = 1
+      """, as: Int.self)
+    guard wentAlong != nil, let table = map.tables[name.entityType], let record = try record(name) else { return false }
+    return try table.columns.allSatisfy { column in
+      guard let reference = column.reference, reference.cascades, case .text(let uuid)? = record.state.fields[column.name]
+      else { return true }
+      return try isDeleted(RecordName(reference.entityType, uuid)) == false
+    }
+  }
+
+  /// - Returns: false when another record has its place by now, or another rule of the data keeps it from coming back.
+  private func restore(_ name: RecordName, edited: Int64, at time: Int64) throws -> Bool {
+    guard let record = try record(name) else { return false }
+    let state = record.state.applying(RecordPatch(isDeleted: false, updatedAt: edited))
+    do {
+      try attempt {
+        _ = try store(NewVersion(name: name, previous: record, state: state, createdAt: record.createdAt), at: time)
+      }
+      return true
+    } catch is StorageRefusal {
+      return false
+    }
   }
 
   /// What goes with a record, level by level; each once.

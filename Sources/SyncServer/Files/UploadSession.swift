@@ -1,5 +1,6 @@
 import CipherSQL
 import Dispatch
+import SealedFiles
 
 /// The body of one request on its way into an upload.
 ///
@@ -37,7 +38,8 @@ final class UploadSession: BodySink {
 
   /// What the queue alone uses.
   private struct Progress {
-    var hasher: UploadChecksum.Hasher?
+    /// Used inside of `withLock` alone, as all that stands here.
+    nonisolated(unsafe) var hasher: ContentDigest?
     var uncommitted: Int64 = 0
     var isClosed = false
   }
@@ -125,7 +127,7 @@ final class UploadSession: BodySink {
         guard !progress.isClosed else { return }
         try part.withUnsafeBytes { bytes in
           try writer.append(bytes)
-          progress.hasher?.update(bytes)
+          progress.hasher?.add(bytes)
         }
         progress.uncommitted += Int64(part.count)
         if terms.isKeptWhenCut, progress.uncommitted >= Self.commitInterval {

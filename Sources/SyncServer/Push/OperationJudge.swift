@@ -7,7 +7,7 @@ struct OperationJudge {
   /// The server's time in milliseconds since 1970-01-01 UTC.
   let now: Int64
 
-  /// What becomes of an operation, and how many other records it took along.
+  /// What becomes of an operation, and how many other records went or came back with it.
   func judge(_ operation: IncomingOperation) throws -> (outcome: PushOutcome, taken: Int) {
     let judged = try judgeWhole(operation)
     // What was edited before a deletion is worth keeping, and no reason to refuse the deletion.
@@ -92,14 +92,20 @@ struct OperationJudge {
     return (.merged(record, lost: result.lost), taken)
   }
 
-  /// Stores a state where it says something new, and deletes what goes with a record that is deleted by it.
+  /// Stores a state where it says something new; what goes with a record is deleted and comes back with it.
   private func store(
     _ operation: IncomingOperation, _ state: RecordState, changing existing: ServerRecord
   ) throws -> (ServerRecord, Int) {
-    if state.hasContent(of: existing.state) { return (existing, 0) }
+    if state.hasContent(of: existing.state) {
+      if operation.kind == .delete { try storage.keepDeleted(existing) }
+      return (existing, 0)
+    }
     let record = try store(operation, state, over: existing)
-    guard state.isDeleted, !existing.state.isDeleted else { return (record, 0) }
-    return (record, try storage.deleteDependents(of: record, at: now))
+    switch (existing.state.isDeleted, state.isDeleted) {
+    case (false, true): return (record, try storage.deleteDependents(of: record, at: now))
+    case (true, false): return (record, try storage.restoreDependents(of: record, at: now))
+    default: return (record, 0)
+    }
   }
 
   private func store(

@@ -77,6 +77,13 @@ public protocol RecordWriting: RecordReading {
   /// Deletes what refers to a deleted record with ON DELETE CASCADE; each gets a version and a number.
   /// - Returns: how many records that were.
   func deleteDependents(of record: ServerRecord, at time: Int64) throws -> Int
+  /// Brings back what ``deleteDependents(of:at:)`` deleted and what now refers, through others that come back, to nothing
+  /// deleted with ON DELETE CASCADE any more; each gets a version and a number. What would break a rule of the data by now
+  /// stays deleted.
+  /// - Returns: how many records that were.
+  func restoreDependents(of record: ServerRecord, at time: Int64) throws -> Int
+  /// A record that a deletion took along was deleted by itself as well: it does not come back with the other one.
+  func keepDeleted(_ record: ServerRecord) throws
   /// Runs a part that may fail by itself: what it did is undone when it throws, and the rest stays.
   func attempt<Result>(_ body: () throws -> Result) throws -> Result
   /// Forgets answers and deletions from before a time, in milliseconds since 1970-01-01 UTC.

@@ -1,4 +1,4 @@
-import SyncModel
+import SealedFiles
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -12,7 +12,7 @@ struct UploadChecksum: Sendable {
     case sha1
     case sha256
 
-    var byteCount: Int { self == .sha1 ? 20 : 32 }
+    var digest: ContentDigest.Algorithm { self == .sha1 ? .sha1 : .sha256 }
   }
 
   let algorithm: Algorithm
@@ -25,7 +25,8 @@ struct UploadChecksum: Sendable {
     guard let algorithm = words.first.flatMap({ Algorithm(rawValue: String($0)) }) else {
       throw .badRequest("Upload-Checksum begins with sha1 or sha256", field: "Upload-Checksum")
     }
-    guard words.count == 2, let bytes = Data(base64Encoded: String(words[1])), bytes.count == algorithm.byteCount else {
+    guard words.count == 2, let bytes = Data(base64Encoded: String(words[1])), bytes.count == algorithm.digest.byteCount
+    else {
       throw .badRequest("Upload-Checksum ends with the hash in base64", field: "Upload-Checksum")
     }
     self.algorithm = algorithm
@@ -33,33 +34,10 @@ struct UploadChecksum: Sendable {
   }
 
   /// Hashes what comes.
-  func hasher() -> Hasher { algorithm == .sha1 ? .sha1(SHA1()) : .sha256(SHA256()) }
+  func hasher() -> ContentDigest { ContentDigest(algorithm.digest) }
 
-  /// Whether the bytes are those that were meant.
-  func matches(_ hasher: Hasher) -> Bool { hasher.digest == expected }
-
-  enum Hasher {
-    case sha1(SHA1)
-    case sha256(SHA256)
-
-    mutating func update(_ bytes: UnsafeRawBufferPointer) {
-      switch self {
-      case .sha1(var hash):
-        hash.update(bytes)
-        self = .sha1(hash)
-      case .sha256(var hash):
-        hash.add(bytes)
-        self = .sha256(hash)
-      }
-    }
-
-    var digest: [UInt8] {
-      switch self {
-      case .sha1(var hash): hash.finish()
-      case .sha256(let hash): hash.digest
-      }
-    }
-  }
+  /// Whether the bytes are those that were meant. Nothing can be added to the hash afterwards.
+  func matches(_ hasher: ContentDigest) -> Bool { hasher.finishBytes() == expected }
 }
 
 extension HTTPProblem {

@@ -51,7 +51,8 @@ typedef struct {
 int floor_insert_logs(floor_database *database, const floor_log *logs, int count, const char *project,
                       const char *room);
 // Measures the rooms from the local id 1 on, whose uuids are given.
-int floor_measure_rooms(floor_database *database, const uint8_t (*uuids)[16], int count, double squareFootage);
+int floor_measure_rooms(floor_database *database, const uint8_t (*uuids)[16], int count, const char *project,
+                        double squareFootage);
 
 // Copies the whole database page by page under another key; and checks such a copy and compares its rows.
 int floor_copy(floor_database *from, const char *path, const char *key);

@@ -4,8 +4,9 @@ import Foundation
 import OfflineStore
 import RestorationModel
 
-/// A local write with its operation: a vault with its triggers against the same two rows written by hand into the same
-/// tables without triggers. Each side in one transaction; single ones would measure the disk.
+/// A local write with its operation: a vault with its triggers against the same rows written by hand into the same tables
+/// without triggers. A new record and its operation are two rows; an edit writes what the server had besides, from which
+/// the merge has its third side. Each side in one transaction; single ones would measure the disk.
 final class OutboxSuite {
   private let vault: Vault
   private let floor: Floor
@@ -70,10 +71,10 @@ final class OutboxSuite {
         },
         prepare: { [self] in try empty() }),
       Benchmark(
-        name: "\(count) edits of synced rooms with their operations", limit: 1.5,
+        name: "\(count) edits of synced rooms, operations and bases", limit: 1.5,
         typed: { [self] in try measureRooms() },
         floor: { [self] in
-          try floor.check(floor_measure_rooms(floor.handle, rooms, Int32(count), squareFootage))
+          try floor.check(floor_measure_rooms(floor.handle, rooms, Int32(count), project.sqlText, squareFootage))
         },
         prepare: { [self] in
           try empty()

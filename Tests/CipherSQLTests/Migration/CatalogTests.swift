@@ -13,6 +13,9 @@ import Testing
   @Test(arguments: [
     ("INTEGER CHECK (c IN (0, 1))", Catalog.ColumnType.bool), ("INTEGER CHECK (c IN (0, 1, 2))", .integer),
     ("TEXT CHECK (c IN ('a', 'it''s'))", .enumeration(["a", "it's"])), ("TEXT CHECK (c NOT IN ('a'))", .text),
+    ("TEXT CHECK (c = 'a' OR C = 'it''s' or c = 'z')", .enumeration(["a", "it's", "z"])),
+    ("TEXT CHECK (c = 'a' OR c = 'b' OR other = 'c')", .text), ("TEXT CHECK (c = 'a' OR c = 'b' AND c = 'c')", .text),
+    ("TEXT CHECK (c = 'a' OR c <> 'b')", .text),
     ("TEXT CHECK (c IS strftime('%Y-%m-%dT%H:%M:%fZ', c))", .timestamp),
     ("TEXT CHECK(c  is\n STRFTIME('%Y-%m-%dT%H:%M:%fZ',\"c\") -- utc\n)", .timestamp),
     ("TEXT CHECK (c IS date(c))", .day), ("TEXT CHECK (json_valid(c))", .json), ("BLOB", .blob), ("ANY", .any),

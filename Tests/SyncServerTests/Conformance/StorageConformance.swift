@@ -24,6 +24,7 @@ struct StorageConformance: Sendable {
       ("sequences ascend without a change slipping under", sequences),
       ("pages come in order and say what is left", pages),
       ("a deletion takes along what refers to it", deletions),
+      ("what a deletion took along comes back with it", returns),
       ("old deletions and answers are forgotten", forgetting),
       ("who waits is told", waiting),
     ]
@@ -209,6 +210,52 @@ struct StorageConformance: Sendable {
     #expect(live.records.isEmpty)
     let all = try await storage.read(one) { try $0.changes(after: 0, limit: 10, projects: nil) }
     #expect(all.records.map(\.name) == [parent, child])
+  }
+
+  /// Two rooms in a project and a reading in each; the second room is deleted by itself, too.
+  private func returns() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    let house = RecordName("Project", Operation.newUuid())
+    let rooms = (0..<2).map { _ in RecordName("Room", Operation.newUuid()) }
+    let readings = (0..<2).map { _ in RecordName("AtmosphericLog", Operation.newUuid()) }
+    try await storage.write(one) { data in
+      _ = try project(house.entityUuid, in: data)
+      for (room, reading) in zip(rooms, readings) {
+        _ = try data.store(
+          NewVersion(
+            name: room, previous: nil, state: state(["title": "Hall", "projectId": .text(house.entityUuid)]),
+            createdAt: 1), at: 2)
+        let fields: SyncObject = [
+          "projectId": .text(house.entityUuid), "roomId": .text(room.entityUuid), "relativeHumidity": .integer(50),
+          "temperature": .integer(70), "date": "2026-01-01T00:00:00.000Z",
+        ]
+        _ = try data.store(NewVersion(name: reading, previous: nil, state: state(fields), createdAt: 1), at: 2)
+      }
+    }
+    @Sendable func mark(_ name: RecordName, isDeleted: Bool, at time: Int64, in data: any RecordWriting) throws -> ServerRecord {
+      let before = try #require(try data.record(name))
+      let state = before.state.applying(RecordPatch(isDeleted: isDeleted, updatedAt: time))
+      return try data.store(NewVersion(name: name, previous: before, state: state, createdAt: 1), at: time)
+    }
+    @Sendable func live(_ data: any RecordWriting) throws -> [Bool] {
+      try (rooms + readings).map { try data.isDeleted($0) == false }
+    }
+    try await storage.write(one) { data in
+      let deleted = try mark(house, isDeleted: true, at: 3, in: data)
+      #expect(try data.deleteDependents(of: deleted, at: 3) == 4)
+      try data.keepDeleted(try #require(try data.record(rooms[1])))
+      #expect(try live(data) == [false, false, false, false])
+      let back = try mark(house, isDeleted: false, at: 4, in: data)
+      #expect(try data.restoreDependents(of: back, at: 4) == 2)
+      #expect(try live(data) == [true, false, true, false])
+      #expect(try data.record(readings[0])?.version == 3)
+      #expect(try data.record(readings[0])?.state.editTime(of: RecordState.deletionField) == 4)
+      // The other room takes its reading back, which only went along.
+      let other = try mark(rooms[1], isDeleted: false, at: 5, in: data)
+      #expect(try data.restoreDependents(of: other, at: 5) == 1)
+      #expect(try live(data) == [true, true, true, true])
+    }
   }
 
   private func forgetting() async throws {
