@@ -53,6 +53,19 @@ struct AttachCommandTests {
   }
 
   @Test
+  func theKeyOfAFileIsShownToSQLAlone() throws {
+    let uuid = try #require(try add("rocket.jpg").first)
+    for words in [["get", "Photo", uuid], ["list", "Photo"], ["export", "Photo"]] {
+      let shown = try shop.run(words)
+      #expect(shown.output.contains("contentUuid") && !shown.output.contains("contentKey"), "\(words)")
+    }
+    let record = try shop.done("get", "Photo", uuid, "--json").object()
+    #expect(record["contentDigest"] is String && record["contentKey"] == nil)
+    let rows = try shop.done("query", "SELECT length(contentKey) AS n FROM OfflinePhoto", "--json").rows()
+    #expect(rows.first?["n"] as? Int == 32)
+  }
+
+  @Test
   func oneFileIsAnObjectAndSeveralAreAnArray() throws {
     let one = try shop.done("attach", "add", "Room", Workshop.room, "@rocket.jpg", "--json").object()
     #expect(one["entityType"] as? String == "Photo")

@@ -49,6 +49,15 @@ package struct AttachmentEntity: Sendable, Hashable {
   var key: String { SQL.quoted(entity.key) }
 }
 
+extension Entity {
+  /// The columns of a record that is shown or exported, in the order of the table: all but the key of its file, which only
+  /// SQL asks for.
+  package var shownColumns: [Catalog.Column] {
+    guard AttachmentEntity(self) != nil else { return table.columns }
+    return table.columns.filter { $0.name != AttachmentEntity.Column.contentKey.rawValue }
+  }
+}
+
 extension Entities {
   /// The entities whose records have a content.
   package var attachments: [AttachmentEntity] { all.compactMap(AttachmentEntity.init) }

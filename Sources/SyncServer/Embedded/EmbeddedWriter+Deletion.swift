@@ -15,7 +15,8 @@ extension EmbeddedWriter {
         name: name, serverId: dependent.serverId, sequence: dependent.sequence, createdAt: dependent.createdAt,
         state: previous, fieldVersions: dependent.fieldVersions, firstVersion: dependent.firstVersion)
       let state = previous.applying(RecordPatch(isDeleted: true, updatedAt: deletedAt))
-      let taken = try store(NewVersion(name: name, previous: known, state: state, createdAt: dependent.createdAt), at: time)
+      let taken = try store(
+        NewVersion(name: name, previous: known, state: state, createdAt: dependent.createdAt), at: time)
       try note(taken, wentAlong: true)
     }
     return names.count
@@ -54,7 +55,8 @@ extension EmbeddedWriter {
       """, as: Int.self)
     guard wentAlong != nil, let table = map.tables[name.entityType], let record = try record(name) else { return false }
     return try table.columns.allSatisfy { column in
-      guard let reference = column.reference, reference.cascades, case .text(let uuid)? = record.state.fields[column.name]
+      guard let reference = column.reference, reference.cascades,
+        case .text(let uuid)? = record.state.fields[column.name]
       else { return true }
       return try isDeleted(RecordName(reference.entityType, uuid)) == false
     }

@@ -7,9 +7,9 @@ struct RowFormat {
   /// The columns of a row, by position: their names, and whether a whole number means true or false.
   let columns: [(name: String, isBool: Bool)]
 
-  /// The columns of an entity.
+  /// What is shown of an entity.
   init(_ entity: Entity) {
-    columns = entity.table.columns.map { ($0.name, $0.type == .bool) }
+    columns = entity.shownColumns.map { ($0.name, $0.type == .bool) }
   }
 
   /// The columns of a statement's result; a result column that is a table's column has its type.

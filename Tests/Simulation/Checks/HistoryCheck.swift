@@ -34,17 +34,20 @@ struct HistoryCheck {
     }
   }
 
-  /// Versions grow by one, and each that is not a deletion, which another record may have caused, has its own operation.
+  /// Versions grow by one, and each has its own operation, but for deletions and returns: another record may have caused
+  /// them.
   private func checkVersions() throws {
-    var last: [String: Int64] = [:]
+    var last: [String: ServerStore.Version] = [:]
     var stored: [String: Int] = [:]
     for version in history {
-      guard version.version == last[version.uuid, default: 0] + 1 else {
+      let before = last[version.uuid]
+      guard version.version == (before?.version ?? 0) + 1 else {
         throw Violation(
           3, ["\(version.entity) \(version.uuid): versions do not follow each other"] + lines(of: version.uuid))
       }
-      last[version.uuid] = version.version
-      if !version.isDeleted { stored["\(version.serverId) \(version.version)", default: 0] += 1 }
+      last[version.uuid] = version
+      let isReturn = before?.isDeleted == true && before?.marker == version.marker
+      if !version.isDeleted, !isReturn { stored["\(version.serverId) \(version.version)", default: 0] += 1 }
     }
     var answered: [String: Int] = [:]
     for text in try connection.fetch("SELECT answer FROM ServerAnswer", as: String.self) {

@@ -233,7 +233,9 @@ struct StorageConformance: Sendable {
         _ = try data.store(NewVersion(name: reading, previous: nil, state: state(fields), createdAt: 1), at: 2)
       }
     }
-    @Sendable func mark(_ name: RecordName, isDeleted: Bool, at time: Int64, in data: any RecordWriting) throws -> ServerRecord {
+    @Sendable func mark(_ name: RecordName, isDeleted: Bool, at time: Int64, in data: any RecordWriting) throws
+      -> ServerRecord
+    {
       let before = try #require(try data.record(name))
       let state = before.state.applying(RecordPatch(isDeleted: isDeleted, updatedAt: time))
       return try data.store(NewVersion(name: name, previous: before, state: state, createdAt: 1), at: time)

@@ -36,9 +36,11 @@ enum AttachmentFormat {
       case (_, "here"): "thumbnail"
       default: "no"
       }
+    // What is not here yet comes from another device, which has its own row to say how far it is.
+    let upload = attachment.full == "absent" ? "elsewhere" : attachment.uploadStatus ?? ""
     return [
       attachment.uuid, attachment.fileName ?? "", attachment.byteCount.map { byteText(Int(clamping: $0)) } ?? "",
-      attachment.mimeType ?? "", here, attachment.uploadStatus ?? "",
+      attachment.mimeType ?? "", here, upload,
     ]
   }
 

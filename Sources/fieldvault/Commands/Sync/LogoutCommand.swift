@@ -5,11 +5,14 @@ enum LogoutCommand {
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let unsent = try vault.status().entities.filter { $0.dirty > 0 }
-    let names = unsent.map { "\(countText($0.dirty)) \($0.entityType)" }.joined(separator: ", ")
-    if !unsent.isEmpty, !context.arguments.flag("yes") {
+    let files = try vault.attachmentUsage().waiting
+    var parts = unsent.map { "\(countText($0.dirty)) \($0.entityType)" }
+    if files > 0 { parts.append(filesText(files)) }
+    let names = parts.joined(separator: ", ")
+    if !parts.isEmpty, !context.arguments.flag("yes") {
       guard context.canAsk else {
         throw VaultError(
-          .refused, "these records are not sent: \(names)",
+          .refused, "not sent: \(names)",
           hint: "fieldvault sync, or log out with --yes: they stay here, and are sent after the next login")
       }
       try context.people.line("Not sent: \(names). They stay here, and are sent after the next login.")
@@ -32,10 +35,11 @@ enum LogoutCommand {
           json.endObject()
         }
         json.endArray()
+        json.member("unsentFiles", files)
         json.endObject()
       }
     }
-    try context.tell("Logged out." + (unsent.isEmpty ? "" : " Not sent: \(names)."))
+    try context.tell("Logged out." + (parts.isEmpty ? "" : " Not sent: \(names)."))
     if cleared > 0 {
       try context.tell("\(recordsText(cleared)) of reference data went, and come back with the next login.")
     }
