@@ -19,7 +19,9 @@ CREATE TABLE SyncedColumn (
   -- Whose value wins under the policy merge; user_edited: the user's, once the user has edited it.
   ownership TEXT CHECK (ownership IN ('server', 'user', 'user_edited')),
   isLocalOnly INTEGER NOT NULL DEFAULT 0 CHECK (isLocalOnly IN (0, 1)), -- never leaves the device
-  isComputed INTEGER NOT NULL DEFAULT 0 CHECK (isComputed IN (0, 1)), -- computed again after a merge
+  -- What the column is made from: an SQL expression over the columns of the row, of built-in functions. A merge never has a
+  -- conflict about it; where the others come from both sides it is computed again, unless it is NULL.
+  computedAs TEXT CHECK (length(trim(computedAs)) > 0),
   mergesAsSet INTEGER NOT NULL DEFAULT 0 CHECK (mergesAsSet IN (0, 1)), -- a JSON array that is merged element by element
   PRIMARY KEY (entityType, columnName)
 ) STRICT;

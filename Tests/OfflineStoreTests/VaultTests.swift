@@ -50,6 +50,22 @@ import VaultKeys
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
   }
 
+  @Test func aComputedColumnThatSQLDoesNotUnderstandIsNamed() throws {
+    let sql = """
+      INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES ('Reading', 'OfflineReading', 'own');
+      INSERT INTO SyncedColumn (entityType, columnName, computedAs) VALUES ('Reading', 'total', 'pressur * 2 -- twice');
+      CREATE TABLE OfflineReading (
+        readingId INTEGER PRIMARY KEY, uuid TEXT NOT NULL UNIQUE, pressure REAL, total REAL) STRICT;
+      """
+    let schema = Schema(name: "own", migrations: [MigrationFile(version: 1, name: "x", sql: sql)])
+    #expect {
+      try Vault.create(at: path, schemas: [(SchemaSource(name: "own", folder: nil), schema)], secret: secret())
+    } throws: { error in
+      guard let error = error as? VaultError else { return false }
+      return error.code == .refused && error.message == "Reading.total cannot be computed: no such column: pressur"
+    }
+  }
+
   @Test func aWrongPassphraseIsNotDamage() throws {
     try make().close()
     #expect {

@@ -195,6 +195,35 @@ import Testing
     try await expectAgreement()
   }
 
+  /// While what a deletion took along was away, another record has taken its place.
+  @Test func whatHasLostItsPlaceComesBackWhenThatIsFree() async throws {
+    try await one.write { db in
+      let inlet = try db.insert(Self.reading(isInlet: true))
+      try db.insert(Self.reading(roomId: 1, inletId: inlet.logId))
+    }
+    try await one.sync()
+    try await two.sync()
+    try await two.write { db in
+      _ = try db.execute("DELETE FROM OfflineLocation WHERE locationId = 1")
+      try db.insert(Self.reading(inletId: 2))
+    }
+    try await one.write { _ = try $0.execute("UPDATE OfflineRoom SET locationId = 2") }
+    try await one.sync()
+    for _ in 0..<3 { try await two.sync() }
+    let conflict = try #require(try two.conflicts().first)
+    #expect(conflict.conflictType == "not_unique" && conflict.fields == ["inletId"])
+    try two.resolve(conflict.conflictId, takesLocal: true, choices: ["inletId": .value("")])
+    try await syncAll()
+    #expect(try await two.value("SELECT count(*) FROM OfflineAtmosphericLog WHERE isDeleted = 0", as: Int.self) == 4)
+    try await expectAgreement()
+  }
+
+  private static func reading(isInlet: Bool = false, roomId: Int64? = nil, inletId: Int64? = nil) -> AtmosphericLog {
+    AtmosphericLog(
+      projectId: 1, roomId: roomId, date: .nowInMilliseconds(), relativeHumidity: 50, temperature: 70, isInlet: isInlet,
+      inletId: inletId)
+  }
+
   /// Moved into a room that comes later: what is deleted here alone waits for it like anything else.
   @Test func whatWasTakenAlongKeepsItsNewPlace() async throws {
     try await two.write { _ = try $0.execute("DELETE FROM OfflineRoom") }

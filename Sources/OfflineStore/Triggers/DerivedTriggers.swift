@@ -30,6 +30,7 @@ enum DerivedTriggers {
     // FieldVault's own tables come before all others, so no record is written without its triggers.
     guard known == 3 else { return }
     let entities = try Entities.read(from: connection)
+    try RecordTable.checkComputations(of: entities, in: connection)
     for sql in statements(for: entities) { try connection.execute(SQL(raw: sql)) }
     for entity in entities.all {
       if let outbox = OutboxTriggers(entity, in: entities) { try outbox.queueMissing(on: connection) }

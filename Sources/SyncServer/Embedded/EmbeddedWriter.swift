@@ -82,6 +82,7 @@ struct EmbeddedWriter: RecordWriting {
       if let previous = new.previous, let row = try table.find(new.name.entityUuid, in: connection) {
         try table.update(
           row.key, from: previous.state, to: state, bookkeeping, references: references, in: connection)
+        try table.compute(new.computing, ofKey: row.key, in: connection)
       } else {
         try table.insert(new.name.entityUuid, state, bookkeeping, references: references, in: connection)
       }

@@ -88,19 +88,20 @@ struct OperationJudge {
       return (.conflict(conflict.kind, fields: conflict.fields, existing), 0)
     }
     if let conflict = try conflict(ofBringingBack: result.merged, entity, existing) { return (conflict, 0) }
-    let (record, taken) = try store(operation, result.merged, changing: existing)
+    let (record, taken) = try store(
+      operation, result.merged, changing: existing, computing: result.fieldsToCompute)
     return (.merged(record, lost: result.lost), taken)
   }
 
   /// Stores a state where it says something new; what goes with a record is deleted and comes back with it.
   private func store(
-    _ operation: IncomingOperation, _ state: RecordState, changing existing: ServerRecord
+    _ operation: IncomingOperation, _ state: RecordState, changing existing: ServerRecord, computing: [String] = []
   ) throws -> (ServerRecord, Int) {
     if state.hasContent(of: existing.state) {
       if operation.kind == .delete { try storage.keepDeleted(existing) }
       return (existing, 0)
     }
-    let record = try store(operation, state, over: existing)
+    let record = try store(operation, state, over: existing, computing: computing)
     switch (existing.state.isDeleted, state.isDeleted) {
     case (false, true): return (record, try storage.deleteDependents(of: record, at: now))
     case (true, false): return (record, try storage.restoreDependents(of: record, at: now))
@@ -109,11 +110,11 @@ struct OperationJudge {
   }
 
   private func store(
-    _ operation: IncomingOperation, _ state: RecordState, over existing: ServerRecord?
+    _ operation: IncomingOperation, _ state: RecordState, over existing: ServerRecord?, computing: [String] = []
   ) throws -> ServerRecord {
     try storage.store(
       NewVersion(
-        name: operation.name, previous: existing, state: state, createdAt: existing?.createdAt ?? operation.createdAt),
-      at: now)
+        name: operation.name, previous: existing, state: state,
+        createdAt: existing?.createdAt ?? operation.createdAt, computing: computing), at: now)
   }
 }

@@ -73,13 +73,18 @@ public struct NewVersion: Sendable {
   public let state: RecordState
   /// When a person made the record, in milliseconds since 1970-01-01 UTC; that of a record that is there stays.
   public let createdAt: Int64
+  /// Columns that the schema computes from others, and that are to be computed from those of `state`.
+  public let computing: [String]
 
   /// A version from its parts.
-  public init(name: RecordName, previous: ServerRecord?, state: RecordState, createdAt: Int64) {
+  public init(
+    name: RecordName, previous: ServerRecord?, state: RecordState, createdAt: Int64, computing: [String] = []
+  ) {
     self.name = name
     self.previous = previous
     self.state = state
     self.createdAt = createdAt
+    self.computing = computing
   }
 }
 

@@ -159,6 +159,7 @@ extension SyncTransaction {
       .init(
         serverId: remote.serverId ?? record.serverId, isDirty: !isDone, syncStatus: isDone ? "synced" : "pending",
         lastSyncedAt: serverNow), references: references, isGone: remote.state.isDeleted, in: connection)
+    try table.compute(result.fieldsToCompute, ofKey: record.key, in: connection)
     return isDone ? .clean : .queued
   }
 

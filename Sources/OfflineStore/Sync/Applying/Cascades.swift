@@ -35,14 +35,15 @@ extension SyncTransaction {
     }
   }
 
-  /// A record that is deleted at the server, too, is not only taken along here: it does not come back with its parent.
+  /// A record is not only taken along here any more: it does not come back with its parent.
   func noteGone(_ key: Int64, _ table: RecordTable) throws {
     try connection.execute(
       "DELETE FROM SyncCascade WHERE entityId = \(key) AND entityType = \(table.entity.type)")
   }
 
   /// Brings a record back, with what hangs on it, when nothing that it hangs on is deleted any more: it was moved away from
-  /// what was deleted here.
+  /// what was deleted here. While another record here has its place it stays deleted, and is looked at again with each
+  /// round: the server has it, so that the other one is not there, and a person decides about that.
   func comeBackIfMoved(_ key: Int64, _ table: RecordTable) throws -> Bool {
     for column in table.columns {
       guard let reference = column.reference, reference.cascades else { continue }
@@ -55,14 +56,21 @@ extension SyncTransaction {
         """, as: Bool.self)
       if parent == true { return false }
     }
-    try connection.execute(
-      "DELETE FROM SyncCascade WHERE entityId = \(key) AND entityType = \(table.entity.type)")
-    try connection.execute(
-      """
-      UPDATE \(identifier: table.entity.table.name) SET isDeleted = 0
-      WHERE \(identifier: table.entity.key) = \(key)
-      """)
-    try queueIfNeverSent(key, table)
+    do {
+      try connection.savepoint {
+        try noteGone(key, table)
+        try connection.execute(
+          """
+          UPDATE \(identifier: table.entity.table.name) SET isDeleted = 0
+          WHERE \(identifier: table.entity.key) = \(key)
+          """)
+        try queueIfNeverSent(key, table)
+      }
+    } catch let error as SQLError where error.code == .constraint {
+      try connection.execute(
+        "UPDATE SyncCascade SET isAnswered = 1 WHERE entityId = \(key) AND entityType = \(table.entity.type)")
+      return false
+    }
     try bringBackFollowers(of: key, table)
     return true
   }

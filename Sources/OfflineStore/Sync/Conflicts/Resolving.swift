@@ -166,6 +166,7 @@ extension SyncTransaction {
       .init(
         serverId: record.serverId, isDirty: !patch.isEmpty, syncStatus: patch.isEmpty ? "synced" : "pending",
         lastSyncedAt: serverNow), references: references, in: connection)
+    if !patch.isEmpty { try table.compute(ofKey: record.key, in: connection) }
   }
 
   /// The server has not stored the record as it stands: its parent is gone, or a value stands in another record.

@@ -18,6 +18,7 @@ package struct RecordTable: Sendable {
   package let columns: [SharedColumn]
   let places: [String: Int]
   package let keepsUserEdits: Bool
+  let computations: [String: String]
   private let selection: String
   private let presence: String
   /// The columns of an INSERT of all that a server sends as a rule, the shared ones first in the order of their names, and
@@ -35,6 +36,7 @@ package struct RecordTable: Sendable {
     guard let behaviour = entity.sync else { return nil }
     self.entity = entity
     rules = behaviour.rules
+    computations = behaviour.computations
     columns = entity.sharedColumns(in: entities)
     places = Dictionary(uniqueKeysWithValues: columns.enumerated().map { ($1.name, $0) })
     keepsUserEdits = entity.table.column(Self.userEditsColumn) != nil

@@ -9,16 +9,20 @@ public struct SyncBehaviour: Sendable, Hashable {
   public let defaultPriority: Int
   /// How two versions of a record become one.
   public let rules: MergeRules
+  /// SQL expressions of the columns that are made from others.
+  public let computations: [String: String]
 
   /// Reads the rows of all entities.
   static func all(from connection: Connection) throws -> [String: SyncBehaviour] {
     let columns = try connection.fetchRows(
-      "SELECT entityType, columnName, ownership, isLocalOnly, isComputed, mergesAsSet FROM SyncedColumn",
-      as: String.self, String.self, Optional<String>.self, Bool.self, Bool.self, Bool.self)
+      "SELECT entityType, columnName, ownership, isLocalOnly, computedAs, mergesAsSet FROM SyncedColumn",
+      as: String.self, String.self, Optional<String>.self, Bool.self, Optional<String>.self, Bool.self)
     var rules: [String: [String: FieldRule]] = [:]
-    for (entity, column, ownership, isLocalOnly, isComputed, mergesAsSet) in columns {
+    var computations: [String: [String: String]] = [:]
+    for (entity, column, ownership, isLocalOnly, computedAs, mergesAsSet) in columns {
+      if let computedAs { computations[entity, default: [:]][column] = computedAs }
       rules[entity, default: [:]][column] = FieldRule(
-        ownership: ownership.flatMap(FieldOwnership.init), mergesAsSet: mergesAsSet, isComputed: isComputed,
+        ownership: ownership.flatMap(FieldOwnership.init), mergesAsSet: mergesAsSet, isComputed: computedAs != nil,
         isLocalOnly: isLocalOnly)
     }
     let entities = try connection.fetchRows(
@@ -28,7 +32,8 @@ public struct SyncBehaviour: Sendable, Hashable {
     for (entity, schema, priority, policy) in entities {
       behaviours[entity] = SyncBehaviour(
         schemaName: schema, defaultPriority: priority,
-        rules: MergeRules(policy: ConflictPolicy(rawValue: policy) ?? .lastWriteWins, fields: rules[entity] ?? [:]))
+        rules: MergeRules(policy: ConflictPolicy(rawValue: policy) ?? .lastWriteWins, fields: rules[entity] ?? [:]),
+        computations: computations[entity] ?? [:])
     }
     return behaviours
   }
