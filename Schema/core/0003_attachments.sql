@@ -33,7 +33,7 @@ CREATE INDEX AttachmentContent_evictableThumbnail ON AttachmentContent (usedAt) 
 -- What is not here and may be fetched.
 CREATE INDEX AttachmentContent_absentFull ON AttachmentContent (addedAt) WHERE full = 'absent';
 CREATE INDEX AttachmentContent_absentThumbnail ON AttachmentContent (addedAt)
-  WHERE thumbnail = 'absent' AND thumbnailDigest IS NOT NULL;
+  WHERE thumbnail <> 'here' AND thumbnailDigest IS NOT NULL;
 
 -- A file on its way to the server or from it. What has arrived has no row.
 CREATE TABLE AttachmentTransfer (

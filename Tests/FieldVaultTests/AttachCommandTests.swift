@@ -189,6 +189,20 @@ struct AttachCommandTests {
     #expect(ran.status == 10 && ran.errors.contains(words[0]), "\(ran.errors)")
   }
 
+  /// A process has few descriptors, and a day has many photos.
+  @Test
+  func manyFilesGoInAtOnce() throws {
+    let bash = try #require(tool("bash"))
+    let names = (0..<60).map { "photo\($0).bin" }
+    for (index, name) in names.enumerated() { try shop.write([UInt8](repeating: UInt8(index), count: 100), to: name) }
+    let ran = try run(
+      bash,
+      ["-c", "ulimit -n 40; exec \"$0\" \"$@\"", try Program.path.get(), "attach", "add", "Room", Workshop.room]
+        + names.map(shop.path), environment: shop.environment())
+    #expect(ran.status == 0, "\(ran.errors)")
+    #expect(try stored().count == 60)
+  }
+
   @Test
   func aFileThatGrowsTooLargeForTheDiskLeavesNothing() throws {
     let bash = try #require(tool("bash"))

@@ -49,6 +49,18 @@ import VaultKeys
     try bytes.write(to: URL(filePath: path))
   }
 
+  /// The person who has the original adds it again.
+  @Test func aDamagedFileDoesNotStandForAGoodOne() throws {
+    var random = Seeded(4)
+    try harm(.flipped, &random)
+    let again = try bench.attach("again.bin", bytes: 3 << 20, seed: 1)
+    #expect(try vault.attachment(again).contentUuid != vault.attachment(victim).contentUuid)
+    #expect(try bench.content(again).count == 3 << 20)
+    // What is whole is stored once.
+    let third = try bench.attach("third.bin", bytes: 3 << 20, seed: 1)
+    #expect(try vault.attachment(third).contentUuid == vault.attachment(again).contentUuid)
+  }
+
   @Test(arguments: Harm.allCases)
   func itIsFoundAndNamedAndNothingElseIsHarmed(_ kind: Harm) throws {
     let seed = UInt64.random(in: 1...999_999)
@@ -102,7 +114,7 @@ import VaultKeys
     #expect(try vault.fetchAgain(problems) == 1)
     #expect(try vault.verifyAttachments().problems.isEmpty)
     #expect(try vault.attachment(victim).full == "absent")
-    let wanted = try vault.syncNow { try $0.nextDownload() }
+    let wanted = try vault.syncNow { try $0.nextDownload(free: .max) }
     #expect(wanted?.variant == .full)
   }
 

@@ -100,7 +100,8 @@ import VaultKeys
     #expect(try bench.files().count == 3)
     #expect(vaultErrorCode { _ = try vault.openAttachment(photos[1]) } == .notHere)
     // Reading it has asked for it.
-    #expect(try vault.syncNow { try $0.nextDownload() }?.contentUuid == vault.attachment(photos[1]).contentUuid)
+    #expect(
+      try vault.syncNow { try $0.nextDownload(free: .max) }?.contentUuid == vault.attachment(photos[1]).contentUuid)
     // Nothing that the server does not have goes, whatever the limit is.
     try vault.setPreference(.storageLimit, "0")
     #expect(try vault.makeRoom() == 2)
@@ -108,10 +109,93 @@ import VaultKeys
     #expect(try bench.content(unsent).count == 100_000)
   }
 
+  @Test func whatHasJustComeIsNotTheFirstToGo() throws {
+    let photo = try bench.attach()
+    try bench.markAtServer()
+    try vault.setPreference(.storageLimit, "0")
+    #expect(try vault.makeRoom(keeping: try vault.attachment(photo).contentUuid) == 0)
+    #expect(try vault.attachment(photo).full == "here")
+  }
+
+  @Test func whatTheDiskHasNoRoomForWaits() throws {
+    let photo = try bench.attach(bytes: 100_000)
+    try bench.markAtServer()
+    _ = try vault.syncNow { try $0.evict(downTo: 0, keeping: nil) }
+    #expect(vaultErrorCode { _ = try vault.openAttachment(photo) } == .notHere)
+    #expect(try vault.syncNow { try $0.nextDownload(free: 99_999) } == nil)
+    #expect(try vault.syncNow { try $0.nextDownload(free: 100_000) } != nil)
+  }
+
+  /// The record shows something else from now on: the key of what it showed goes, and the file after it.
+  @Test func anotherContentShredsTheFormerOne() throws {
+    let photo = try bench.attach()
+    try vault.database.write { db in
+      _ = try db.execute("UPDATE OfflinePhoto SET contentUuid = NULL, contentKey = NULL, contentDigest = NULL")
+    }
+    #expect(try bench.count("SELECT count(*) FROM AttachmentContent") == 0)
+    #expect(try bench.count("SELECT count(*) FROM AttachmentTransfer") == 0)
+    #expect(try vault.sweepAttachments() == 1)
+    #expect(try vault.attachment(photo).contentUuid == nil)
+  }
+
+  /// A vault that was put together from what could be read has the record and the file, and does not know that they belong
+  /// together.
+  @Test func aFileThatItsKeyOpensIsTakenInWithoutADigest() throws {
+    let photo = try bench.attach()
+    try vault.database.write { db in
+      _ = try db.execute("DELETE FROM AttachmentTransfer")
+      _ = try db.execute("UPDATE AttachmentContent SET full = 'absent', fullBytes = NULL, digest = NULL")
+    }
+    #expect(try vault.sweepAttachments() == 0)
+    #expect(try vault.attachment(photo).full == "here")
+    #expect(try bench.count("SELECT count(*) FROM AttachmentTransfer WHERE direction = 'upload'") == 1)
+  }
+
+  /// Nothing says any more that a file is to be sent: the doctor does.
+  @Test func aFileThatIsNotOnItsWayIsFound() throws {
+    try bench.attach()
+    #expect(
+      try vault.database.read { try SyncInvariants(catalog: vault.syncCatalog, connection: $0).violations() } == [])
+    try vault.database.write { _ = try $0.execute("DELETE FROM AttachmentTransfer") }
+    let found = try vault.database.read { try SyncInvariants(catalog: vault.syncCatalog, connection: $0).violations() }
+    #expect(found == ["1 photo or file is not at the server, and not on its way there"])
+    try vault.database.write { try SyncInvariants.restore(vault.syncCatalog, on: $0) }
+    #expect(try bench.count("SELECT count(*) FROM AttachmentTransfer WHERE direction = 'upload'") == 1)
+  }
+
+  /// Neither a conflict nor an operation shows the key, and what is purged leaves none behind.
+  @Test func keysStandInTheirRecordsAlone() throws {
+    let photo = try bench.attach()
+    try vault.database.write { db in
+      try db.execute(
+        """
+        INSERT INTO OfflineConflictResolution (entityType, entityId, entityUuid, base, localVersion, conflictType)
+        SELECT 'Photo', photoId, uuid, json_object('contentKey', 'abc', 'fileName', 'a'),
+          json_object('contentKey', 'abc', 'fileName', 'b', 'isDeleted', json('false'), 'syncVersion', 1,
+            'updatedAt', '2026-01-01T00:00:00.000Z'), 'concurrent_edit' FROM OfflinePhoto
+        """)
+    }
+    let conflict = try #require(try vault.conflicts().first)
+    #expect(conflict.base == #"{"fileName":"a"}"#)
+    #expect(conflict.localVersion.contains("fileName") && !conflict.localVersion.contains("contentKey"))
+    var operation = ""
+    try vault.forEachOperation { if $0.entityUuid == photo.sqlText { operation = $0.operationId } }
+    let payload = try #require(try vault.operation(operation).payload)
+    #expect(payload.contains("contentDigest") && !payload.contains("contentKey"))
+    try vault.database.write { db in
+      try db.execute("UPDATE OfflineConflictResolution SET resolvedAt = detectedAt, resolution = 'manual'")
+    }
+    _ = try vault.removeAttachments([photo])
+    #expect(try bench.count("SELECT count(*) FROM OfflinePhoto") == 0)
+    #expect(
+      try bench.count(
+        "SELECT count(*) FROM OfflineConflictResolution WHERE base || localVersion LIKE '%contentKey%'") == 0)
+  }
+
   @Test func aRunThatDiedBetweenTheRowAndTheFileIsFinishedAtTheNextOpening() throws {
     let photo = try bench.attach()
     try bench.markAtServer()
-    #expect(try vault.syncNow { try $0.evict(downTo: 0) } == 1)
+    #expect(try vault.syncNow { try $0.evict(downTo: 0, keeping: nil) } == 1)
     #expect(try bench.files().count == 1)
     try Vault.open(at: bench.path, with: keyFileSecret(1), schemas: [RestorationSchema.schema]).close()
     #expect(try bench.files().isEmpty)
@@ -121,7 +205,7 @@ import VaultKeys
   @Test func anEvictedContentIsTakenInAgainAsANewOne() throws {
     let photo = try bench.attach()
     try bench.markAtServer()
-    _ = try vault.syncNow { try $0.evict(downTo: 0) }
+    _ = try vault.syncNow { try $0.evict(downTo: 0, keeping: nil) }
     _ = try vault.sweepAttachments()
     let again = try bench.attach()
     #expect(try bench.content(again).count == 3000)

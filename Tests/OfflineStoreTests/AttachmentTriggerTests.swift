@@ -80,8 +80,11 @@ struct PhotoBench {
   @Test func contentUuidKeyAndDigestAreSentAndWhatConcernsThisDeviceIsNot() throws {
     try bench.addPhoto(one)
     try bench.markHere(one)
-    let id = try #require(try bench.texts("SELECT operationId FROM OfflineSyncQueue WHERE entityType = 'Photo'").first)
-    let payload = try #require(try bench.sync { try $0.preview(id)?.payload })
+    let payload = try #require(
+      try bench.sync { transaction in
+        let queued = try QueuedOperation.all(where: "entityType = 'Photo'", [], in: transaction.connection)
+        return try queued.first.flatMap { try transaction.wouldSend($0)?.wire.json }
+      })
     for field in ["contentUuid", "contentKey", "contentDigest", "thumbnailDigest"] {
       #expect(payload.contains("\"\(field)\""))
     }

@@ -324,10 +324,14 @@ import VaultKeys
     let leaf = try noteLeaf()
     try damage([leaf])
     _ = try folder.write("sealed", to: "job.vault/attachments/a1/photo")
+    // One that cannot be read.
+    try FileManager.default.createSymbolicLink(
+      atPath: folder.path + "/job.vault/attachments/a1/lost", withDestinationPath: "/nowhere/at/all")
     let before = try Data(contentsOf: URL(filePath: databasePath))
     let (report, after) = try repair()
     let saved = try #require(report.salvaged)
     #expect(after.isDamaged && saved.attachments == 1)
+    #expect(saved.problems.contains { $0.contains("a1/lost") })
     #expect(saved.vault == folder.path + "/job.salvaged.vault")
     // The damaged vault is as it was.
     #expect(try Data(contentsOf: URL(filePath: databasePath)) == before)

@@ -62,7 +62,7 @@ import Testing
     for seconds in [1, 2, 4, 8, 16] as [Int64] {
       let transfer = try #require(try bench.sync(now: now) { try $0.nextUpload() })
       try bench.sync(now: now) { try $0.transferFailed(transfer, "500", jitter: 1) }
-      #expect(try bench.sync(now: now) { try $0.nextTransferDue() } == now + seconds * 1000)
+      #expect(try bench.sync(now: now) { try $0.nextTransferDue(after: now) } == now + seconds * 1000)
       #expect(try bench.sync(now: now + seconds * 1000 - 1) { try $0.nextUpload() } == nil)
       now += seconds * 1000
     }
@@ -108,10 +108,11 @@ import Testing
   @Test func downloadsBeginWithWhatIsAskedForThenThumbnailsThenTheRestByRule() throws {
     for content in contents { try bench.addPhoto(content, mode: "sync", version: 1) }
     #expect(try bench.sync { try $0.requestDownload(of: contents[3]) })
-    let order = try bench.sync { transaction in try (0..<6).map { _ in name(try transaction.nextDownload()) } }
+    let order = try bench.sync { transaction in try (0..<6).map { _ in name(try transaction.nextDownload(free: .max)) }
+    }
     #expect(order == ["full 3", "thumbnail 0", "thumbnail 1", "thumbnail 2", "thumbnail 3", "none"])
     try bench.database.write { try SyncSettings.set(.download, "all", in: $0) }
-    let all = try bench.sync { transaction in try (0..<4).map { _ in name(try transaction.nextDownload()) } }
+    let all = try bench.sync { transaction in try (0..<4).map { _ in name(try transaction.nextDownload(free: .max)) } }
     #expect(all == ["full 0", "full 1", "full 2", "none"])
   }
 
@@ -121,9 +122,9 @@ import Testing
       try SyncSettings.set(.download, "all", in: db)
       try SyncSettings.set(.storageLimit, "999", in: db)
     }
-    #expect(try bench.sync { try $0.nextDownload() } == nil)
+    #expect(try bench.sync { try $0.nextDownload(free: .max) } == nil)
     #expect(try bench.sync { try $0.requestDownload(of: contents[1]) })
-    #expect(name(try bench.sync { try $0.nextDownload() }) == "full 1")
+    #expect(name(try bench.sync { try $0.nextDownload(free: .max) }) == "full 1")
   }
 
   @Test func whatTheServerDoesNotHaveYetIsAskedForLaterAndNeverGivenUp() throws {
@@ -131,18 +132,18 @@ import Testing
     var now: Int64 = 0
     var waits: [Int64] = []
     for _ in 0..<9 {
-      let transfer = try #require(try bench.sync(now: now) { try $0.nextDownload() })
+      let transfer = try #require(try bench.sync(now: now) { try $0.nextDownload(free: .max) })
       try bench.sync(now: now) { try $0.downloadAbsent(transfer) }
-      let due = try #require(try bench.sync(now: now) { try $0.nextTransferDue() })
+      let due = try #require(try bench.sync(now: now) { try $0.nextTransferDue(after: now) })
       waits.append((due - now) / 1000)
       now = due
     }
     #expect(waits == [30, 60, 120, 240, 480, 960, 1920, 3600, 3600])
-    let transfer = try #require(try bench.sync(now: now) { try $0.nextDownload() })
+    let transfer = try #require(try bench.sync(now: now) { try $0.nextDownload(free: .max) })
     try bench.sync(now: now) { try $0.downloadAbsent(transfer) }
-    #expect(try bench.sync(now: now) { try $0.nextDownload() } == nil)
+    #expect(try bench.sync(now: now) { try $0.nextDownload(free: .max) } == nil)
     try bench.sync(now: now) { try $0.askForAbsent() }
-    #expect(name(try bench.sync(now: now) { try $0.nextDownload() }) == "thumbnail 0")
+    #expect(name(try bench.sync(now: now) { try $0.nextDownload(free: .max) }) == "thumbnail 0")
   }
 
   @Test func anotherServerIsSentEverythingThatIsHere() throws {
@@ -166,7 +167,7 @@ import Testing
     let folder = try TemporaryFolder()
     let layout = VaultLayout(folder: folder.path)
     try bench.addPhoto(contents[0], mode: "sync", version: 1)
-    let transfer = try #require(try bench.sync { try $0.nextDownload() })
+    let transfer = try #require(try bench.sync { try $0.nextDownload(free: .max) })
     _ = try folder.write("sealed", to: "attachments/00/\(contents[0]).thumbnail.part")
     #expect(try bench.sync { try $0.downloadCompleted(transfer, sealedBytes: 6, in: layout) })
     #expect(try Files.names(in: layout.attachments + "/00") == [contents[0] + ".thumbnail"])
@@ -174,7 +175,7 @@ import Testing
       try bench.texts("SELECT thumbnail || thumbnailBytes || serverHasThumbnail FROM AttachmentContent") == ["here61"])
     // A content that was purged meanwhile leaves nothing.
     _ = try bench.sync { try $0.requestDownload(of: contents[0]) }
-    let full = try #require(try bench.sync { try $0.nextDownload() })
+    let full = try #require(try bench.sync { try $0.nextDownload(free: .max) })
     _ = try folder.write("sealed", to: "attachments/00/\(contents[0]).part")
     try bench.database.write { try $0.execute("DELETE FROM AttachmentContent") }
     #expect(try !bench.sync { try $0.downloadCompleted(full, sealedBytes: 6, in: layout) })

@@ -29,7 +29,7 @@ import Testing
   private func remove(_ uuid: UUID) throws { _ = try one.vault.removeAttachments([uuid]) }
 
   private func next(_ device: Device, upload: Bool) throws -> FileTransfer? {
-    try device.vault.syncNow { upload ? try $0.nextUpload() : try $0.nextDownload() }
+    try device.vault.syncNow { upload ? try $0.nextUpload() : try $0.nextDownload(free: .max) }
   }
 
   @Test func theKeyArrivesWithTheRecordAndTheServerKeepsCountAlone() async throws {

@@ -44,7 +44,8 @@ import Testing
       let project = try db.insert(Project(title: "House"))
       let log = try db.insert(
         AtmosphericLog(
-          projectId: project.projectId, date: .nowInMilliseconds(), relativeHumidity: humidity, temperature: temperature,
+          projectId: project.projectId, date: .nowInMilliseconds(), relativeHumidity: humidity,
+          temperature: temperature,
           gpp: 1, pressure: pressure))
       let entities = try Entities.read(from: db)
       let table = try #require(RecordTable(try entities.entity("AtmosphericLog"), in: entities))

@@ -84,6 +84,53 @@ import Testing
     #expect(try await one.sync().filesFailed == 1)
   }
 
+  /// The only copy of a photo does not go because its project is not followed any more.
+  @Test func anUnsentPhotoOfAProjectThatIsLeftStays() async throws {
+    _ = try attach(one, bytes: 5_000, "roof.bin")
+    let other = try await one.write { try $0.insert(Project(title: "Other")).uuid }
+    try await one.sync()
+    let late = try attach(one, bytes: 6_000, "late.bin")
+    try await one.write { _ = try $0.execute("UPDATE AttachmentTransfer SET status = 'failed'") }
+    try await one.sync()
+    try one.follow(other.sqlText)
+    #expect(try await one.sync().heldBack == 1)
+    #expect(try await one.values("SELECT fileName FROM OfflinePhoto") == ["late.bin"])
+    #expect(try content(one, late).count == 6_000)
+    #expect(try one.retry() == 1)
+    #expect(try await one.sync().filesSent == 1)
+    #expect(try await one.sync().left > 0)
+    #expect(try await one.values("SELECT fileName FROM OfflinePhoto") == [])
+  }
+
+  /// Another process was killed in the middle of a file; this worker has moved files before.
+  @Test func whatAnotherProcessLeftUnderWayIsTakenUp() async throws {
+    _ = try attach(one, bytes: 5_000, "roof.bin")
+    try await one.sync()
+    _ = try attach(one, bytes: 6_000, "late.bin")
+    try await one.write { _ = try $0.execute("UPDATE AttachmentTransfer SET status = 'running'") }
+    #expect(try await one.sync().filesSent == 1)
+  }
+
+  /// A file that a newer program has made, or somebody has spoilt at the server, stands alone.
+  @Test func oneFileThatCannotBeTakenInStopsNoOther() async throws {
+    let spoilt = try attach(one, bytes: 5_000, "a.bin")
+    let good = try attach(one, bytes: 6_000, "b.bin")
+    try await one.sync()
+    try await two.sync()
+    for path in try serverPaths() {
+      var bytes = try Data(contentsOf: URL(filePath: path))
+      guard bytes.count < 5_500 else { continue }
+      bytes[8] = 2
+      try bytes.write(to: URL(filePath: path))
+    }
+    try want(two, spoilt)
+    try want(two, good)
+    let report = try await two.sync()
+    #expect(report.filesFetched == 1 && report.filesFailed == 1)
+    #expect(try content(two, good).count == 6_000)
+    #expect(try await two.values("SELECT error FROM attachments WHERE error IS NOT NULL").count == 1)
+  }
+
   /// A worker that runs moves files beside its rounds, on both sides.
   @Test func aRunningWorkerMovesFiles() async throws {
     let workers = [one, two].map { device in Task { try await device.worker.run() } }
@@ -141,9 +188,15 @@ import Testing
   private func setPlaintext() throws { try one.vault.setPreference(.upload, "plaintext") }
 
   private func serverFiles() throws -> [Data] {
+    try serverPaths().compactMap { FileManager.default.contents(atPath: $0) }
+  }
+
+  private func serverPaths() throws -> [String] {
     let folder = server.folder.path + "/data"
-    return try FileManager.default.subpathsOfDirectory(atPath: folder).compactMap {
-      FileManager.default.contents(atPath: folder + "/" + $0)
+    return try FileManager.default.subpathsOfDirectory(atPath: folder).map { folder + "/" + $0 }.filter {
+      var isFolder: ObjCBool = false
+      return $0.contains("/files/") && FileManager.default.fileExists(atPath: $0, isDirectory: &isFolder)
+        && !isFolder.boolValue
     }
   }
 }

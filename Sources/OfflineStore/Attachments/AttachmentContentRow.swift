@@ -28,18 +28,27 @@ enum AttachmentContentRow {
   }
 
   /// Queues the files that are here and that the server does not have, the thumbnail first.
-  static func queueUploads(of contentUuid: String, in connection: WriteConnection) throws {
+  /// - Parameter contentUuid: those of this content; nil for all.
+  static func queueUploads(of contentUuid: String?, in connection: WriteConnection) throws {
+    let content: SQL = contentUuid.map { "contentUuid = \($0) AND " } ?? ""
     for variant in [AttachmentVariant.thumbnail, .full] {
-      let column: SQL =
-        variant == .full ? "full = 'here' AND serverHasFull = 0" : "thumbnail = 'here' AND serverHasThumbnail = 0"
       try connection.execute(
         """
         INSERT INTO AttachmentTransfer (contentUuid, variant, direction)
-        SELECT contentUuid, \(variant.rawValue), 'upload' FROM AttachmentContent
-        WHERE contentUuid = \(contentUuid) AND \(column) AND NOT EXISTS (SELECT 1 FROM AttachmentTransfer
-          WHERE contentUuid = \(contentUuid) AND variant = \(variant.rawValue) AND direction = 'upload')
+        SELECT contentUuid, \(variant.rawValue), 'upload' FROM AttachmentContent AS content
+        WHERE \(content)\(unqueued(variant))
         """)
     }
+  }
+
+  /// True of an alias `content` whose file is here, and neither at the server nor on its way there.
+  static func unqueued(_ variant: AttachmentVariant) -> SQL {
+    let isUnsent: SQL =
+      variant == .full ? "full = 'here' AND serverHasFull = 0" : "thumbnail = 'here' AND serverHasThumbnail = 0"
+    return """
+      \(isUnsent) AND NOT EXISTS (SELECT 1 FROM AttachmentTransfer AS transfer
+        WHERE transfer.contentUuid = content.contentUuid AND variant = \(variant.rawValue) AND direction = 'upload')
+      """
   }
 
   /// Somebody looked at it; kept to the minute, so that looking is no write as a rule.

@@ -1,4 +1,5 @@
 import CipherSQL
+import SyncModel
 
 /// A kind of record that has a content: an encrypted file under a key of its own, which stands in the record.
 ///
@@ -55,6 +56,23 @@ extension Entity {
   package var shownColumns: [Catalog.Column] {
     guard AttachmentEntity(self) != nil else { return table.columns }
     return table.columns.filter { $0.name != AttachmentEntity.Column.contentKey.rawValue }
+  }
+}
+
+extension Entity {
+  /// A JSON object of fields as it is shown: without the key of the record's file.
+  /// - Parameter members: those that are objects of fields themselves.
+  func shown(_ json: String, members: [String] = []) throws(SyncModelError) -> String {
+    guard AttachmentEntity(self) != nil else { return json }
+    let key = AttachmentEntity.Column.contentKey.rawValue
+    var object = try SyncObject(parsing: json)
+    object[key] = nil
+    for member in members {
+      guard case .object(var fields)? = object[member] else { continue }
+      fields[key] = nil
+      object[member] = .object(fields)
+    }
+    return SyncValue.object(object).json
   }
 }
 

@@ -67,9 +67,10 @@ struct Salvage {
     do {
       let filled = try fill(draft.layout)
       let attachments = try copyAttachments(to: draft.layout)
+      let problems = filled.problems + attachments.unreadable
       try draft.publish()
       return SalvageReport(
-        vault: target.folder, tables: filled.tables, problems: filled.problems, attachments: attachments)
+        vault: target.folder, tables: filled.tables, problems: problems, attachments: attachments.count)
     } catch {
       draft.abandon()
       throw error
@@ -109,25 +110,34 @@ struct Salvage {
     return try target.withDatabase { try $0.read { try $0.problems(found: .references) } }
   }
 
-  private func copyAttachments(to draft: VaultLayout) throws -> Int {
-    guard Files.isFolder(layout.attachments) else { return 0 }
+  private func copyAttachments(to draft: VaultLayout) throws -> (count: Int, unreadable: [String]) {
+    guard Files.isFolder(layout.attachments) else { return (0, []) }
     try report("Copying the attachments")
     return try copyTree(layout.attachments, draft.attachments)
   }
 
-  private func copyTree(_ source: String, _ target: String) throws -> Int {
-    var count = 0
+  /// A file that cannot be read is left out: the rest is worth having without it.
+  private func copyTree(_ source: String, _ target: String) throws -> (count: Int, unreadable: [String]) {
+    var (count, unreadable) = (0, [String]())
     for name in try Files.names(in: source) {
       let (from, to) = (source + "/" + name, target + "/" + name)
       if Files.isFolder(from) {
         try Files.makeFolder(to)
-        count += try copyTree(from, to)
+        let below = try copyTree(from, to)
+        count += below.count
+        unreadable += below.unreadable
         try Files.syncFolder(to)
       } else {
-        try Files.copy(from, to: to)
-        count += 1
+        do throws(VaultError) {
+          try Files.copy(from, to: to)
+          count += 1
+        } catch {
+          guard error.code == .unreadable else { throw error }
+          unreadable.append(error.message)
+          try Files.removeTree(to)
+        }
       }
     }
-    return count
+    return (count, unreadable)
   }
 }

@@ -35,6 +35,8 @@ package enum SyncSettings {
     case stripLocation = "strip-location"
     /// Set when records have to be compared at the next contact.
     case reconcileNext
+    /// Set while records of projects that are not followed any more stay because something of them is not sent.
+    case leavesProjects
     /// Changed to ask a worker in another process for a round.
     case nudge
     /// Whether the first pull has come to its end.

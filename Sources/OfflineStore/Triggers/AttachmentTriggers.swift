@@ -19,16 +19,20 @@ struct AttachmentTriggers {
   }
 
   var statements: [String] {
-    attachments.flatMap { [index(of: $0), insertion(of: $0), change(of: $0), removal(of: $0)] } + arrivals
+    attachments.flatMap { [index(of: $0), insertion(of: $0), change(of: $0), replacement(of: $0), removal(of: $0)] }
+      + arrivals
   }
 
-  /// Makes the contents of records that were written while there were no triggers.
+  /// Makes the contents of records that were written while there were no triggers, and queues what is not on its way.
   func addMissing(on connection: WriteConnection) throws {
     for attachment in attachments {
       let sql = addContent(
         of: attachment, row: "record",
         from: "FROM \(attachment.table) AS record WHERE record.contentUuid IS NOT NULL AND")
       try connection.execute(SQL(raw: sql + " GROUP BY record.contentUuid"))
+    }
+    if entities.catalog.tables.contains(where: { $0.name == "AttachmentTransfer" }) {
+      try AttachmentContentRow.queueUploads(of: nil, in: connection)
     }
   }
 
@@ -65,16 +69,33 @@ struct AttachmentTriggers {
         + [settle(attachment, content: "NEW.contentUuid", new: true)])
   }
 
-  /// The last record of a content is removed for good: its key goes, too.
+  /// The last record of a content has another one now: the key goes.
+  private func replacement(of attachment: AttachmentEntity) -> String {
+    trigger(
+      "content_replace", "UPDATE OF contentUuid ON \(attachment.table)", attachment,
+      when: "OLD.contentUuid IS NOT NULL AND NEW.contentUuid IS NOT OLD.contentUuid", [shredding])
+  }
+
+  /// The last record of a content is removed for good: its key goes, also from the conflicts that it was in.
   private func removal(of attachment: AttachmentEntity) -> String {
     trigger(
       "content_delete", "DELETE ON \(attachment.table)", attachment, when: "OLD.contentUuid IS NOT NULL",
       [
+        shredding,
         """
-          DELETE FROM AttachmentContent
-            WHERE contentUuid = OLD.contentUuid AND NOT \(entities.refer(to: "OLD.contentUuid"));
-        """
+          UPDATE OfflineConflictResolution SET base = json_remove(base, '$.contentKey'),
+            localVersion = json_remove(localVersion, '$.contentKey'),
+            remoteVersion = json_remove(remoteVersion, '$.contentKey')
+            WHERE entityId = OLD.\(attachment.key) AND entityType = '\(attachment.entity.type.replacingQuotes)';
+        """,
       ])
+  }
+
+  private var shredding: String {
+    """
+      DELETE FROM AttachmentContent
+        WHERE contentUuid = OLD.contentUuid AND NOT \(entities.refer(to: "OLD.contentUuid"));
+    """
   }
 
   private func addContent(of attachment: AttachmentEntity, row: String, from: String) -> String {

@@ -13,6 +13,11 @@ enum FileProblem {
   /// The error for the last failed call.
   static func current(_ action: String, _ path: String) -> VaultError { error(errno, action, path) }
 
+  /// The error of a failed call for a file that is read, whatever the reason.
+  static func unreadable(_ path: String) -> VaultError {
+    VaultError(.unreadable, error(errno, "read", path).message, hint: "check the disk and the permissions")
+  }
+
   static func error(_ number: Int32, _ action: String, _ path: String) -> VaultError {
     let reason = String(cString: strerror(number))
     let message = "cannot \(action) \(path): \(reason)"
@@ -103,7 +108,7 @@ package enum Files {
   /// Copies a file, for its owner alone and to the disk, to where nothing is.
   static func copy(_ source: String, to target: String) throws(VaultError) {
     let reading = cplatform_open(source, O_RDONLY | O_CLOEXEC, 0)
-    guard reading >= 0 else { throw FileProblem.current("open", source) }
+    guard reading >= 0 else { throw FileProblem.unreadable(source) }
     defer { close(reading) }
     let writing = cplatform_open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard writing >= 0 else { throw FileProblem.current("make", target) }
@@ -111,7 +116,7 @@ package enum Files {
     var part = [UInt8](repeating: 0, count: 256 << 10)
     while true {
       let count = read(reading, &part, part.count)
-      guard count >= 0 else { throw FileProblem.current("read", source) }
+      guard count >= 0 else { throw FileProblem.unreadable(source) }
       if count == 0 { break }
       var start = 0
       while start < count {

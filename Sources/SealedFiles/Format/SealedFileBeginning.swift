@@ -19,6 +19,24 @@ package enum SealedFileBeginning: Sendable, Equatable {
   /// Something else.
   case notSealed
 
+  /// What every encrypted file begins with.
+  package static let mark = SealedFileHeader.mark
+
+  /// Whether a file that was finished is there to its end, as its size tells; what is in it, its key tells.
+  /// - Throws: ``SealedFileError`` with `unreadable`.
+  package static func isWhole(_ path: String) throws(SealedFileError) -> Bool {
+    do throws(Descriptor.Failure) {
+      let file = try Descriptor(opening: path, O_RDONLY | O_NOFOLLOW)
+      let header = try file.chunk(atMost: SealedFileHeader.byteCount)
+      guard header.count == SealedFileHeader.byteCount, let length = SealedFileHeader.statedLength(in: header),
+        let plain = SealedFileFormat.plainSize(ofSealed: try file.size())
+      else { return false }
+      return length == UInt64(plain)
+    } catch {
+      throw .reading(path, error)
+    }
+  }
+
   /// How many bytes tell it.
   package static let byteCount = SealedFileHeader.byteCount
 

@@ -43,8 +43,13 @@ struct SealedFileHeader {
       throw .content(.newerFormat, path, "is of format \(found[8]), which this program does not know")
     }
     guard found.starts(with: fixed) else { throw .content(.otherContent, path, "is the file of another content") }
-    let length = found[Self.lengthOffset...]
-    if length.elementsEqual(Self.unfinished) { return nil }
+    return Self.statedLength(in: found)
+  }
+
+  /// The length that a header of the right size states, whosoever it is; nil when the file was not finished.
+  static func statedLength(in found: [UInt8]) -> UInt64? {
+    let length = found[lengthOffset...]
+    if length.elementsEqual(unfinished) { return nil }
     return length.reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
 

@@ -78,21 +78,27 @@ public struct FieldVaultFiles: FileRemote {
     progress: @escaping @Sendable (Int64, Int64?) -> Void
   ) async throws(DownloadProblem) {
     let path = "\(Self.endpoint)/\(name.contentUuid)/\(name.variant.rawValue)"
-    let place: any ArrivingFile =
-      try await isSealed(path, part) ? PartFile(part) : ArrivingContent(part, sealing)
-    try await downloads.fetch(path, into: place, progress: progress)
-  }
-
-  /// Whether the server keeps a file encrypted. What an earlier attempt has left tells it, or the first bytes do.
-  private func isSealed(_ path: String, _ part: String) async throws(DownloadProblem) -> Bool {
     let found: SealedFileBeginning
     do throws(SealedFileError) {
       found = try SealedFileBeginning(ofFileAt: part)
+      // An earlier attempt was through and did not come to say so. Which of the two the server keeps, it does not tell.
+      if found == .finished, try SealedFileBeginning.isWhole(part) { return }
     } catch {
       throw .notWritten
     }
-    if found == .finished { return true }
-    if found == .unfinished { return false }
+    let isSealed =
+      switch found {
+      case .unfinished: false
+      // What an encrypted file was begun with says nothing about what another device has sent since.
+      case .nothing, .notSealed, .finished: try await self.isSealed(path)
+      }
+    let place: any ArrivingFile =
+      isSealed ? try PartFile(part, beginsWith: SealedFileBeginning.mark) : try ArrivingContent(part, sealing)
+    try await downloads.fetch(path, into: place, progress: progress)
+  }
+
+  /// Whether the server keeps a file encrypted, as its first bytes tell.
+  private func isSealed(_ path: String) async throws(DownloadProblem) -> Bool {
     var request = HTTPRequest(path)
     request.headers = [("Accept-Encoding", "identity"), ("Range", "bytes=0-\(SealedFileBeginning.byteCount - 1)")]
     let first = Locked<[UInt8]>([])
@@ -107,6 +113,7 @@ public struct FieldVaultFiles: FileRemote {
     } catch {
       throw .transport(error)
     }
+    if let failure = FileDownload.stranger(answer) { throw .transport(failure) }
     // Nothing can be asked of what is empty, and no encrypted file is that.
     if [200, 206, 416].contains(answer.status) { return SealedFileBeginning(first.withLock { $0 }) == .finished }
     var plan = DownloadPlan(bytes: 0, tag: nil)

@@ -98,7 +98,8 @@ public struct FieldVaultRemote: Remote {
     }
   }
 
-  private static func problem(_ answer: HTTPAnswer) -> ServerProblem? {
+  /// What the server says is wrong; nil when it does not say it in the format of problems.
+  static func problem(_ answer: HTTPAnswer) -> ServerProblem? {
     guard answer.contentType == "application/problem+json" else { return nil }
     do throws(SyncModelError) {
       return try ServerProblem(json: answer.body)

@@ -20,6 +20,11 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
   /// The token has characters that none has: white space, a control character.
   case badToken
 
+  /// Somebody on the way answers that the server does not: 502 and 504.
+  static func unreachable(status: Int) -> TransportFailure {
+    .noConnection(detail: "somebody on the way answers that it is not there (status \(status))")
+  }
+
   /// What happened, for people.
   public var message: String {
     switch self {

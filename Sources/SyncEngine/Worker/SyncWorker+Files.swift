@@ -26,10 +26,14 @@ extension SyncWorker {
     while !Task.isCancelled {
       guard await waiting.next() != nil else { return }
       guard var lane = try await lane(request) else { continue }
+      let begun = Vault.now
       try await lane.run()
       tellOfFiles(lane.report)
       timer?.cancel()
-      guard lane.report.obstacle == nil, let due = try await vault.sync({ try $0.nextTransferDue() }) else { continue }
+      // One that became due when the lane had looked for the last time counts as well.
+      guard lane.report.obstacle == nil, let due = try await vault.sync({ try $0.nextTransferDue(after: begun) }) else {
+        continue
+      }
       timer = Task { [fileSignal] in
         try await Task.sleep(for: .milliseconds(max(due - Vault.now, 0)))
         fileSignal.yield()
@@ -39,21 +43,19 @@ extension SyncWorker {
 
   private func lane(_ request: RoundRequest) async throws -> FileLane? {
     guard let files = remote.files else { return nil }
-    if !hasRecoveredFiles {
-      try await vault.sync { try $0.recoverTransfers() }
-      hasRecoveredFiles = true
-    }
+    // One lane at a time: what is under way was left by one that died, here or in another process.
+    try await vault.sync { try $0.recoverTransfers() }
     var lane = FileLane(
       vault: vault, files: files, monitor: monitor, jitter: { [weak self] in self?.random() ?? 0 },
-      tell: { [weak self] event in self?.tell(event) }, letDataGoFirst: { [weak self] in await self?.roundEnds() })
+      tell: { [weak self] event in self?.tell(event) }, letDataGoFirst: { [weak self] in await self?.letRoundEnd() })
     (lane.uploads, lane.downloads) = (request.pushes, request.pulls)
     return lane
   }
 
   /// Returns when no round is under way.
-  private func roundEnds() async {
-    let events = events
-    while isInRound, !Task.isCancelled { await Self.nextRound(of: events) }
+  private func letRoundEnd() async {
+    let ends = roundEnds
+    while isInRound, !Task.isCancelled { await Self.next(of: ends) }
   }
 
   private func tellOfFiles(_ files: FileReport) {

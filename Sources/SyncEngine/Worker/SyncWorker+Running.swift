@@ -105,20 +105,20 @@ extension SyncWorker {
   private func followServer() async {
     var failures = 0
     while !Task.isCancelled {
-      let rounds = events
+      let rounds = roundEnds
       do {
         guard monitor.state != .offline, let cursor = try await setting(.cursor) else {
-          await Self.nextRound(of: rounds)
+          await Self.next(of: rounds)
           continue
         }
         if try await remote.watch(cursor: cursor, seconds: 50) {
-          if isInRound { await Self.nextRound(of: rounds) }
+          if isInRound { await Self.next(of: rounds) }
           // The change was this device's own, or a round has fetched it already.
           if try await setting(.cursor) != cursor { continue }
-          let following = events
+          let following = roundEnds
           signal.yield(.want(.remoteChange))
           // Until a round has moved the cursor, the answer would be the same.
-          await Self.nextRound(of: following)
+          await Self.next(of: following)
         }
         failures = 0
       } catch is CancellationError {
@@ -132,7 +132,5 @@ extension SyncWorker {
     }
   }
 
-  static func nextRound(of events: AsyncStream<SyncEvent>) async {
-    for await event in events { if case .synced = event { return } }
-  }
+  static func next(of ends: AsyncStream<Void>) async { for await _ in ends { return } }
 }

@@ -23,7 +23,6 @@ public actor SyncWorker {
   /// Reasons to look for files that are due.
   let fileSignals: AsyncStream<Void>
   let fileSignal: AsyncStream<Void>.Continuation
-  var hasRecoveredFiles = false
   /// Whether a write was told of and not looked at yet.
   let isTold = Locked(false)
 
@@ -80,7 +79,10 @@ public actor SyncWorker {
 
   func round(_ cause: Schedule.Cause, _ request: RoundRequest) async throws -> SyncReport {
     isInRound = true
-    defer { isInRound = false }
+    defer {
+      isInRound = false
+      hub.roundEnded()
+    }
     try await checkSettings()
     let run = try await vault.sync { try $0.beginRun(cause: cause.rawValue) }
     let hub = hub
@@ -126,6 +128,8 @@ public actor SyncWorker {
   private(set) var nextDue: Int64?
 
   nonisolated func tell(_ event: SyncEvent) { hub.tell(event) }
+
+  nonisolated var roundEnds: AsyncStream<Void> { hub.roundEnds() }
 
   nonisolated func random() -> Double { jitter() }
 

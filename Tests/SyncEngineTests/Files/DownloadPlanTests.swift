@@ -54,6 +54,7 @@ import Testing
   @Test func whatEndsAnAttempt() {
     let ends: [(Int, Int?, DownloadProblem)] = [
       (401, nil, .credentials), (404, nil, .absent), (410, nil, .absent), (429, 3, .later(seconds: 3)),
+      (502, nil, .transport(.unreachable(status: 502))), (504, nil, .transport(.unreachable(status: 504))),
       (503, nil, .later(seconds: nil)), (500, nil, .serverFailed(status: 500)), (400, nil, .refused(status: 400)),
     ]
     for (status, retryAfter, problem) in ends {

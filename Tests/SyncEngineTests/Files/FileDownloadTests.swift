@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import SealedFiles
 import Testing
 
 @testable import SyncEngine
@@ -33,6 +34,61 @@ import Testing
     return try await FileDownload(transport: try transport(server)).fetch(
       "/v1/files/1/full", into: try PartFile(part), tag: tag,
       verify: { (try? Data(contentsOf: URL(fileURLWithPath: part))) == Data(content) })
+  }
+
+  /// A captive portal has no say in what becomes of a file.
+  @Test(arguments: [200, 403, 404, 502]) func aPageForPeopleIsNoAnswer(status: Int) async throws {
+    let server = try RawServer { _, connection in
+      connection.send(answer("<p>Log in</p>", status: "\(status) X", headers: ["Content-Type: text/html"]))
+    }
+    defer {
+      server.close()
+      unlink(part)
+    }
+    await #expect {
+      _ = try await fetch(server)
+    } throws: { error in
+      guard case .transport(.notTheServer)? = error as? DownloadProblem else { return false }
+      return true
+    }
+    let files = FieldVaultFiles(transport: try transport(server))
+    let sealing = try Self.sealing()
+    await #expect {
+      try await files.fetch(Self.name, into: part, sealing) { _, _ in }
+    } throws: { error in
+      guard case .transport(.notTheServer)? = error as? DownloadProblem else { return false }
+      return true
+    }
+  }
+
+  private static let name = FileName(contentUuid: "0195b2c0-0000-7000-8000-0000000000aa", variant: .full)
+
+  private static func sealing() throws -> ContentSealing {
+    ContentSealing(
+      key: try .random(), identity: try SealedFileIdentity(contentUuid: name.contentUuid, variant: .full))
+  }
+
+  /// The process died when all had come, and before that was written down: what the server keeps unencrypted is not asked
+  /// for as if it were encrypted.
+  @Test func whatIsWholeIsNotAskedForAgain() async throws {
+    let server = try server(content)
+    defer {
+      server.close()
+      unlink(part)
+    }
+    let files = FieldVaultFiles(transport: try transport(server))
+    let sealing = try Self.sealing()
+    try await files.fetch(Self.name, into: part, sealing) { _, _ in }
+    let sealed = try here()
+    let requests = server.requests.count
+    try await files.fetch(Self.name, into: part, sealing) { _, _ in }
+    #expect(server.requests.count == requests)
+    #expect(try here() == sealed)
+    // What has lost its end is no reason to write anything readable.
+    try Data(sealed[..<200_000]).write(to: URL(fileURLWithPath: part))
+    try await files.fetch(Self.name, into: part, sealing) { _, _ in }
+    #expect(try here().count == sealed.count)
+    #expect(try Data(here()).range(of: Data(content[250_000..<250_100])) == nil)
   }
 
   @Test func aDownloadThatIsCutAgainAndAgainGoesOn() async throws {

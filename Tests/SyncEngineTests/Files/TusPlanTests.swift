@@ -68,7 +68,9 @@ import Testing
     let ends: [(Int, Int?, TusProblem)] = [
       (401, nil, .credentials), (412, nil, .refused(status: 412)), (423, nil, .later(seconds: 2)),
       (429, 7, .later(seconds: 7)), (503, nil, .later(seconds: nil)), (500, nil, .serverFailed(status: 500)),
-      (507, nil, .noRoom), (400, nil, .refused(status: 400)), (415, nil, .refused(status: 415)),
+      (507, nil, .later(seconds: 300)), (502, nil, .transport(.unreachable(status: 502))),
+      (504, nil, .transport(.unreachable(status: 504))), (400, nil, .refused(status: 400)),
+      (415, nil, .refused(status: 415)),
     ]
     for (status, retryAfter, problem) in ends {
       var plan = begun()
@@ -77,10 +79,23 @@ import Testing
     var plan = begun()
     #expect(plan.next(after: .failed(.cancelled)) == .stop(.transport(.cancelled)))
     #expect(plan.chunk.bytes == 512 << 10)
-    var creating = TusPlan(byteCount: 10, address: nil, server: tus)
-    #expect(creating.next(after: .refused(status: 409, retryAfterSeconds: nil)) == .done(address: nil))
+    var full = begun()
+    let quota = TusPlan.Event.refused(status: 507, retryAfterSeconds: nil, type: "urn:fieldvault:quota-exceeded")
+    #expect(full.next(after: quota) == .stop(.noRoom))
     var large = TusPlan(byteCount: 10, address: nil)
     #expect(large.next(after: .asked(TusServer(["tus-max-size": "9"]))) == .stop(.tooLarge))
+  }
+
+  /// Only what says so says so: another server's 409 is no file that has arrived.
+  @Test func aContentThatIsThereAlreadyIsDone() {
+    let exists = TusPlan.Event.refused(status: 409, retryAfterSeconds: nil, type: "urn:fieldvault:content-exists")
+    var creating = TusPlan(byteCount: 10, address: nil, server: tus)
+    #expect(creating.next(after: exists) == .done(address: nil))
+    // Another device has sent the same meanwhile.
+    var sending = begun()
+    #expect(sending.next(after: exists) == .done(address: nil))
+    var other = TusPlan(byteCount: 10, address: nil, server: tus)
+    #expect(other.next(after: .refused(status: 409, retryAfterSeconds: nil)) == .stop(.refused(status: 409)))
   }
 
   @Test func aProxyThatTakesLessGetsLess() {

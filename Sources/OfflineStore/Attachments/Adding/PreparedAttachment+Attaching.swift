@@ -46,15 +46,23 @@ extension PreparedAttachment {
     return try writer.add(place.attachment.entity, UUID.version7(), values)
   }
 
-  /// The same content, when its file is here and of the right size.
+  /// The same content, when its file is here and is still what it should be: a damaged one must not stand for this one.
   private func existingContent(in connection: WriteConnection) throws -> SealedContent? {
     var found: [SealedContent] = []
     try connection.forEach(
       "SELECT \(SealedContent.columns) FROM AttachmentContent WHERE digest = \(digest) AND full = 'here'"
     ) { row in found.append(try SealedContent(row)) }
-    return found.first { content in
-      content.uuid != contentUuid
-        && Files.size(of: layout.attachmentFile(content.uuid, .full)).map(Int64.init) == content.sealedBytes[.full]
+    return try found.first { content in
+      // Attached before, in this transaction or another.
+      if content.uuid == contentUuid { return true }
+      do {
+        try content.verify(.full, in: layout)
+        return true
+      } catch let error as VaultError
+        where error.code == .damaged || error.code == .unreadable || error.code == .refused
+      {
+        return false
+      }
     }
   }
 

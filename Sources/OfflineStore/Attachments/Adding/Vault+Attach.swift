@@ -17,7 +17,7 @@ extension Vault {
     progress: (_ path: String, _ done: Int, _ total: Int) throws -> Void = { _, _, _ in }
   ) throws -> [UUID] {
     let records = try attachAll(paths, to: owner, uuid, progress)
-    try makeRoom()
+    makeRoomWhereThatWorks()
     return records
   }
 
@@ -27,8 +27,9 @@ extension Vault {
     // Before anything is read, so that a mistyped uuid costs no time.
     let place = try AttachmentPlace.find(for: owner, in: entities)
     try database.read { _ = try place.references(to: owner, uuid.sqlText, in: $0) }
+    let lock = try AttachmentLock(sharing: layout)
     let prepared = try paths.map { path in
-      try prepareAttachment(from: path, progress: { try progress(path, $0, $1) })
+      try prepareAttachment(from: path, settings: nil, under: lock) { try progress(path, $0, $1) }
     }
     let records: [UUID]
     do {

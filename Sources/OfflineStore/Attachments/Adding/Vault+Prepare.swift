@@ -20,9 +20,17 @@ extension Vault {
     from path: String, settings: AttachmentSettings? = nil,
     progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
   ) throws -> PreparedAttachment {
+    try prepareAttachment(
+      from: path, settings: settings, under: try AttachmentLock(sharing: layout), progress: progress)
+  }
+
+  /// Takes a file in under a lock that several share: each has a descriptor, of which a process has not many.
+  func prepareAttachment(
+    from path: String, settings: AttachmentSettings?, under lock: AttachmentLock,
+    progress: (_ done: Int, _ total: Int) throws -> Void
+  ) throws -> PreparedAttachment {
     let settings = try settings ?? attachmentSettings()
     let source = try AttachmentSource(path)
-    let lock = try AttachmentLock(sharing: layout)
     try requireSpace(for: source)
     let intake = Intake(layout: layout, contentUuid: UUID.version7().sqlText, key: try Self.newKey())
     do {

@@ -26,10 +26,18 @@ struct AttachmentSweep {
       return outcome
     }
     defer { withExtendedLifetime(lock) {} }
-    for suspect in suspects where try adopts(suspect) { outcome.adopted.append(suspect.name) }
+    var kept: Set<StoredFile> = []
+    for suspect in suspects {
+      do {
+        if try adopts(suspect) { outcome.adopted.append(suspect.name) }
+      } catch is VaultError {
+        // It cannot be read now, which says nothing about what it is.
+        kept.insert(suspect)
+      }
+    }
     // Nobody commits meanwhile, so that a row cannot come to a file that is about to go.
     outcome.removed = try database.write { connection in
-      let orphans = try Self.orphans(among: suspects, in: connection)
+      let orphans = try Self.orphans(among: suspects.filter { !kept.contains($0) }, in: connection)
       for orphan in orphans { try Files.removeTree(layout.folder + "/" + orphan.name) }
       return orphans.map(\.name)
     }
@@ -39,15 +47,17 @@ struct AttachmentSweep {
     return outcome
   }
 
-  /// Takes in a file that is what the records say of a content that is not here.
+  /// Takes in a file that is what the records say of a content that is not here, as far as they say it; its key says the
+  /// rest.
+  /// - Throws: ``VaultError`` when the file cannot be read.
   private func adopts(_ file: StoredFile) throws -> Bool {
     guard let name = file.content, name.isWhole,
       let content = try database.read({ try SealedContent.find(name.uuid, in: $0) }),
-      content.presence[name.variant] == .absent, content.digests[name.variant] != nil
+      content.presence[name.variant] == .absent
     else { return false }
     do {
       try content.verify(name.variant, in: layout)
-    } catch is VaultError {
+    } catch let error as VaultError where error.code == .damaged || error.code == .refused {
       return false
     }
     guard let bytes = Files.size(of: layout.attachmentFile(name.uuid, name.variant)) else { return false }

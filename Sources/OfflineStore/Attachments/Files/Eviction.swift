@@ -3,12 +3,13 @@ import CipherSQL
 extension SyncTransaction {
   /// Gives up files that the server has until the rest takes no more than `limit` bytes: whole contents first, what was used
   /// longest ago first, then thumbnails. What is not at the server stays, whatever it takes.
+  /// - Parameter kept: a content that has just come, because somebody asked for it.
   /// - Returns: how many files.
-  func evict(downTo limit: Int64) throws -> Int {
+  func evict(downTo limit: Int64, keeping kept: String?) throws -> Int {
     var used = try AttachmentUsage.bytesUsed(in: connection)
     var count = 0
     for variant in AttachmentVariant.allCases {
-      while used > limit, let (uuid, bytes) = try oldest(variant) {
+      while used > limit, let (uuid, bytes) = try oldest(variant, besides: kept ?? "") {
         try AttachmentContentRow.note(.evicted, sealedBytes: nil, of: uuid, variant, in: connection)
         used -= bytes
         count += 1
@@ -17,16 +18,16 @@ extension SyncTransaction {
     return count
   }
 
-  private func oldest(_ variant: AttachmentVariant) throws -> (uuid: String, bytes: Int64)? {
+  private func oldest(_ variant: AttachmentVariant, besides kept: String) throws -> (uuid: String, bytes: Int64)? {
     let query: SQL =
       variant == .full
       ? """
       SELECT contentUuid, coalesce(fullBytes, 0) FROM AttachmentContent
-      WHERE full = 'here' AND serverHasFull = 1 ORDER BY usedAt LIMIT 1
+      WHERE full = 'here' AND serverHasFull = 1 AND contentUuid <> \(kept) ORDER BY usedAt LIMIT 1
       """
       : """
       SELECT contentUuid, coalesce(thumbnailBytes, 0) FROM AttachmentContent
-      WHERE thumbnail = 'here' AND serverHasThumbnail = 1 ORDER BY usedAt LIMIT 1
+      WHERE thumbnail = 'here' AND serverHasThumbnail = 1 AND contentUuid <> \(kept) ORDER BY usedAt LIMIT 1
       """
     return try connection.fetchRows(query, as: String.self, Int64.self).first.map { (uuid: $0.0, bytes: $0.1) }
   }
@@ -36,18 +37,21 @@ extension Vault {
   /// Removes files that the server has until the vault's limit is kept. They come back when they are asked for.
   ///
   /// **After a crash** the rows say what goes, and the next time that the vault is opened removes it.
-  /// - Parameter bytes: room that is needed beside what is there.
+  /// - Parameter kept: the uuid of a content whose files stay.
   /// - Returns: how many files were given up.
   @discardableResult
-  public func makeRoom(for bytes: Int64 = 0) throws -> Int {
+  public func makeRoom(keeping kept: String? = nil) throws -> Int {
     let settings = try attachmentSettings()
-    guard try attachmentUsage().bytesUsed + bytes > settings.limit else { return 0 }
+    guard try attachmentUsage().bytesUsed > settings.limit else { return 0 }
     let count = try database.write { connection in
       try SyncTransaction.run(on: connection, syncCatalog, now: Self.now) {
-        try $0.evict(downTo: max(0, settings.limit - bytes))
+        try $0.evict(downTo: settings.limit, keeping: kept)
       }
     }
     if count > 0 { try sweepAttachments() }
     return count
   }
+
+  /// After something was taken in: that is done, and not undone because nothing else could go. The next time tries again.
+  func makeRoomWhereThatWorks(keeping kept: String? = nil) { _ = try? makeRoom(keeping: kept) }
 }

@@ -26,21 +26,28 @@ extension SyncTransaction {
 
   /// The next file to fetch: what somebody asked for, then the thumbnails that are missing, then, where all files are to be
   /// here, the rest, as far as the limit of the cache allows.
-  package func nextDownload() throws -> FileTransfer? {
-    if let wanted = try claim(wantedDownload) { return wanted }
-    if let content = try missing("thumbnail = 'absent' AND thumbnailDigest IS NOT NULL", .thumbnail) {
+  /// - Parameter free: what the disk has room for, in bytes; what does not fit waits.
+  package func nextDownload(free: Int64) throws -> FileTransfer? {
+    guard free > 0 else { return nil }
+    if let wanted = try claim(wantedDownload(free)) { return wanted }
+    let settings = try AttachmentSettings.read(from: connection)
+    let room = try settings.limit - AttachmentUsage.bytesUsed(in: connection)
+    // Thumbnails that made room come back when a tenth of it is free again.
+    let lacking: SQL =
+      room > settings.limit / 10 ? "thumbnail <> 'here'" : "thumbnail <> 'here' AND thumbnail = 'absent'"
+    if let content = try missing(lacking + " AND thumbnailDigest IS NOT NULL", .thumbnail) {
       return try begin(content, .thumbnail)
     }
-    guard try AttachmentSettings.read(from: connection).fetchesAll else { return nil }
-    let room = try AttachmentSettings.read(from: connection).limit - AttachmentUsage.bytesUsed(in: connection)
-    guard let content = try missing("full = 'absent' AND coalesce(byteCount, 0) <= \(room)", .full) else { return nil }
+    guard settings.fetchesAll,
+      let content = try missing("full = 'absent' AND coalesce(byteCount, 0) <= \(min(room, free))", .full)
+    else { return nil }
     return try begin(content, .full)
   }
 
-  /// When the next transfer becomes due that waits for its time; nil when none does. Milliseconds since 1970.
-  package func nextTransferDue() throws -> Int64? {
+  /// When the next transfer becomes due, after a time, that waits for its own; nil when none does. Milliseconds since 1970.
+  package func nextTransferDue(after time: Int64) throws -> Int64? {
     try connection.fetchOne(
-      "SELECT min(scheduledAt) FROM AttachmentTransfer WHERE status = 'pending' AND scheduledAt > \(WireTime.text(now))",
+      "SELECT min(scheduledAt) FROM AttachmentTransfer WHERE status = 'pending' AND scheduledAt > \(WireTime.text(time))",
       as: Optional<String>.self
     ).flatMap { $0 }.flatMap(WireTime.milliseconds)
   }
@@ -48,9 +55,10 @@ extension SyncTransaction {
   private var isDue: SQL { "(transfer.scheduledAt IS NULL OR transfer.scheduledAt <= \(WireTime.text(now)))" }
 
   /// Downloads that have a row were asked for, or have failed before; those that were asked for go first.
-  private var wantedDownload: SQL {
+  private func wantedDownload(_ free: Int64) -> SQL {
     """
     transfer.direction = 'download' AND transfer.status = 'pending' AND \(isDue)
+      AND (transfer.variant = 'thumbnail' OR coalesce(content.byteCount, 0) <= \(free))
       AND CASE transfer.variant WHEN 'full' THEN content.full ELSE content.thumbnail END <> 'here'
     ORDER BY transfer.variant = 'full' AND transfer.retryCount + transfer.absences > 0, transfer.transferNumber
     """

@@ -14,12 +14,17 @@ extension Vault {
     try layout.makeAttachmentFolder(of: transfer.contentUuid)
   }
 
+  /// How many bytes of files the disk has room for, what the database needs left out.
+  package func bytesFreeForFiles() throws -> Int64 {
+    Int64(try Files.freeBytes(at: layout.folder) - Self.spaceKeptFree)
+  }
+
   /// Takes in what a download has written to ``VaultLayout/unfinishedFile(of:)``, encrypted: verifies it against key and
   /// digest, brings it to the disk, and puts it in its place. Nobody can open it before that. Then room is made, when the
   /// vault's limit asks for that.
   /// - Returns: false when the content is not wanted any more; then the file is removed.
-  /// - Throws: ``VaultError`` with `damaged` when it is not the content that the record names; the file is removed then, and
-  ///   the transfer is still the caller's to end.
+  /// - Throws: ``VaultError`` with `damaged` when it is not the content that the record names, and `refused` when it is of a
+  ///   newer format; the file is removed then, and the transfer is still the caller's to end.
   @discardableResult
   package func acceptDownload(_ transfer: FileTransfer) throws -> Bool {
     let path = layout.unfinishedFile(of: transfer)
@@ -29,7 +34,7 @@ extension Vault {
     }
     do {
       try content.verify(transfer.variant, at: path)
-    } catch let error as VaultError where error.code == .damaged {
+    } catch let error as VaultError where error.code == .damaged || error.code == .refused {
       try Files.removeTree(path)
       throw error
     }
@@ -40,7 +45,7 @@ extension Vault {
         try $0.downloadCompleted(transfer, sealedBytes: Int64(bytes), in: layout)
       }
     }
-    try makeRoom()
+    makeRoomWhereThatWorks(keeping: transfer.contentUuid)
     return isWanted
   }
 }

@@ -5,7 +5,7 @@ import SyncModel
 package struct ScopeChange: Sendable, Equatable {
   /// Records that went because their project is not followed any more.
   package var removed = 0
-  /// Records of such projects that stay because they have unsent changes, by entity.
+  /// Records of such projects that stay because they have unsent changes or files, by entity.
   package var kept: [String: Int] = [:]
 }
 
@@ -28,8 +28,8 @@ extension SyncTransaction {
     try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)
   }
 
-  /// Removes the records of projects that are not followed any more. Records with unsent changes stay, and with them what
-  /// they hang on.
+  /// Removes the records of projects that are not followed any more. Records with unsent changes or files stay, and with
+  /// them what they hang on.
   package func leaveScopes() throws -> ScopeChange {
     var change = ScopeChange()
     guard let projects = catalog.tables[Self.scopeEntity], try !scopes().isEmpty else { return change }
@@ -64,7 +64,7 @@ extension SyncTransaction {
     for (table, keys) in members.reversed() {
       for key in keys.sorted() {
         let entity = table.entity
-        if try !QueuedOperation.ofRecord(entity.type, key, in: connection).isEmpty {
+        if try !QueuedOperation.ofRecord(entity.type, key, in: connection).isEmpty || hasUnsentFile(key, entity) {
           change.kept[entity.type, default: 0] += 1
           continue
         }
@@ -76,6 +76,17 @@ extension SyncTransaction {
         change.removed += 1
       }
     }
+  }
+
+  /// Whether a file of the record is on this device and not yet at the server.
+  private func hasUnsentFile(_ key: Int64, _ entity: Entity) throws -> Bool {
+    guard AttachmentEntity(entity) != nil else { return false }
+    return try connection.fetchOne(
+      """
+      SELECT 1 FROM \(identifier: entity.table.name) JOIN AttachmentContent USING (contentUuid)
+      WHERE \(identifier: entity.key) = \(key)
+        AND (full = 'here' AND serverHasFull = 0 OR thumbnail = 'here' AND serverHasThumbnail = 0)
+      """, as: Int.self) != nil
   }
 
   private func rows(of table: RecordTable, _ column: String, _ parents: Set<Int64>) throws -> Set<Int64> {

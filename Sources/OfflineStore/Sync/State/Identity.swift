@@ -68,7 +68,11 @@ extension SyncTransaction {
     ] where try SyncSettings.value(name, in: connection) != value {
       try SyncSettings.set(name, value, in: connection)
     }
-    if try SyncSettings.value(.reconcileNext, in: connection) == "projects" { result.left = try leaveScopes() }
+    let hasChosenProjects = try SyncSettings.value(.reconcileNext, in: connection) == "projects"
+    if try hasChosenProjects || SyncSettings.value(.leavesProjects, in: connection) != nil {
+      result.left = try leaveScopes()
+      try SyncSettings.set(.leavesProjects, result.left.kept.isEmpty ? nil : "true", in: connection)
+    }
     if try connection.fetchOne("SELECT 1 FROM SyncInbox LIMIT 1", as: Int.self) != nil {
       try admitAgain(counts: &result.admitted)
     }

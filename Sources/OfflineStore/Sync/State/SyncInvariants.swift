@@ -52,7 +52,19 @@ struct SyncInvariants {
       try connection.fetchOne(
         "SELECT count(*) FROM WriteContext WHERE mode <> 'person' OR cascadeDepth <> 0", as: Int.self),
       "mark of an unfinished write stands in WriteContext", "marks of unfinished writes stand in WriteContext")
+    if Self.keepsFiles(catalog) {
+      let full = AttachmentContentRow.unqueued(.full), thumbnail = AttachmentContentRow.unqueued(.thumbnail)
+      note(
+        try connection.fetchOne(
+          "SELECT count(*) FROM AttachmentContent AS content WHERE (\(full)) OR (\(thumbnail))", as: Int.self),
+        "photo or file is not at the server, and not on its way there",
+        "photos or files are not at the server, and not on their way there")
+    }
     return found
+  }
+
+  private static func keepsFiles(_ catalog: SyncCatalog) -> Bool {
+    catalog.entities.catalog.tables.contains { $0.name == "AttachmentTransfer" }
   }
 
   private static let isParked: SQL = """
@@ -69,6 +81,7 @@ struct SyncInvariants {
     // An odd mode or depth that somebody has left there would make the triggers do something else.
     try connection.execute("UPDATE WriteContext SET mode = 'person', cascadeDepth = 0")
     try WriteMode.sync(on: connection) { try restoreQueue(catalog, on: connection) }
+    if keepsFiles(catalog) { try AttachmentContentRow.queueUploads(of: nil, in: connection) }
   }
 
   private static func restoreQueue(_ catalog: SyncCatalog, on connection: WriteConnection) throws {

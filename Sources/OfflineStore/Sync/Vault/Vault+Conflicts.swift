@@ -18,11 +18,11 @@ public struct ConflictEntry: Sendable, Hashable {
   /// concurrent_edit, deleted_remotely, deleted_locally, not_unique or parent_missing.
   public let conflictType: String
   /// What both sides started from, a JSON object; nil when the server never had the record.
-  public let base: String?
+  public internal(set) var base: String?
   /// This device's version, a JSON object; as it is now as long as the conflict is open.
   public internal(set) var localVersion: String
   /// The server's version, a JSON object; nil when the server has none.
-  public let remoteVersion: String?
+  public internal(set) var remoteVersion: String?
   /// The fields to decide, or those whose value gave way.
   public let fields: [String]
   /// When it was found, as text.
@@ -90,10 +90,15 @@ extension Vault {
       """
     try connection.forEach(query) { row in entries.append(try ConflictEntry(row)) }
     let catalog = syncCatalog
-    for index in entries.indices where entries[index].resolvedAt == nil {
+    for index in entries.indices {
+      guard let table = catalog.tables[entries[index].entityType] else { continue }
       // A person may have gone on with the record since the conflict was found.
-      let record = try catalog.tables[entries[index].entityType]?.find(entries[index].entityUuid, in: connection)
-      if let record { entries[index].localVersion = RecordVersion.json(record.state) }
+      if entries[index].resolvedAt == nil, let record = try table.find(entries[index].entityUuid, in: connection) {
+        entries[index].localVersion = RecordVersion.json(record.state)
+      }
+      entries[index].localVersion = try table.entity.shown(entries[index].localVersion)
+      entries[index].base = try entries[index].base.map { try table.entity.shown($0) }
+      entries[index].remoteVersion = try entries[index].remoteVersion.map { try table.entity.shown($0) }
     }
     return entries
   }

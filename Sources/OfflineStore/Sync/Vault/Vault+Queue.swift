@@ -118,8 +118,10 @@ extension SyncTransaction {
     guard let entry else { return nil }
     let queued = try QueuedOperation.all(
       where: "operationId = ? AND completedAt IS NULL", [.text(id)], in: connection)
-    guard let operation = queued.first else { return (entry, nil) }
-    if let payload = operation.payload { return (entry, payload) }
-    return (entry, try wouldSend(operation)?.wire.json)
+    guard let operation = queued.first, let payload = try operation.payload ?? wouldSend(operation)?.wire.json else {
+      return (entry, nil)
+    }
+    let entity = catalog.tables[operation.entityType]?.entity
+    return (entry, try entity?.shown(payload, members: ["fields", "base"]) ?? payload)
   }
 }

@@ -73,6 +73,7 @@ struct FileDownload: Sendable {
     do {
       let answer = try await transport.send(request)
       guard isTaken.withLock({ $0 }) else {
+        if let failure = Self.stranger(answer) { return .failed(failure, bytes: place.byteCount) }
         return .refused(
           status: answer.status, retryAfterSeconds: answer.retryAfterSeconds,
           length: ContentRange(answer.headers["content-range"])?.length)
@@ -86,6 +87,11 @@ struct FileDownload: Sendable {
     } catch {
       return .failed(.bodyFailed, bytes: place.byteCount)
     }
+  }
+
+  /// A page for people comes from somebody on the way, such as a captive portal, and says nothing about the file.
+  static func stranger(_ answer: HTTPAnswer) -> TransportFailure? {
+    answer.contentType == "text/html" ? .notTheServer(detail: "it answers with a page for people") : nil
   }
 }
 

@@ -11,12 +11,18 @@ import VaultKeys
 
 /// A file that is written as it comes.
 final class PartFile: ArrivingFile {
+  /// What comes begins otherwise than it was known to.
+  struct AnotherFile: Error {}
+
   private let descriptor: Descriptor
+  private let mark: [UInt8]
   private let count: Locked<Int64>
 
   var byteCount: Int64 { count.withLock { $0 } }
 
-  init(_ path: String) throws(DownloadProblem) {
+  /// - Parameter mark: what the file begins with; anything else is not written.
+  init(_ path: String, beginsWith mark: [UInt8] = []) throws(DownloadProblem) {
+    self.mark = mark
     do {
       descriptor = try Descriptor(opening: path, O_WRONLY | O_CREAT | O_NOFOLLOW, mode: 0o600)
       count = Locked(Int64(try descriptor.size()))
@@ -26,6 +32,8 @@ final class PartFile: ArrivingFile {
   }
 
   func append(_ bytes: UnsafeRawBufferPointer) throws {
+    let rest = mark.dropFirst(Int(clamping: byteCount)).prefix(bytes.count)
+    guard bytes.starts(with: rest) else { throw AnotherFile() }
     try descriptor.write(bytes, at: Int(byteCount))
     count.withLock { $0 += Int64(bytes.count) }
   }

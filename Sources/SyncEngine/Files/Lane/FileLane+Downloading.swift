@@ -11,13 +11,16 @@ extension FileLane {
       try await files.fetch(name, into: vault.layout.unfinishedFile(of: transfer), sealing) { bytes, whole in
         tell(.file(FileProgress(name: name, isUpload: false, bytesDone: bytes, byteCount: whole)))
       }
+      guard try await accept(transfer) else { return .goOn }
     } catch let problem as DownloadProblem {
       return try await verdict(of: problem, transfer)
-    }
-    do {
-      guard try await accept(transfer) else { return .goOn }
-    } catch let error as VaultError where error.code == .damaged {
-      return try await failed(transfer, error.message)
+    } catch let error as VaultError {
+      // One file that cannot be taken in is no reason for the others to wait.
+      switch error.code {
+      case .damaged, .noSpace, .cannotWrite, .unreadable: return try await failed(transfer, error.message)
+      case .busy: return try await interrupted(transfer, waiting: 5, .goOn)
+      default: return try await refused(transfer, error.message)
+      }
     }
     report.fetched += 1
     tell(.fileMoved(FileProgress(name: name, isUpload: false, bytesDone: 0, byteCount: nil)))

@@ -78,11 +78,12 @@ struct FileLane {
   private func next(_ isUploadNext: Bool) async throws -> FileTransfer? {
     guard monitor.state != .offline else { return nil }
     let (uploads, downloads, isUnmetered) = (uploads, downloads, monitor.isUnmetered)
+    let free = try vault.bytesFreeForFiles()
     return try await vault.sync { transaction in
       let settings = try AttachmentSettings.read(from: transaction.connection)
       if settings.waitsForUnmetered, !isUnmetered { return nil }
       func upload() throws -> FileTransfer? { uploads ? try transaction.nextUpload() : nil }
-      func download() throws -> FileTransfer? { downloads ? try transaction.nextDownload() : nil }
+      func download() throws -> FileTransfer? { downloads ? try transaction.nextDownload(free: free) : nil }
       return isUploadNext ? try upload() ?? download() : try download() ?? upload()
     }
   }

@@ -99,7 +99,8 @@ extension TusClient {
   /// would make an upload begin anew that is there.
   private func refusal(_ answer: HTTPAnswer) -> TusPlan.Event {
     guard answer.contentType != "text/html" else { return .failed(Self.notTus) }
-    return .refused(status: answer.status, retryAfterSeconds: answer.retryAfterSeconds)
+    return .refused(
+      status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, type: FieldVaultRemote.problem(answer)?.type)
   }
 
   private static let notTus = TransportFailure.notTheServer(detail: "it does not speak tus")

@@ -32,8 +32,8 @@ public struct TusPlan: Equatable, Sendable {
     case found(offset: Int64, length: Int64?)
     /// The bytes of the last request were taken.
     case sent(offset: Int64, bytes: Int64, seconds: Double)
-    /// The server has answered with another status.
-    case refused(status: Int, retryAfterSeconds: Int?)
+    /// The server has answered with another status; `type` is that of a problem (RFC 9457), where the answer has one.
+    case refused(status: Int, retryAfterSeconds: Int?, type: String? = nil)
     /// There was no answer.
     case failed(TransportFailure)
   }
@@ -85,7 +85,8 @@ public struct TusPlan: Equatable, Sendable {
     case .remembered: return afterRemembering()
     case .found(let offset, let length): return afterLooking(offset, length)
     case .sent(let offset, let bytes, let seconds): return afterSending(offset, bytes, seconds)
-    case .refused(let status, let retryAfter): return afterRefusal(status, retryAfter)
+    case .refused(409, _, Self.contentExists): return .done(address: nil)
+    case .refused(let status, let retryAfter, let type): return afterRefusal(status, retryAfter, type)
     case .failed(let failure): return afterFailure(failure)
     }
   }
@@ -126,11 +127,15 @@ public struct TusPlan: Equatable, Sendable {
     return sending(address)
   }
 
-  private mutating func afterRefusal(_ status: Int, _ retryAfter: Int?) -> Step {
+  /// The content is complete at the server, by this upload or another; see `FileEndpoints.md`.
+  static let contentExists = "urn:fieldvault:content-exists"
+  /// The account has no room; any other 507 is a full disk, which somebody makes room on.
+  static let quotaExceeded = "urn:fieldvault:quota-exceeded"
+
+  private mutating func afterRefusal(_ status: Int, _ retryAfter: Int?, _ type: String?) -> Step {
     switch (step, status) {
     case (_, 401): return .stop(.credentials)
-    case (.create, 409): return .done(address: nil)
-    case (.create, 413), (.create, 507): return .stop(status == 413 ? .tooLarge : .noRoom)
+    case (.create, 413): return .stop(.tooLarge)
     // Forgotten, expired, or somebody else's.
     case (.look, 403), (.look, 404), (.look, 410), (.send, 403), (.send, 404), (.send, 410): return beginAnew()
     case (.send, 409), (.send, 460): return lookAgain()
@@ -139,7 +144,8 @@ public struct TusPlan: Equatable, Sendable {
     case (_, 403): return .stop(.credentials)
     case (_, 423): return .stop(.later(seconds: retryAfter ?? 2))
     case (_, 429), (_, 503): return .stop(.later(seconds: retryAfter))
-    case (_, 507): return .stop(.noRoom)
+    case (_, 507): return .stop(type == Self.quotaExceeded ? .noRoom : .later(seconds: retryAfter ?? 300))
+    case (_, 502), (_, 504): return .stop(.transport(.unreachable(status: status)))
     case (_, 408), (_, 500...): return .stop(.serverFailed(status: status))
     default: return .stop(.refused(status: status))
     }
