@@ -103,11 +103,7 @@ public final class DiskFileStorage: FileStorage {
 
   /// Removes an upload, and its bytes unless they became a content.
   public func removeUpload(_ account: AccountName, _ id: String) async throws {
-    let files = try files(account)
-    guard let row = try await files.database.read({ try FileTables(connection: $0).upload(id) }) else { return }
-    guard try files.isFree(row.file) else { throw FileRefusal.busy }
-    try await files.database.write { try FileTablesWriter(connection: $0).removeUpload(id) }
-    if !row.upload.isFinished { try files.remove(row.file) }
+    try await removeUpload(id, try files(account), expiredAt: nil)
   }
 
   /// Removes uploads that have expired.
@@ -115,12 +111,30 @@ public final class DiskFileStorage: FileStorage {
     let files = try files(account)
     for id in try await files.database.read({ try FileTables(connection: $0).expired(at: time) }) {
       do {
-        try await removeUpload(account, id)
+        try await removeUpload(id, files, expiredAt: time)
       } catch FileRefusal.busy {
         // Its next commit gives it more time.
         continue
       }
     }
+  }
+
+  /// - Parameter time: with one, an upload that has got more time meanwhile stays.
+  private func removeUpload(_ id: String, _ files: AccountFiles, expiredAt time: Int64?) async throws {
+    guard let row = try await files.database.read({ try FileTables(connection: $0).upload(id) }) else { return }
+    let descriptor = try files.openForRemoval(row.file)
+    defer { if let descriptor { DiskUploadWriter.close(descriptor) } }
+    // Locked from here on, so that nobody finishes the upload any more. What was read before may be of the past and decides
+    // nothing, or the bytes of a content that was finished meanwhile would go with its upload.
+    let file = try await files.database.write { connection -> String? in
+      let writer = FileTablesWriter(connection: connection)
+      guard let upload = try writer.tables.upload(id)?.upload, time.map({ upload.expiry <= $0 }) ?? true else {
+        return nil
+      }
+      try writer.removeUpload(id)
+      return upload.isFinished ? nil : row.file
+    }
+    if let file { try files.remove(file) }
   }
 
   // MARK: Contents
