@@ -14,13 +14,29 @@ extension FileService {
       try await storage.begin(account, new, quota: limits.quotaBytes, at: now)
     }
     guard hasContent || length == 0 else { return ReadyAnswer(response: created(upload)) }
-    return try await open(upload, call, checksum, isNew: true) { result in
-      guard case .success(let upload)? = result else {
-        // Nobody knows the address of an upload whose first request failed.
-        do { try await storage.removeUpload(account, upload.id) } catch { return nil }
-        return nil
+    do {
+      return try await open(upload, call, checksum, isNew: true) { result in
+        guard case .success(let upload)? = result else {
+          await forget(upload, account)
+          return nil
+        }
+        return created(upload)
       }
-      return created(upload)
+    } catch {
+      await forget(upload, account)
+      throw error
+    }
+  }
+
+  /// Removes an upload whose first request failed: nobody knows its address, and it would count towards the quota until it
+  /// expires.
+  private func forget(_ upload: StoredUpload, _ account: AccountName) async {
+    // In a task of its own, because that of a request is cancelled when the server stops.
+    let removal = Task { try await storage.removeUpload(account, upload.id) }
+    do {
+      try await removal.value
+    } catch {
+      log.failure("an upload whose first request failed could not be removed: \(error)")
     }
   }
 
