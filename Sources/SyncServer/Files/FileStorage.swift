@@ -8,6 +8,7 @@
 ///   the offset is that of the last commit, and the bytes before it are those that were committed.
 /// - One writer of an upload at a time; the next is refused, and a crash frees the upload.
 /// - Accounts do not see each other. Names in the storage are made by it, never from what a client sent.
+/// - Files never take the last room of a disk: what has to be written so that they can go has a reserve.
 /// - What a user's files and uploads take is counted in the same transaction in which they appear and go.
 ///
 /// `Tests/SyncServerTests/Conformance` checks an engine.
@@ -24,7 +25,8 @@ public protocol FileStorage: Sendable {
   func setLength(_ account: AccountName, _ id: String, to length: Int64, quota: Int64) async throws -> StoredUpload
 
   /// Opens an upload for writing at its offset.
-  /// - Throws: ``FileRefusal`` with `busy` while it has a writer, `gone`, or `damaged` when bytes before its offset were lost.
+  /// - Throws: ``FileRefusal`` with `busy` while it has a writer, `gone`, `damaged` when bytes before its offset were lost, or
+  ///   `noSpace` when the rest of it has no room.
   func openWriter(_ account: AccountName, _ id: String) async throws -> any UploadWriting
 
   /// Removes an upload and its bytes; of a finished one, the upload alone. Nothing happens when there is none.

@@ -21,10 +21,17 @@ final class AccountFiles: Sendable {
   private let parent: String
   private let madeFolders = Locked<Set<String>>([])
 
+  /// How many bytes the file system of a folder has left.
+  typealias FreeBytes = @Sendable (_ folder: String) throws -> Int64
+  private let freeBytes: FreeBytes
+  /// What uploads leave free, so that databases can still be written: also the one that has to note that files go.
+  static let reserve: Int64 = 64 << 20
+
   /// - Parameter parent: the folder of the account.
-  init(_ database: Database, in parent: String) throws {
+  init(_ database: Database, in parent: String, freeBytes: @escaping FreeBytes) throws {
     self.database = database
     self.parent = parent
+    self.freeBytes = freeBytes
     folder = parent + "/files"
     try Migrator(schemas: [FileSchema.schema], willApply: { _ in }, didApply: { _, _ in }).apply(to: database)
   }
@@ -119,9 +126,9 @@ final class AccountFiles: Sendable {
     for (file, path) in listed where !known.contains(file) { try remove(at: path) }
   }
 
-  /// Whether the disk has room for so many bytes more, with a little left for the databases.
-  func hasRoom(for bytes: Int64) throws -> Bool {
-    Int64(try Files.freeBytes(at: parent)) - 64 << 20 > bytes
+  /// Refuses so many bytes more where the disk has no room for them beside the reserve.
+  func checkRoom(for bytes: Int64) throws {
+    guard try freeBytes(parent) - Self.reserve > bytes else { throw FileRefusal.noSpace }
   }
 
   /// The error for the last failed call. It names no file: a name says nothing to anybody.

@@ -10,8 +10,18 @@ public final class DiskFileStorage: FileStorage {
   private let accounts = Locked<[String: AccountFiles]>([:])
   private let isClosed = Locked(false)
 
+  private let freeBytes: AccountFiles.FreeBytes
+
   /// Files in a server's folder.
-  public init(in folder: ServerFolder) { self.folder = folder }
+  public convenience init(in folder: ServerFolder) {
+    self.init(in: folder) { Int64(try Files.freeBytes(at: $0)) }
+  }
+
+  /// - Parameter freeBytes: how much room the disk has, which tests decide.
+  init(in folder: ServerFolder, freeBytes: @escaping AccountFiles.FreeBytes) {
+    self.folder = folder
+    self.freeBytes = freeBytes
+  }
 
   private func files(_ account: AccountName) throws -> AccountFiles {
     try accounts.withLock { accounts in
@@ -19,7 +29,7 @@ public final class DiskFileStorage: FileStorage {
       if isClosed.withLock({ $0 }) { throw ServerError(.busy, "the server is stopping") }
       let parent = "accounts/\(account.folder)"
       let database = try folder.openDatabase("\(parent)/files.db", keyName: "files \(account.folder)", readers: 2)
-      let files = try AccountFiles(database, in: "\(folder.path)/\(parent)")
+      let files = try AccountFiles(database, in: "\(folder.path)/\(parent)", freeBytes: freeBytes)
       accounts[account.folder] = files
       return files
     }
@@ -47,7 +57,7 @@ public final class DiskFileStorage: FileStorage {
     _ account: AccountName, _ upload: NewUpload, quota: Int64, at time: Int64
   ) async throws -> StoredUpload {
     let files = try files(account)
-    guard try files.hasRoom(for: upload.length ?? 0) else { throw FileRefusal.noSpace }
+    try files.checkRoom(for: upload.length ?? 0)
     // A content whose bytes were lost makes way.
     _ = try await content(account, upload.name)
     let stored = StoredUpload(
@@ -72,7 +82,7 @@ public final class DiskFileStorage: FileStorage {
     _ account: AccountName, _ id: String, to length: Int64, quota: Int64
   ) async throws -> StoredUpload {
     let files = try files(account)
-    guard try files.hasRoom(for: length) else { throw FileRefusal.noSpace }
+    try files.checkRoom(for: length)
     return try await files.database.write { connection in
       let writer = FileTablesWriter(connection: connection)
       try writer.setLength(id, to: length)

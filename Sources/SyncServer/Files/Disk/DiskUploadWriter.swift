@@ -27,6 +27,10 @@ final class DiskUploadWriter: UploadWriting {
   init(_ row: FileTables.UploadRow, _ files: AccountFiles, _ descriptor: Int32) throws {
     let size = try AccountFiles.size(of: descriptor)
     guard row.upload.isFinished || size >= row.upload.offset else { throw FileRefusal.damaged }
+    // Others may have filled the disk since the upload began: what cannot come to its end is not even sent.
+    if !row.upload.isFinished {
+      try files.checkRoom(for: (row.upload.length ?? row.upload.offset) - row.upload.offset)
+    }
     // What came after the last commit before a crash may have holes.
     guard row.upload.isFinished || ftruncate(descriptor, off_t(row.upload.offset)) == 0 else {
       throw AccountFiles.failure("cut")
@@ -54,6 +58,8 @@ final class DiskUploadWriter: UploadWriting {
   func append(_ bytes: UnsafeRawBufferPointer) throws {
     try state.withLock { state in
       guard !state.isClosed, !state.upload.isFinished else { throw FileRefusal.gone }
+      // Looked at each time: many uploads together may take what was there for each of them at its beginning.
+      try files.checkRoom(for: Int64(bytes.count))
       var written = 0
       while written < bytes.count {
         let count = pwrite(
