@@ -21,6 +21,7 @@ struct FileConformance: Sendable {
       ("accounts do not see each other", accountsAreApart),
       ("usage is what is there", usage),
       ("a quota holds, also for lengths that are said later", quota),
+      ("what is going to come counts before it is committed", reservations),
       ("the first of two uploads of a content wins", firstWins),
       ("uploads expire, but not while they are written", expiry),
       ("what is finished stays, whoever removes its upload just then", removalWhileFinishing),
@@ -193,6 +194,36 @@ struct FileConformance: Sendable {
     await #expect(throws: FileRefusal.gone) {
       _ = try await storage.setLength(one, "no such upload", to: 1, quota: 100_000)
     }
+  }
+
+  private func reservations() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    func used() async throws -> Int64 { try await storage.usedBytes(one, by: 1) }
+    let (upload, other) = (try await begin(storage, nil), try await begin(storage, nil))
+    let begun = try await used()
+    let writer = try await storage.openWriter(one, upload.id, reserving: 60_000, quota: 100_000)
+    #expect(try await used() == begun + 60_000)
+    await #expect(throws: FileRefusal.overQuota) {
+      _ = try await storage.openWriter(one, other.id, reserving: 60_000, quota: 100_000)
+    }
+    let second = try await storage.openWriter(one, other.id)
+    try second.reserve(20_000, quota: 100_000)
+    #expect(throws: FileRefusal.overQuota) { try second.reserve(60_000, quota: 100_000) }
+    #expect(try await used() == begun + 80_000)
+    #expect(try await storage.upload(one, other.id)?.offset == 0, "the offset does not move")
+    second.close()
+    #expect(try await used() == begun + 60_000)
+    try append(50_000, to: writer)
+    #expect(try await used() == begun + 60_000, "the rest of it is still to come")
+    writer.close()
+    #expect(try await used() == begun + 50_000)
+    // A length that was said has been counted.
+    let known = try await begin(storage, 10_000)
+    let third = try await storage.openWriter(one, known.id, reserving: 10_000, quota: 0)
+    try third.reserve(10_000, quota: 0)
+    third.close()
+    #expect(try await used() == begun + 50_000 + (begun / 2) + 10_000)
   }
 
   private func firstWins() async throws {

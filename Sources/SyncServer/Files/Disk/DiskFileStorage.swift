@@ -93,7 +93,9 @@ public final class DiskFileStorage: FileStorage {
   }
 
   /// Opens an upload for writing at its offset.
-  public func openWriter(_ account: AccountName, _ id: String) async throws -> any UploadWriting {
+  public func openWriter(
+    _ account: AccountName, _ id: String, reserving bytes: Int64, quota: Int64
+  ) async throws -> any UploadWriting {
     let files = try files(account)
     func row() async throws -> FileTables.UploadRow {
       guard let row = try await files.database.read({ try FileTables(connection: $0).upload(id) }) else {
@@ -103,10 +105,18 @@ public final class DiskFileStorage: FileStorage {
     }
     guard let descriptor = try files.openForWriting(try await row().file) else { throw FileRefusal.busy }
     // Read again: now that the file is locked nobody else changes the row.
+    let writer: DiskUploadWriter
     do {
-      return try DiskUploadWriter(try await row(), files, descriptor)
+      writer = try DiskUploadWriter(try await row(), files, descriptor, expecting: bytes)
     } catch {
       DiskUploadWriter.close(descriptor)
+      throw error
+    }
+    do {
+      try await writer.begin(reserving: bytes, quota: quota)
+      return writer
+    } catch {
+      writer.close()
       throw error
     }
   }
