@@ -27,6 +27,8 @@ public final class FieldVaultServer: Sendable {
     /// Where clients see the server, without a slash at the end, such as `https://sync.example.org`. With it the addresses
     /// of uploads are told in full, which some clients of tus need; without it they are paths.
     public var publicURL = ""
+    /// Where files are kept; tests put something else here.
+    var fileStorage: @Sendable (ServerFolder) -> any FileStorage = { DiskFileStorage(in: $0) }
 
     /// Settings with the usual limits and a silent log.
     public init(
@@ -63,7 +65,7 @@ public final class FieldVaultServer: Sendable {
       in: settings.folder, schemas: settings.schemas, accounts: try directory.accounts())
     self.directory = directory
     self.storage = storage
-    let files = DiskFileStorage(in: settings.folder)
+    let files = settings.fileStorage(settings.folder)
     self.files = files
     let limits = settings.limits
     sessions = UploadSessions(limit: limits.uploadsAtOnce)

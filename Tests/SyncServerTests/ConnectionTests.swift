@@ -40,6 +40,67 @@ import Testing
     await server.server.stop()
   }
 
+  /// Nothing of a body is waited for, read or kept of somebody without a token, whatever the method.
+  @Test func strangersAreRefusedBeforeTheirBody() async throws {
+    let server = try TestServer { $0.idleSeconds = 3 }
+    _ = try server.client("ada")
+    let upload = "/v1/files/uploads/" + String(repeating: "0", count: 32)
+    for (method, path) in [
+      ("GET", "/v1/account"), ("GET", "/v1/changes"), ("POST", "/v1/push"), ("HEAD", upload), ("DELETE", upload),
+      ("GET", "/v1/files/\(Operation.newUuid())/full"), ("PATCH", upload), ("POST", "/v1/files"),
+    ] {
+      for length in ["Content-Length: 5000000", "Transfer-Encoding: chunked"] {
+        let stranger = try RawConnection(to: server.server.url)
+        let lines = [
+          "\(method) \(path) HTTP/1.1", "Host: x", "Content-Type: application/json", "Authorization: Bearer fv_no",
+          "Tus-Resumable: 1.0.0", length, "", "",
+        ]
+        #expect(stranger.send(lines.joined(separator: "\r\n")))
+        // What looks like a request within the body is none.
+        #expect(stranger.send("GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n"))
+        let answer = await stranger.receive()
+        #expect(answer.hasPrefix("HTTP/1.1 401"), "\(method) \(path), \(length)")
+        #expect(answer.ranges(of: "HTTP/1.1").count == 1, "\(method) \(path), \(length)")
+      }
+    }
+    await server.server.stop()
+  }
+
+  /// A body that nobody reads is counted, and does no harm.
+  @Test func bodiesThatNobodyReadsAreDropped() async throws {
+    let server = try TestServer { $0.bodyBytes = 100_000 }
+    let client = try server.client("ada")
+    let token = try #require(client.token)
+    func head(_ method: String, _ path: String, _ lines: String...) -> String {
+      (["\(method) \(path) HTTP/1.1", "Host: x", "Authorization: Bearer \(token)"] + lines).joined(separator: "\r\n")
+        + "\r\n\r\n"
+    }
+    let body = String(repeating: "x", count: 90_000)
+    let raw = try RawConnection(to: client.url)
+    let requests =
+      head("GET", "/v1/account", "Content-Length: 90000") + body + head("GET", "/v1/health", "Content-Length: 90000")
+      + body + head("OPTIONS", "/v1/files", "Content-Length: 90000") + body
+      + head("GET", "/v1/nothing", "Connection: close")
+    let answers = String(decoding: await raw.receiveBytes(sending: Array(requests.utf8)), as: UTF8.self)
+    #expect(answers.matches(of: /HTTP\/1.1 ([0-9]+)/).map { String($0.1) } == ["200", "200", "204", "404"])
+    let long = try RawConnection(to: client.url)
+    #expect(long.send(head("GET", "/v1/health", "Transfer-Encoding: chunked")))
+    let chunk = "1000\r\n" + String(repeating: "x", count: 4_096) + "\r\n"
+    var sent = 0
+    while sent < 1_000, long.send(chunk) { sent += 1 }
+    #expect(sent < 1_000)
+
+    let ignoring = Exchange(head: Request(method: "GET", path: "/v1/health"))
+    let keeping = Exchange(head: Request(method: "POST", path: "/v1/push"))
+    keeping.keepBody()
+    for (exchange, count) in [(ignoring, 0), (keeping, 3)] {
+      _ = [1, 2, 3].withUnsafeBufferPointer { exchange.receive($0, limit: 3) }
+      guard case .answer(let request)? = exchange.takeWork() else { throw Unexpected("nothing is to be answered") }
+      #expect(request.body.count == count)
+    }
+    await server.server.stop()
+  }
+
   @Test func slowAndBrokenClientsAreLetGo() async throws {
     let server = try TestServer { limits in
       limits.idleSeconds = 1

@@ -8,6 +8,7 @@
 ///   the offset is that of the last commit, and the bytes before it are those that were committed.
 /// - One writer of an upload at a time; the next is refused, and a crash frees the upload.
 /// - Accounts do not see each other. Names in the storage are made by it, never from what a client sent.
+/// - Files never take the last room of a disk: what has to be written so that they can go has a reserve.
 /// - What a user's files and uploads take is counted in the same transaction in which they appear and go.
 ///
 /// `Tests/SyncServerTests/Conformance` checks an engine.
@@ -24,8 +25,13 @@ public protocol FileStorage: Sendable {
   func setLength(_ account: AccountName, _ id: String, to length: Int64, quota: Int64) async throws -> StoredUpload
 
   /// Opens an upload for writing at its offset.
-  /// - Throws: ``FileRefusal`` with `busy` while it has a writer, `gone`, or `damaged` when bytes before its offset were lost.
-  func openWriter(_ account: AccountName, _ id: String) async throws -> any UploadWriting
+  /// - Parameter bytes: how many are going to come, as far as that is known. Those of an upload of unknown length count
+  ///   towards the quota from now on, until the writer is closed.
+  /// - Throws: ``FileRefusal`` with `busy` while it has a writer, `gone`, `damaged` when bytes before its offset were lost,
+  ///   `noSpace` when the rest of it has no room, or `overQuota`.
+  func openWriter(
+    _ account: AccountName, _ id: String, reserving bytes: Int64, quota: Int64
+  ) async throws -> any UploadWriting
 
   /// Removes an upload and its bytes; of a finished one, the upload alone. Nothing happens when there is none.
   /// - Throws: ``FileRefusal`` with `busy` while it has a writer.
@@ -53,10 +59,21 @@ public protocol FileStorage: Sendable {
   func close()
 }
 
+extension FileStorage {
+  /// Opens an upload for writing at its offset, without knowing how much comes.
+  func openWriter(_ account: AccountName, _ id: String) async throws -> any UploadWriting {
+    try await openWriter(account, id, reserving: 0, quota: .max)
+  }
+}
+
 /// An upload while bytes are added to it. Its functions may block; one thread at a time calls them.
 public protocol UploadWriting: Sendable {
   /// The upload as it was at the last commit.
   var upload: StoredUpload { get }
+  /// Sees to it that so many bytes since the opening count towards the quota, before they are committed. An upload of known
+  /// length counts with it from its beginning. What is not committed when the writer is closed counts no more.
+  /// - Throws: ``FileRefusal`` with `overQuota`.
+  func reserve(_ bytes: Int64, quota: Int64) throws
   /// Adds bytes. Not seen by others before the next commit.
   /// - Throws: ``FileRefusal`` with `noSpace`.
   func append(_ bytes: UnsafeRawBufferPointer) throws

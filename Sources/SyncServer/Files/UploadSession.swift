@@ -27,6 +27,8 @@ final class UploadSession: BodySink {
   private static let greatestPart = 64 << 10
   /// After so many bytes the offset is made durable in the middle of a body, so that a crash costs no more.
   private static let commitInterval: Int64 = 16 << 20
+  /// What is counted towards the quota at once, of a body that did not say its length.
+  private static let reservationStep: Int64 = 1 << 20
 
   private struct Intake {
     var buffer: [UInt8] = []
@@ -40,6 +42,7 @@ final class UploadSession: BodySink {
   private struct Progress {
     /// Used inside of `withLock` alone, as all that stands here.
     nonisolated(unsafe) var hasher: ContentDigest?
+    var written: Int64 = 0
     var uncommitted: Int64 = 0
     var isClosed = false
   }
@@ -125,6 +128,8 @@ final class UploadSession: BodySink {
     do {
       try progress.withLock { progress in
         guard !progress.isClosed else { return }
+        try reserve(progress.written + Int64(part.count))
+        progress.written += Int64(part.count)
         try part.withUnsafeBytes { bytes in
           try writer.append(bytes)
           progress.hasher?.add(bytes)
@@ -144,6 +149,17 @@ final class UploadSession: BodySink {
     intake.withLock { intake in
       // The memory goes round.
       if intake.buffer.isEmpty { swap(&intake.buffer, &part) }
+    }
+  }
+
+  /// Nobody has more than the quota on the disk, not even for as long as a body takes: many at once would fill it.
+  private func reserve(_ bytes: Int64) throws {
+    let steps = (bytes + Self.reservationStep - 1) / Self.reservationStep * Self.reservationStep
+    do {
+      try writer.reserve(steps, quota: terms.quota)
+    } catch FileRefusal.overQuota where bytes < steps {
+      // Near the quota it is counted exactly.
+      try writer.reserve(bytes, quota: terms.quota)
     }
   }
 

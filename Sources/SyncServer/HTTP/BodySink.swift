@@ -2,6 +2,8 @@
 enum Admission: Sendable {
   /// The body is collected, and the request answered when it is complete.
   case collect
+  /// A body is not expected: what comes of one is counted and dropped, and the request answered when it is over.
+  case ignore
   /// The answer is known already.
   case refuse(Response)
   /// The body goes somewhere as it comes; where, or why not, has to be found out first.

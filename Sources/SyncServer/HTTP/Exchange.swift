@@ -13,6 +13,7 @@ final class Exchange: Sendable {
 
   private struct State {
     var body: [UInt8] = []
+    var isBodyKept = false
     /// All bytes of the body so far, wherever they went.
     var received = 0
     var dropped = 0
@@ -26,7 +27,7 @@ final class Exchange: Sendable {
   }
 
   private enum Stage {
-    /// The body is collected.
+    /// The body is on its way, and collected where somebody reads it.
     case receiving
     /// Where the body goes is being found out.
     case opening
@@ -43,6 +44,9 @@ final class Exchange: Sendable {
 
   // MARK: The body
 
+  /// Somebody is going to read the body. Otherwise it is counted, and nothing of it kept.
+  func keepBody() { state.withLock { $0.isBodyKept = true } }
+
   /// What became of a part of the body.
   enum Reception {
     case taken
@@ -53,19 +57,19 @@ final class Exchange: Sendable {
   }
 
   /// Takes a part of the body.
-  /// - Parameter limit: how much is collected, and how much of a refused body is dropped before the connection is closed.
+  /// - Parameter limit: how much is collected or ignored, and how much of a refused body is dropped before the connection is closed.
   func receive(_ part: UnsafeBufferPointer<UInt8>, limit: Int) -> Reception {
     state.withLock { state in
       switch state.stage {
       case .receiving:
-        guard state.body.count + part.count <= limit else {
+        guard state.received + part.count <= limit else {
           state.body = []
           let refusal = HTTPProblem.bodyTooLarge(limit: limit).response
           state.stage = .dropping(refusal, isSaid: false)
           return .refused(refusal)
         }
         state.received += part.count
-        state.body.append(contentsOf: part)
+        if state.isBodyKept { state.body.append(contentsOf: part) }
         return .taken
       case .streaming(let sink):
         switch sink.take(part) {

@@ -12,14 +12,17 @@ import CipherSQL
 extension HTTPServer {
   /// The headers are there.
   func begin(_ exchange: Exchange, on connection: OpaquePointer) -> MHD_Result {
-    switch handlers.admit(exchange.head) {
+    let admission = handlers.admit(exchange.head)
+    switch admission {
     case .open(let pattern, let open):
       exchange.beginOpening(pattern)
       return suspend(connection, for: exchange) { exchange.opened(await open()) }
-    case .collect:
+    case .collect, .ignore:
+      if case .collect = admission { exchange.keepBody() }
       guard exchange.head.announcesBody, isTooLong(exchange.head) else { return .YES }
       return send(HTTPProblem.bodyTooLarge(limit: limits.bodyBytes).response, of: exchange, on: connection)
     case .refuse(let refusal):
+      // Without a body it is refused again when it is answered.
       guard exchange.head.announcesBody else { return .YES }
       let isTooLong = isTooLong(exchange.head)
       return send(

@@ -14,13 +14,29 @@ extension FileService {
       try await storage.begin(account, new, quota: limits.quotaBytes, at: now)
     }
     guard hasContent || length == 0 else { return ReadyAnswer(response: created(upload)) }
-    return try await open(upload, call, checksum, isNew: true) { result in
-      guard case .success(let upload)? = result else {
-        // Nobody knows the address of an upload whose first request failed.
-        do { try await storage.removeUpload(account, upload.id) } catch { return nil }
-        return nil
+    do {
+      return try await open(upload, call, checksum, isNew: true) { result in
+        guard case .success(let upload)? = result else {
+          await forget(upload, account)
+          return nil
+        }
+        return created(upload)
       }
-      return created(upload)
+    } catch {
+      await forget(upload, account)
+      throw error
+    }
+  }
+
+  /// Removes an upload whose first request failed: nobody knows its address, and it would count towards the quota until it
+  /// expires.
+  private func forget(_ upload: StoredUpload, _ account: AccountName) async {
+    // In a task of its own, because that of a request is cancelled when the server stops.
+    let removal = Task { try await storage.removeUpload(account, upload.id) }
+    do {
+      try await removal.value
+    } catch {
+      log.failure("an upload whose first request failed could not be removed: \(error)")
     }
   }
 
@@ -94,10 +110,9 @@ extension FileService {
       let upload = try await settle(known, call, offset: offset, length: length)
       let room = (upload.length ?? limits.fileBytes) - upload.offset
       try check(headers, room: room)
-      let writer = try await openWriter(upload, call.member.account)
-      let allowance = try await allowance(upload, headers, call.member, room: room)
+      let writer = try await openWriter(upload, headers, call.member.account)
       let terms = UploadSession.Terms(
-        checksum: checksum, allowance: allowance, isKeptWhenCut: !isNew && checksum == nil, quota: limits.quotaBytes,
+        checksum: checksum, allowance: room, isKeptWhenCut: !isNew && checksum == nil, quota: limits.quotaBytes,
         clock: { (now, expiry) }
       ) { result in
         defer { sessions.release(claim) }
@@ -130,25 +145,18 @@ extension FileService {
     }
   }
 
-  private func openWriter(_ upload: StoredUpload, _ account: AccountName) async throws -> any UploadWriting {
+  private func openWriter(
+    _ upload: StoredUpload, _ headers: UploadHeaders, _ account: AccountName
+  ) async throws -> any UploadWriting {
     do {
-      return try await storage.openWriter(account, upload.id)
+      return try await storage.openWriter(
+        account, upload.id, reserving: headers.bodyLength ?? 0, quota: limits.quotaBytes)
     } catch FileRefusal.damaged {
       try await storage.removeUpload(account, upload.id)
       throw HTTPProblem.uploadExpired
     } catch {
       throw Self.problem(error) ?? error
     }
-  }
-
-  /// How many bytes a body may have: an upload whose length is not known has not reserved any.
-  private func allowance(
-    _ upload: StoredUpload, _ headers: UploadHeaders, _ member: Member, room: Int64
-  ) async throws -> Int64 {
-    guard upload.length == nil else { return room }
-    let left = limits.quotaBytes - (try await storage.usedBytes(member.account, by: member.userId))
-    if let length = headers.bodyLength, length > left { throw HTTPProblem.quotaExceeded }
-    return min(room, max(0, left))
   }
 
   /// Puts what a storage refuses in the words of HTTP.

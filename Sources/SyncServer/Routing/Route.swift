@@ -42,6 +42,9 @@ struct Route: Sendable {
     }
   }
 
+  /// Whether its handler reads a body that was collected. What comes to other routes is dropped.
+  var takesBody: Bool { dialect == .json && method == "POST" }
+
   /// The values of the variables when a path is one of this route; else nil.
   func variables(in path: String) -> [String: String]? {
     let words = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()

@@ -15,16 +15,26 @@ struct Router: Sendable {
         return .open(pattern: route.pattern) { await self.open(request, route, variables, open) }
       }
       do {
-        guard request.announcesBody, route.dialect == .json, request.method == "POST" else { return .collect }
-        guard request.isJSON else { throw HTTPProblem.notJSON }
-        if case .member = route.access { _ = try authenticate(request) }
-        return .collect
+        return try admit(request, route)
       } catch {
         return .refuse(failure(error, route))
       }
     } catch {
       return .refuse(failure(error, at: request.path))
     }
+  }
+
+  /// Whoever needs a token shows it before a body: nothing of a stranger is read for nothing, nor kept.
+  private func admit(_ request: Request, _ route: Route) throws -> Admission {
+    let isForMembers = if case .member = route.access { true } else { false }
+    guard route.takesBody else {
+      // Where no body comes, the token is asked for when the request is answered.
+      if isForMembers, request.announcesBody { _ = try authenticate(request) }
+      return .ignore
+    }
+    guard request.isJSON else { throw HTTPProblem.notJSON }
+    if isForMembers { _ = try authenticate(request) }
+    return .collect
   }
 
   /// The answer to a request.
@@ -72,7 +82,7 @@ struct Router: Sendable {
       throw HTTPProblem.tooManyRequests(retryAfter: seconds)
     }
     switch route.dialect {
-    case .json: if request.method == "POST", !request.isJSON { throw HTTPProblem.notJSON }
+    case .json: if route.takesBody, !request.isJSON { throw HTTPProblem.notJSON }
     case .tus: try Tus.checkVersion(of: request)
     case .file: break
     }

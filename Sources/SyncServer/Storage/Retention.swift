@@ -51,12 +51,18 @@ struct Retention: Sendable {
   }
 
   private func forEachAccount(_ failure: String, _ body: (AccountName) async throws -> Void) async {
-    do {
-      for account in try directory.accounts() { try await body(account) }
-    } catch is CancellationError {
-      return
-    } catch {
-      log.failure("\(failure): \(error)")
+    var accounts: [AccountName] = []
+    do { accounts = try directory.accounts() } catch { log.failure("\(failure): \(error)") }
+    for account in accounts {
+      do {
+        try await body(account)
+      } catch is CancellationError {
+        return
+      } catch {
+        // An account that is damaged would otherwise keep all behind it from ever being looked after. Its folder has a
+        // name drawn by chance, which tells nothing of whose it is.
+        log.failure("\(failure) in accounts/\(account.folder): \(error)")
+      }
     }
   }
 }

@@ -86,6 +86,28 @@ import Testing
     #expect(FileManager.default.contents(atPath: path) == Data([1, 2, 3, 4, 5, 6]))
   }
 
+  /// What was reserved when the server crashed does not count for ever.
+  @Test func reservationsOfACrash() async throws {
+    let folder = try Self.newFolder()
+    let before = DiskFileStorage(in: folder)
+    let new = NewUpload(
+      userId: 1, name: ContentName(content: Operation.newUuid(), variant: .full), length: nil, metadata: "",
+      expiry: 1_000)
+    let begun = try await before.begin(account, new, quota: 100_000, at: 0)
+    let used = try await before.usedBytes(account, by: 1)
+    let crashed = try await before.openWriter(account, begun.id, reserving: 60_000, quota: 100_000)
+    // The writer cannot give back anything any more.
+    before.close()
+    crashed.close()
+    let after = DiskFileStorage(in: folder)
+    defer { after.close() }
+    #expect(try await after.usedBytes(account, by: 1) == used + 60_000)
+    let writer = try await after.openWriter(account, begun.id, reserving: 70_000, quota: 100_000)
+    #expect(try await after.usedBytes(account, by: 1) == used + 70_000)
+    writer.close()
+    #expect(try await after.usedBytes(account, by: 1) == used)
+  }
+
   /// Bytes that were lost, as when a backup was put back in part: the upload and the content begin anew.
   @Test func bytesThatWereLost() async throws {
     let folder = try Self.newFolder()

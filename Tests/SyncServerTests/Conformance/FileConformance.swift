@@ -1,3 +1,4 @@
+import CipherSQL
 import Foundation
 import SyncModel
 import Testing
@@ -20,8 +21,11 @@ struct FileConformance: Sendable {
       ("accounts do not see each other", accountsAreApart),
       ("usage is what is there", usage),
       ("a quota holds, also for lengths that are said later", quota),
+      ("what is going to come counts before it is committed", reservations),
       ("the first of two uploads of a content wins", firstWins),
       ("uploads expire, but not while they are written", expiry),
+      ("what is finished stays, whoever removes its upload just then", removalWhileFinishing),
+      ("what gets more time stays, even when it was about to expire", expiryWhileCommitting),
       ("contents go when nothing needs them any more", sweep),
       ("what is open is read to its end", readToTheEnd),
     ]
@@ -192,6 +196,36 @@ struct FileConformance: Sendable {
     }
   }
 
+  private func reservations() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    func used() async throws -> Int64 { try await storage.usedBytes(one, by: 1) }
+    let (upload, other) = (try await begin(storage, nil), try await begin(storage, nil))
+    let begun = try await used()
+    let writer = try await storage.openWriter(one, upload.id, reserving: 60_000, quota: 100_000)
+    #expect(try await used() == begun + 60_000)
+    await #expect(throws: FileRefusal.overQuota) {
+      _ = try await storage.openWriter(one, other.id, reserving: 60_000, quota: 100_000)
+    }
+    let second = try await storage.openWriter(one, other.id)
+    try second.reserve(20_000, quota: 100_000)
+    #expect(throws: FileRefusal.overQuota) { try second.reserve(60_000, quota: 100_000) }
+    #expect(try await used() == begun + 80_000)
+    #expect(try await storage.upload(one, other.id)?.offset == 0, "the offset does not move")
+    second.close()
+    #expect(try await used() == begun + 60_000)
+    try append(50_000, to: writer)
+    #expect(try await used() == begun + 60_000, "the rest of it is still to come")
+    writer.close()
+    #expect(try await used() == begun + 50_000)
+    // A length that was said has been counted.
+    let known = try await begin(storage, 10_000)
+    let third = try await storage.openWriter(one, known.id, reserving: 10_000, quota: 0)
+    try third.reserve(10_000, quota: 0)
+    third.close()
+    #expect(try await used() == begun + 50_000 + (begun / 2) + 10_000)
+  }
+
   private func firstWins() async throws {
     let storage = try await make()
     defer { storage.close() }
@@ -227,6 +261,59 @@ struct FileConformance: Sendable {
     #expect(try await storage.upload(one, moved.id) == nil)
     #expect(try await storage.upload(one, open.id) == nil)
     #expect(try await storage.usedBytes(one, by: 1) == 0)
+  }
+
+  private func removalWhileFinishing() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    for round in 0..<100 {
+      let upload = try await begin(storage, 4)
+      try await whileRemoving(upload, in: storage, { try await storage.removeUpload(one, upload.id) }) { writer in
+        try append(4, to: writer)
+      }
+      let isWhole = try await content(storage, upload.name) == bytes(4)
+      try #require(isWhole, "what was answered with success is lost; round \(round)")
+    }
+  }
+
+  private func expiryWhileCommitting() async throws {
+    let storage = try await make()
+    defer { storage.close() }
+    for round in 0..<100 {
+      let upload = try await begin(storage, 4)
+      try await whileRemoving(upload, in: storage, { try await storage.expire(one, at: 1_500) }) { writer in
+        try append(3, to: writer)
+      }
+      let left = try await storage.upload(one, upload.id)
+      try #require(left?.offset == 3 && left?.expiry == 2_000, "round \(round)")
+      let writer = try await storage.openWriter(one, upload.id)
+      writer.close()
+      try await storage.removeUpload(one, upload.id)
+    }
+  }
+
+  /// Writes to an upload while others try again and again to remove it.
+  private func whileRemoving(
+    _ upload: StoredUpload, in storage: any FileStorage, _ remove: @escaping @Sendable () async throws -> Void,
+    _ write: (any UploadWriting) throws -> Void
+  ) async throws {
+    let writer = try await storage.openWriter(one, upload.id)
+    let isOver = Locked(false)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          while !isOver.withLock({ $0 }) {
+            do { try await remove() } catch FileRefusal.busy { await Task.yield() }
+          }
+        }
+      }
+      defer { isOver.withLock { $0 = true } }
+      // They are at it by then.
+      try await Task.sleep(for: .milliseconds(1))
+      try write(writer)
+      writer.close()
+      try await Task.sleep(for: .milliseconds(1))
+    }
   }
 
   private func sweep() async throws {

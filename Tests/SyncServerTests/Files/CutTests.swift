@@ -135,6 +135,30 @@ import Testing
     await server.server.stop()
   }
 
+  /// The same when the first bytes were not even let in.
+  @Test func whatWasNotLetInDoesNotStay() async throws {
+    let server = try TestServer { limits in
+      limits.quotaBytes = 100_000
+      limits.uploadsAtOnce = 1
+    }
+    let client = try server.fileClient("ada")
+    let begun = try await client.begin(1_000)
+    let hanging = try RawConnection(to: client.url)
+    #expect(
+      hanging.send(
+        client.head(
+          "PATCH", begun.location, ["Upload-Offset": "0", "Content-Type": FileClient.content], length: 1_000) + [1]))
+    try await Task.sleep(for: .milliseconds(300))
+    for _ in 0..<3 {
+      let refused = try await client.request(
+        "POST", "/v1/files", ["Upload-Length": "60000", "Content-Type": FileClient.content], body: bytes(60_000))
+      #expect(refused.status == 429)
+    }
+    #expect(try await client.begin(60_000).status == 201, "nothing of the refused ones counts")
+    withExtendedLifetime(hanging) {}
+    await server.server.stop()
+  }
+
   @Test func slowUploadsAreLetGoAndKept() async throws {
     let server = try TestServer { limits in
       limits.bodySeconds = 1

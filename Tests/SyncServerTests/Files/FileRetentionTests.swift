@@ -25,6 +25,50 @@ import Testing
           """)
     ])
 
+  /// An account whose data cannot be read is told of, and the others are looked after all the same.
+  @Test func oneDamagedAccountDoesNotStopTheOthers() async throws {
+    let folder = try TemporaryFolder()
+    let data = try ServerFolder(folder.path + "/data", isCreating: true)
+    let directory = try ServerDirectory(in: data)
+    for name in ["one", "two", "three"] { _ = try directory.addUser(name, account: name) }
+    let accounts = try directory.accounts()
+    let damaged = try #require(accounts.first)
+    let storage = try EmbeddedStorage(in: data, schemas: [schema], accounts: accounts)
+    let files = "\(data.path)/accounts/\(damaged.folder)/files.db"
+    try Data(repeating: 7, count: 8_192).write(to: URL(fileURLWithPath: files))
+    let disk = DiskFileStorage(in: data)
+    let lines = Locked<[String]>([])
+    let retention = Retention(
+      days: 90, storage: storage, files: disk, inUse: { _, _ in [] }, directory: directory,
+      log: RequestLog { line in lines.withLock { $0.append(line) } })
+    var begun: [(account: AccountName, upload: String, content: ContentName)] = []
+    for account in accounts.dropFirst() {
+      func begin(_ length: Int64, expiry: Int64) async throws -> StoredUpload {
+        let name = ContentName(content: Operation.newUuid(), variant: .full)
+        return try await disk.begin(
+          account, NewUpload(userId: 1, name: name, length: length, metadata: "", expiry: expiry), quota: 1 << 40, at: 0
+        )
+      }
+      let finished = try await begin(0, expiry: 5_000)
+      let writer = try await disk.openWriter(account, finished.id)
+      try writer.commit(at: 1, expiry: 5_000, quota: 1 << 40)
+      writer.close()
+      begun.append((account, try await begin(10, expiry: 1_000).id, finished.name))
+    }
+    await retention.expireUploads(at: 2_000)
+    await retention.forget(before: 2_000)
+    #expect(begun.count == 2)
+    for (account, upload, content) in begun {
+      #expect(try await disk.upload(account, upload) == nil)
+      #expect(try await disk.content(account, content) == nil)
+    }
+    let told = lines.withLock { $0 }
+    #expect(told.count == 2 && told.allSatisfy { $0.contains(damaged.folder) }, "\(told)")
+    disk.close()
+    storage.close()
+    directory.close()
+  }
+
   @Test func filesGoWithTheLastRecord() async throws {
     let folder = try TemporaryFolder()
     let data = try ServerFolder(folder.path + "/data", isCreating: true)

@@ -13,7 +13,7 @@ final class TestServer: Sendable {
 
   init(
     in given: TemporaryFolder? = nil, identity: TLSIdentity? = nil,
-    _ change: (inout ServerLimits) -> Void = { _ in }
+    freeBytes: Locked<Int64>? = nil, _ change: (inout ServerLimits) -> Void = { _ in }
   ) throws {
     folder = try given ?? TemporaryFolder()
     var limits = ServerLimits()
@@ -21,10 +21,13 @@ final class TestServer: Sendable {
     change(&limits)
     let data = try ServerFolder(folder.path + "/data", isCreating: true)
     let log = RequestLog { [lines] line in lines.withLock { $0.append(line) } }
-    server = try FieldVaultServer(
-      FieldVaultServer.Settings(
-        folder: data, listen: "127.0.0.1:0", schemas: [RestorationSchema.schema], identity: identity, limits: limits,
-        log: log))
+    var settings = FieldVaultServer.Settings(
+      folder: data, listen: "127.0.0.1:0", schemas: [RestorationSchema.schema], identity: identity, limits: limits,
+      log: log)
+    if let freeBytes {
+      settings.fileStorage = { DiskFileStorage(in: $0) { _ in freeBytes.withLock { $0 } } }
+    }
+    server = try FieldVaultServer(settings)
   }
 
   /// A client with a token of its own.

@@ -21,10 +21,17 @@ final class AccountFiles: Sendable {
   private let parent: String
   private let madeFolders = Locked<Set<String>>([])
 
+  /// How many bytes the file system of a folder has left.
+  typealias FreeBytes = @Sendable (_ folder: String) throws -> Int64
+  private let freeBytes: FreeBytes
+  /// What uploads leave free, so that databases can still be written: also the one that has to note that files go.
+  static let reserve: Int64 = 64 << 20
+
   /// - Parameter parent: the folder of the account.
-  init(_ database: Database, in parent: String) throws {
+  init(_ database: Database, in parent: String, freeBytes: @escaping FreeBytes) throws {
     self.database = database
     self.parent = parent
+    self.freeBytes = freeBytes
     folder = parent + "/files"
     try Migrator(schemas: [FileSchema.schema], willApply: { _ in }, didApply: { _, _ in }).apply(to: database)
   }
@@ -53,27 +60,35 @@ final class AccountFiles: Sendable {
     let isNew = !Files.exists(path)
     let descriptor = cplatform_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw Self.failure("open") }
-    // Freed by the system when the descriptor is closed, however that comes.
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      let isBusy = errno == EWOULDBLOCK
-      let error = Self.failure("lock")
-      close(descriptor)
-      if isBusy { return nil }
-      throw error
-    }
+    guard try Self.lock(descriptor) else { return nil }
     if isNew { try Files.syncFolder("\(folder)/\(file.suffix(2))") }
     return descriptor
   }
 
-  /// Whether nobody writes to a file; one that is not there has no writer.
-  func isFree(_ file: String) throws -> Bool {
+  /// Opens the file of an upload that is to go, so that nobody writes to it meanwhile. It is not made for that: this has to
+  /// work on a full disk too.
+  /// - Returns: the descriptor, locked; nil when there is no file.
+  /// - Throws: ``FileRefusal`` with `busy` when a writer has it.
+  func openForRemoval(_ file: String) throws -> Int32? {
     let descriptor = cplatform_open(path(of: file), O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0)
     guard descriptor >= 0 else {
       guard errno == ENOENT else { throw Self.failure("open") }
-      return true
+      return nil
     }
-    defer { close(descriptor) }
-    return flock(descriptor, LOCK_EX | LOCK_NB) == 0
+    guard try Self.lock(descriptor) else { throw FileRefusal.busy }
+    return descriptor
+  }
+
+  /// Locks an open file; when it cannot, the file is closed. The system frees it when the descriptor is closed, however
+  /// that comes.
+  /// - Returns: whether the file is locked: false when somebody else has it.
+  private static func lock(_ descriptor: Int32) throws -> Bool {
+    if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+    let isBusy = errno == EWOULDBLOCK
+    let error = failure("lock")
+    close(descriptor)
+    if isBusy { return false }
+    throw error
   }
 
   /// Opens a file for reading; nil when it is not there.
@@ -111,9 +126,9 @@ final class AccountFiles: Sendable {
     for (file, path) in listed where !known.contains(file) { try remove(at: path) }
   }
 
-  /// Whether the disk has room for so many bytes more, with a little left for the databases.
-  func hasRoom(for bytes: Int64) throws -> Bool {
-    Int64(try Files.freeBytes(at: parent)) - 64 << 20 > bytes
+  /// Refuses so many bytes more where the disk has no room for them beside the reserve.
+  func checkRoom(for bytes: Int64) throws {
+    guard try freeBytes(parent) - Self.reserve > bytes else { throw FileRefusal.noSpace }
   }
 
   /// The error for the last failed call. It names no file: a name says nothing to anybody.

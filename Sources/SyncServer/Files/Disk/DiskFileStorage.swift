@@ -10,8 +10,18 @@ public final class DiskFileStorage: FileStorage {
   private let accounts = Locked<[String: AccountFiles]>([:])
   private let isClosed = Locked(false)
 
+  private let freeBytes: AccountFiles.FreeBytes
+
   /// Files in a server's folder.
-  public init(in folder: ServerFolder) { self.folder = folder }
+  public convenience init(in folder: ServerFolder) {
+    self.init(in: folder) { Int64(try Files.freeBytes(at: $0)) }
+  }
+
+  /// - Parameter freeBytes: how much room the disk has, which tests decide.
+  init(in folder: ServerFolder, freeBytes: @escaping AccountFiles.FreeBytes) {
+    self.folder = folder
+    self.freeBytes = freeBytes
+  }
 
   private func files(_ account: AccountName) throws -> AccountFiles {
     try accounts.withLock { accounts in
@@ -19,7 +29,7 @@ public final class DiskFileStorage: FileStorage {
       if isClosed.withLock({ $0 }) { throw ServerError(.busy, "the server is stopping") }
       let parent = "accounts/\(account.folder)"
       let database = try folder.openDatabase("\(parent)/files.db", keyName: "files \(account.folder)", readers: 2)
-      let files = try AccountFiles(database, in: "\(folder.path)/\(parent)")
+      let files = try AccountFiles(database, in: "\(folder.path)/\(parent)", freeBytes: freeBytes)
       accounts[account.folder] = files
       return files
     }
@@ -47,7 +57,7 @@ public final class DiskFileStorage: FileStorage {
     _ account: AccountName, _ upload: NewUpload, quota: Int64, at time: Int64
   ) async throws -> StoredUpload {
     let files = try files(account)
-    guard try files.hasRoom(for: upload.length ?? 0) else { throw FileRefusal.noSpace }
+    try files.checkRoom(for: upload.length ?? 0)
     // A content whose bytes were lost makes way.
     _ = try await content(account, upload.name)
     let stored = StoredUpload(
@@ -72,7 +82,7 @@ public final class DiskFileStorage: FileStorage {
     _ account: AccountName, _ id: String, to length: Int64, quota: Int64
   ) async throws -> StoredUpload {
     let files = try files(account)
-    guard try files.hasRoom(for: length) else { throw FileRefusal.noSpace }
+    try files.checkRoom(for: length)
     return try await files.database.write { connection in
       let writer = FileTablesWriter(connection: connection)
       try writer.setLength(id, to: length)
@@ -83,7 +93,9 @@ public final class DiskFileStorage: FileStorage {
   }
 
   /// Opens an upload for writing at its offset.
-  public func openWriter(_ account: AccountName, _ id: String) async throws -> any UploadWriting {
+  public func openWriter(
+    _ account: AccountName, _ id: String, reserving bytes: Int64, quota: Int64
+  ) async throws -> any UploadWriting {
     let files = try files(account)
     func row() async throws -> FileTables.UploadRow {
       guard let row = try await files.database.read({ try FileTables(connection: $0).upload(id) }) else {
@@ -93,21 +105,25 @@ public final class DiskFileStorage: FileStorage {
     }
     guard let descriptor = try files.openForWriting(try await row().file) else { throw FileRefusal.busy }
     // Read again: now that the file is locked nobody else changes the row.
+    let writer: DiskUploadWriter
     do {
-      return try DiskUploadWriter(try await row(), files, descriptor)
+      writer = try DiskUploadWriter(try await row(), files, descriptor, expecting: bytes)
     } catch {
       DiskUploadWriter.close(descriptor)
+      throw error
+    }
+    do {
+      try await writer.begin(reserving: bytes, quota: quota)
+      return writer
+    } catch {
+      writer.close()
       throw error
     }
   }
 
   /// Removes an upload, and its bytes unless they became a content.
   public func removeUpload(_ account: AccountName, _ id: String) async throws {
-    let files = try files(account)
-    guard let row = try await files.database.read({ try FileTables(connection: $0).upload(id) }) else { return }
-    guard try files.isFree(row.file) else { throw FileRefusal.busy }
-    try await files.database.write { try FileTablesWriter(connection: $0).removeUpload(id) }
-    if !row.upload.isFinished { try files.remove(row.file) }
+    try await removeUpload(id, try files(account), expiredAt: nil)
   }
 
   /// Removes uploads that have expired.
@@ -115,12 +131,30 @@ public final class DiskFileStorage: FileStorage {
     let files = try files(account)
     for id in try await files.database.read({ try FileTables(connection: $0).expired(at: time) }) {
       do {
-        try await removeUpload(account, id)
+        try await removeUpload(id, files, expiredAt: time)
       } catch FileRefusal.busy {
         // Its next commit gives it more time.
         continue
       }
     }
+  }
+
+  /// - Parameter time: with one, an upload that has got more time meanwhile stays.
+  private func removeUpload(_ id: String, _ files: AccountFiles, expiredAt time: Int64?) async throws {
+    guard let row = try await files.database.read({ try FileTables(connection: $0).upload(id) }) else { return }
+    let descriptor = try files.openForRemoval(row.file)
+    defer { if let descriptor { DiskUploadWriter.close(descriptor) } }
+    // Locked from here on, so that nobody finishes the upload any more. What was read before may be of the past and decides
+    // nothing, or the bytes of a content that was finished meanwhile would go with its upload.
+    let file = try await files.database.write { connection -> String? in
+      let writer = FileTablesWriter(connection: connection)
+      guard let upload = try writer.tables.upload(id)?.upload, time.map({ upload.expiry <= $0 }) ?? true else {
+        return nil
+      }
+      try writer.removeUpload(id)
+      return upload.isFinished ? nil : row.file
+    }
+    if let file { try files.remove(file) }
   }
 
   // MARK: Contents

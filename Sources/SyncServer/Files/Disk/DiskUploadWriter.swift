@@ -15,6 +15,8 @@ final class DiskUploadWriter: UploadWriting {
     var upload: StoredUpload
     /// Where the next byte goes.
     var end: Int64
+    /// Up to where bytes of an upload of unknown length count towards the quota already.
+    var reserved: Int64
     var isClosed = false
   }
 
@@ -22,16 +24,23 @@ final class DiskUploadWriter: UploadWriting {
   private let file: String
   private let files: AccountFiles
   private let descriptor: Int32
+  private let start: Int64
 
   /// Takes over a locked descriptor when it does not throw.
-  init(_ row: FileTables.UploadRow, _ files: AccountFiles, _ descriptor: Int32) throws {
+  /// - Parameter bytes: how many are going to come, where the upload does not say it.
+  init(_ row: FileTables.UploadRow, _ files: AccountFiles, _ descriptor: Int32, expecting bytes: Int64) throws {
     let size = try AccountFiles.size(of: descriptor)
     guard row.upload.isFinished || size >= row.upload.offset else { throw FileRefusal.damaged }
+    // Others may have filled the disk since the upload began: what cannot come to its end is not even sent.
+    if !row.upload.isFinished {
+      try files.checkRoom(for: row.upload.length.map { $0 - row.upload.offset } ?? bytes)
+    }
     // What came after the last commit before a crash may have holes.
     guard row.upload.isFinished || ftruncate(descriptor, off_t(row.upload.offset)) == 0 else {
       throw AccountFiles.failure("cut")
     }
-    state = Locked(State(upload: row.upload, end: row.upload.offset))
+    start = row.upload.offset
+    state = Locked(State(upload: row.upload, end: start, reserved: start))
     file = row.file
     self.files = files
     self.descriptor = descriptor
@@ -51,9 +60,36 @@ final class DiskUploadWriter: UploadWriting {
 
   var upload: StoredUpload { state.withLock { $0.upload } }
 
+  /// The first reservation. It also takes back what a crash left reserved.
+  func begin(reserving bytes: Int64, quota: Int64) async throws {
+    let upload = upload
+    guard upload.length == nil else { return }
+    let end = start + bytes
+    try await files.database.write { connection in
+      let writer = FileTablesWriter(connection: connection)
+      try writer.count(upload.id, upTo: end)
+      if bytes > 0 { try writer.check(upload.userId, quota: quota) }
+    }
+    state.withLock { $0.reserved = end }
+  }
+
+  func reserve(_ bytes: Int64, quota: Int64) throws {
+    let end = start + bytes
+    let (upload, reserved) = state.withLock { ($0.upload, $0.reserved) }
+    guard upload.length == nil, end > reserved else { return }
+    try files.database.write { connection in
+      let writer = FileTablesWriter(connection: connection)
+      try writer.count(upload.id, upTo: end)
+      try writer.check(upload.userId, quota: quota)
+    }
+    state.withLock { $0.reserved = end }
+  }
+
   func append(_ bytes: UnsafeRawBufferPointer) throws {
     try state.withLock { state in
       guard !state.isClosed, !state.upload.isFinished else { throw FileRefusal.gone }
+      // Looked at each time: many uploads together may take what was there for each of them at its beginning.
+      try files.checkRoom(for: Int64(bytes.count))
       var written = 0
       while written < bytes.count {
         let count = pwrite(
@@ -69,6 +105,7 @@ final class DiskUploadWriter: UploadWriting {
   func commit(at time: Int64, expiry: Int64, quota: Int64) throws {
     var upload = upload
     guard !upload.isFinished else { return }
+    let reserved = state.withLock { $0.reserved }
     upload.offset = state.withLock { $0.end }
     upload.expiry = expiry
     guard Files.sync(descriptor) else { throw AccountFiles.failure("sync") }
@@ -79,7 +116,7 @@ final class DiskUploadWriter: UploadWriting {
       if upload.isFinished {
         try writer.finish(upload, file: file, at: time)
       } else {
-        try writer.setOffset(upload)
+        try writer.setOffset(upload, countedUpTo: max(upload.offset, reserved))
       }
       if upload.length == nil { try writer.check(upload.userId, quota: quota) }
     }
@@ -87,6 +124,7 @@ final class DiskUploadWriter: UploadWriting {
   }
 
   func close() {
+    giveBackReservation()
     state.withLock { state in
       guard !state.isClosed else { return }
       state.isClosed = true
@@ -96,5 +134,13 @@ final class DiskUploadWriter: UploadWriting {
       }
       Self.close(descriptor)
     }
+  }
+
+  /// While the file is still locked: what the next writer reserves is its own.
+  private func giveBackReservation() {
+    let (upload, reserved, isClosed) = state.withLock { ($0.upload, $0.reserved, $0.isClosed) }
+    guard !isClosed, upload.length == nil, reserved > upload.offset else { return }
+    // Where it fails, as after a crash, it stays reserved until the next writer opens or the upload expires.
+    try? files.database.write { try FileTablesWriter(connection: $0).count(upload.id, upTo: upload.offset) }
   }
 }

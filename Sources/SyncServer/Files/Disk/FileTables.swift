@@ -98,8 +98,15 @@ struct FileTablesWriter {
       "UPDATE Upload SET length = \(length), counted = \(length + FileSchema.overhead) WHERE id = \(id)")
   }
 
-  func setOffset(_ upload: StoredUpload) throws {
-    let counted = (upload.length ?? upload.offset) + FileSchema.overhead
+  /// Lets an upload of unknown length count towards the quota with the bytes up to some place.
+  func count(_ id: String, upTo end: Int64) throws {
+    let counted = end + FileSchema.overhead
+    try connection.execute("UPDATE Upload SET counted = \(counted) WHERE id = \(id) AND counted != \(counted)")
+  }
+
+  /// - Parameter end: up to where an upload of unknown length counts towards the quota.
+  func setOffset(_ upload: StoredUpload, countedUpTo end: Int64) throws {
+    let counted = (upload.length ?? end) + FileSchema.overhead
     try connection.execute(
       """
       UPDATE Upload SET received = \(upload.offset), expiresAt = \(upload.expiry), counted = \(counted)
