@@ -71,6 +71,27 @@ import Testing
     }
   }
 
+  /// Pictures that are not progressive, and take as much memory or time as if they were.
+  @Test func aBombThatHidesWhatItIsIsRefused() throws {
+    let jpeg = try photo("rocket.jpg")
+    let frame = try #require(jpeg.indices.first { jpeg[$0] == 0xff && jpeg[$0 + 1] == 0xc0 })
+    let scan = try #require(jpeg.indices.first { $0 > frame && jpeg[$0] == 0xff && jpeg[$0 + 1] == 0xda })
+    let header = jpeg[scan..<scan + 2 + Int(jpeg[scan + 2]) << 8 + Int(jpeg[scan + 3])]
+    // Three components that come one by one.
+    var apart = jpeg
+    apart.replaceSubrange(scan..<header.endIndex, with: [0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0])
+    apart.replaceSubrange(frame + 5..<frame + 9, with: [0x3e, 0x80, 0x3e, 0x80])
+    // A library passes over what stands between two markers; then the frame would be seen by that one alone.
+    let garbled = jpeg[..<frame] + [0x12, 0x34] + jpeg[frame...]
+    let passes = jpeg.dropLast(2) + [[UInt8]](repeating: header + [0, 0, 0, 0], count: 120).joined() + [0xff, 0xd9]
+    for (bomb, note) in [(apart, "16000 by 16000"), (Array(garbled), "damaged"), (Array(passes), "100 passes")] {
+      let before = peakBytes(reset: true)
+      let picture = look(bomb)
+      #expect(picture.thumbnail == nil && picture.note?.contains(note) == true, "\(note): \(picture.note ?? "")")
+      #expect(peakBytes(reset: false) - before < 500 << 20)
+    }
+  }
+
   @Test func whatIsAllowedCanBeSet() {
     var wishes = PictureWishes()
     wishes.decodingBytes = 400 * 100 * 4 - 1

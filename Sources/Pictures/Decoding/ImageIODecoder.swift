@@ -31,7 +31,9 @@
         let width = properties[kCGImagePropertyPixelWidth] as? Int,
         let height = properties[kCGImagePropertyPixelHeight] as? Int
       else { throw .damaged }
-      _ = try DecodingPlan(kind, width: width, height: height, isProgressive: metadata.isProgressive, wishes)
+      if metadata.isBroken { throw .damaged }
+      if metadata.scanCount > DecodingPlan.mostScans { throw .tooManyScans }
+      _ = try DecodingPlan(kind, width: width, height: height, isKeptWhole: metadata.isKeptWhole, wishes)
       picture.thumbnail = try jpeg(
         source, width, height, box: (wishes.thumbnailWidth, wishes.thumbnailHeight), wishes.thumbnailQuality, properties
       )

@@ -13,6 +13,7 @@ enum PictureProblem: Error {
   case damaged
   case tooLarge(width: Int, height: Int)
   case tooLong(bytes: Int)
+  case tooManyScans
   case noMemory
 
   /// What is said about it.
@@ -23,6 +24,8 @@ enum PictureProblem: Error {
       "the picture says that it has \(width) by \(height) pixels, more than is decoded; it is kept as it is"
     case .tooLong(let bytes):
       "the picture has more than \(bytes >> 20) MiB, more than is decoded of its kind; it is kept as it is"
+    case .tooManyScans:
+      "the picture comes in more than \(DecodingPlan.mostScans) passes, more than are decoded; it is kept as it is"
     case .noMemory: "there was not enough memory to look into the picture; it is kept as it is"
     }
   }
@@ -35,7 +38,7 @@ struct DecodingPlan {
 
   /// - Throws: ``PictureProblem`` `tooLarge` before any memory is taken.
   init(
-    _ kind: PictureKind, width: Int, height: Int, isProgressive: Bool, _ wishes: PictureWishes
+    _ kind: PictureKind, width: Int, height: Int, isKeptWhole: Bool, _ wishes: PictureWishes
   ) throws(PictureProblem) {
     guard width > 0, height > 0 else { throw .damaged }
     let box = max(wishes.thumbnailWidth, wishes.thumbnailHeight, wishes.recompressedSide ?? 0)
@@ -45,10 +48,10 @@ struct DecodingPlan {
     let needed: Int
     switch kind {
     case .jpeg:
-      // The library decodes a JPEG at a half, a quarter or an eighth, a few rows at a time. The numbers of a progressive
-      // one it keeps until its end, up to three of two bytes for each pixel.
+      // The library decodes a JPEG at a half, a quarter or an eighth, a few rows at a time. Of one whose components do not
+      // come together it keeps the numbers until its end, up to three of two bytes for each pixel.
       let part = [8, 4, 2].first { width / $0 >= self.width && height / $0 >= self.height } ?? 1
-      needed = pixels / (part * part) * 3 + (isProgressive ? pixels * 6 : 0) + width * 3 * 64
+      needed = pixels / (part * part) * 3 + (isKeptWhole ? pixels * 6 : 0) + width * 3 * 64
     default:
       needed = pixels * 4
     }
@@ -62,6 +65,9 @@ struct DecodingPlan {
     let scale = min(Double(box.width) / Double(width), Double(box.height) / Double(height), 1)
     return (max(1, Int(Double(width) * scale + 0.5)), max(1, Int(Double(height) * scale + 0.5)))
   }
+
+  /// What cameras and programs write has some ten; each takes the time of the whole picture.
+  static let mostScans = 100
 
   /// A picture of more pixels would take a while, however small it is decoded.
   private static let mostPixels = 1 << 28

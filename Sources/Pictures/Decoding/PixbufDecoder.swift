@@ -13,7 +13,7 @@
     private let wishes: PictureWishes
     private let decoder = UnsafeMutablePointer<cpixbuf_decoder>.allocate(capacity: 1)
     private var isReading: Bool
-    private var isProgressive = false
+    private var isKeptWhole = false
     private var problem: PictureProblem?
     private var size: (width: Int, height: Int)?
     private var fedBytes = 0
@@ -41,7 +41,9 @@
     }
 
     func feed(_ bytes: UnsafeRawBufferPointer, _ metadata: PictureMetadata) throws(PictureProblem) {
-      isProgressive = metadata.isProgressive
+      isKeptWhole = metadata.isKeptWhole
+      if metadata.isBroken { throw .damaged }
+      if metadata.scanCount > DecodingPlan.mostScans { throw .tooManyScans }
       fedBytes += bytes.count
       guard kind.isDecodedInPassing || fedBytes <= DecodingPlan.longestCollected else {
         throw .tooLong(bytes: DecodingPlan.longestCollected)
@@ -66,7 +68,7 @@
 
     private func plan(_ width: Int, _ height: Int) -> DecodingPlan? {
       do throws(PictureProblem) {
-        let plan = try DecodingPlan(kind, width: width, height: height, isProgressive: isProgressive, wishes)
+        let plan = try DecodingPlan(kind, width: width, height: height, isKeptWhole: isKeptWhole, wishes)
         size = (width, height)
         return plan
       } catch {

@@ -28,6 +28,9 @@ final class JPEGParser {
   /// Whether the end of the picture has come. What follows it is passed over.
   var hasEnded: Bool { if case .end = part { true } else { false } }
 
+  /// Whether something stands where a marker has to.
+  var isBroken: Bool { if case .broken = part { true } else { false } }
+
   /// Takes the next bytes.
   func take(_ bytes: UnsafeRawBufferPointer, _ body: (Event) throws -> Void) rethrows {
     var rest = bytes[...]

@@ -5,6 +5,7 @@ final class MetadataScanner {
   private let jpeg = JPEGParser()
   private var reader: BlockReader
   private var isInBlock = false
+  private var componentCount: UInt8 = 0
   /// The longest block that is looked into; in a JPEG none can be longer.
   private static let longestBlock = 1 << 16
 
@@ -18,7 +19,7 @@ final class MetadataScanner {
     switch kind {
     case .jpeg:
       jpeg.take(bytes, see)
-      metadata.isCutShort = !jpeg.hasEnded
+      (metadata.isCutShort, metadata.isBroken) = (!jpeg.hasEnded, jpeg.isBroken)
     case .png: reader.take(bytes, pngStep)
     case .webp: reader.take(bytes, webpStep)
     default: return
@@ -29,7 +30,14 @@ final class MetadataScanner {
     guard case .segment(let marker, let content) = event else { return }
     switch marker {
     case 0xe1: look(into: content)
-    case 0xc2, 0xc6, 0xca, 0xce: metadata.isProgressive = true
+    // A frame: precision, height, width, and how many components. C4, C8 and CC are tables.
+    case 0xc0...0xcf where ![0xc4, 0xc8, 0xcc].contains(marker):
+      if [0xc2, 0xc6, 0xca, 0xce].contains(marker) { metadata.isKeptWhole = true }
+      componentCount = content.count > 5 ? content[5] : 0
+    // A scan, which begins with how many components it has.
+    case 0xda:
+      metadata.scanCount += 1
+      if content.first ?? 0 < componentCount { metadata.isKeptWhole = true }
     default: return
     }
   }

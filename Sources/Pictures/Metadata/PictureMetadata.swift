@@ -4,8 +4,13 @@ struct PictureMetadata: Sendable {
   var orientation = 1
   var capturedAt: CaptureTime?
   var hasLocation = false
-  /// A JPEG whose decoding takes memory for all of it at once.
-  var isProgressive = false
+  /// A JPEG whose decoding takes memory for all of it at once: a progressive one, and any other whose components do not come
+  /// together.
+  var isKeptWhole = false
+  /// How many passes over a JPEG there are, so far. Each is decoded over all of the picture.
+  var scanCount = 0
+  /// A JPEG that is not understood, though a library might pass over what is wrong.
+  var isBroken = false
   /// A JPEG without an end: the library would fill what is missing with grey.
   var isCutShort = false
 }
