@@ -49,7 +49,7 @@ import Testing
 
   @Test func aPNGLosesItsTextsAndItsExif() throws {
     let file = png(
-      10, 10, chunk("eXIf", ExifMaker().block), chunk("iTXt", Array("XML:com.adobe.xmp".utf8)),
+      10, 10, chunk("eXIf", ExifMaker().block), chunk("iTXt", Array("XML:com.adobe.xmp".utf8)), chunk("caBX", [1, 2]),
       chunk("gAMA", big(45_455)))
     for pieces in [1, 13, 1 << 16] {
       let (clean, outcome) = try withoutLocation(file + [1, 2, 3], pieces: pieces)

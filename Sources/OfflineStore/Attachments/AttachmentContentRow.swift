@@ -51,12 +51,21 @@ enum AttachmentContentRow {
       """
   }
 
-  /// Somebody looked at it; kept to the minute, so that looking is no write as a rule.
+  /// Whether somebody's look at it is to be written down. It is kept to the minute, so that looking is no write as a rule.
+  static func isToBeNotedAsUsed(_ contentUuid: String, in connection: Connection) throws -> Bool {
+    try connection.fetchOne(
+      """
+      SELECT usedAt < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-1 minute') FROM AttachmentContent
+      WHERE contentUuid = \(contentUuid)
+      """, as: Bool.self) ?? false
+  }
+
+  /// Somebody looked at it.
   static func noteUsed(_ contentUuid: String, in connection: WriteConnection) throws {
     try connection.execute(
       """
       UPDATE AttachmentContent SET usedAt = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
-      WHERE contentUuid = \(contentUuid) AND usedAt < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-1 minute')
+      WHERE contentUuid = \(contentUuid)
       """)
   }
 }

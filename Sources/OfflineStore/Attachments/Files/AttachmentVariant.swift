@@ -26,13 +26,15 @@ extension VaultLayout {
   /// Makes the folder in which the files of a content stand.
   func makeAttachmentFolder(of contentUuid: String) throws(VaultError) {
     let folder = attachmentFolder(of: contentUuid)
-    if Files.exists(folder) { return }
-    do throws(VaultError) {
-      try Files.makeFolder(folder)
-    } catch {
-      // Another process may have made it meanwhile.
-      guard Files.isFolder(folder) else { throw error }
+    if !Files.exists(folder) {
+      do throws(VaultError) {
+        try Files.makeFolder(folder)
+      } catch {
+        // Another process may have made it meanwhile.
+        guard Files.isFolder(folder) else { throw error }
+      }
     }
+    // Also when it was there: its maker may have died before this.
     try Files.syncFolder(attachments)
   }
 

@@ -81,7 +81,9 @@ extension Vault {
         hint: "it is asked for now: run 'fieldvault sync', then try again", name: name)
     }
     let reader = try AttachmentReader(content, variant, layout)
-    try database.write { try AttachmentContentRow.noteUsed(content.uuid, in: $0) }
+    if try database.read({ try AttachmentContentRow.isToBeNotedAsUsed(content.uuid, in: $0) }) {
+      try database.write { try AttachmentContentRow.noteUsed(content.uuid, in: $0) }
+    }
     return reader
   }
 }
