@@ -102,6 +102,23 @@ import Testing
     #expect(try await one.values("SELECT fileName FROM OfflinePhoto") == [])
   }
 
+  /// The server's disk lost a file: whoever has it sends it again, before it makes room.
+  @Test func whatTheServerHasLostIsSentAgain() async throws {
+    let photo = try attach(one, bytes: 5_000, "roof.bin")
+    let kept = try attach(one, bytes: 6_000, "floor.bin")
+    try await one.sync()
+    for path in try serverPaths() {
+      if try Data(contentsOf: URL(filePath: path)).count < 5_500 { try FileManager.default.removeItem(atPath: path) }
+    }
+    #expect(try await one.sync().filesSent == 0)
+    #expect(try await one.sync(RoundRequest(isFull: true)).filesSent == 1)
+    #expect(try await one.sync().filesSent == 0)
+    try await two.sync()
+    for uuid in [photo, kept] { try want(two, uuid) }
+    #expect(try await two.sync().filesFetched == 2)
+    #expect(try content(two, photo) == content(one, photo))
+  }
+
   /// Another process was killed in the middle of a file; this worker has moved files before.
   @Test func whatAnotherProcessLeftUnderWayIsTakenUp() async throws {
     _ = try attach(one, bytes: 5_000, "roof.bin")

@@ -25,6 +25,8 @@ package enum SyncSettings {
     case clockOffset
     /// When the last round ended well, and when all records were compared last.
     case lastSync, lastReconciliation
+    /// The comparison of all records after which the server was asked for its files as well.
+    case filesConfirmed
     /// Why the queue is paused: the server refused the token, or lacks the schema.
     case pause
     case unmeteredOnly = "unmetered-only"

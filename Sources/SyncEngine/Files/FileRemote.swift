@@ -1,6 +1,7 @@
 import CipherSQL
 import OfflineStore
 import SealedFiles
+import SyncModel
 
 /// The part of a server that keeps files.
 public protocol FileRemote: Sendable {
@@ -21,6 +22,9 @@ public protocol FileRemote: Sendable {
     _ name: FileName, into part: String, _ sealing: ContentSealing,
     progress: @escaping @Sendable (Int64, Int64?) -> Void
   ) async throws(DownloadProblem)
+
+  /// Which of some files the server does not have; at most ``MissingFilesRequest/greatestCount`` are asked for.
+  func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName>
 }
 
 /// Which file of which content.
@@ -34,6 +38,9 @@ public struct FileName: Hashable, Sendable {
   public init(contentUuid: String, variant: AttachmentVariant) {
     (self.contentUuid, self.variant) = (contentUuid, variant)
   }
+
+  /// As it stands in messages.
+  var text: String { contentUuid + "/" + variant.rawValue }
 }
 
 /// What is known of the way to a server of files; each file learns from those before.
@@ -95,6 +102,20 @@ public struct FieldVaultFiles: FileRemote {
     let place: any ArrivingFile =
       isSealed ? try PartFile(part, beginsWith: SealedFileBeginning.mark) : try ArrivingContent(part, sealing)
     try await downloads.fetch(path, into: place, progress: progress)
+  }
+
+  /// `POST /v1/files/missing`. A server that does not know the question says nothing against any file.
+  public func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName> {
+    let request = MissingFilesRequest(files: files.map(\.text))
+    do throws(RemoteFailure) {
+      let answer: MissingFilesAnswer = try await transport.ask(
+        HTTPRequest(Self.endpoint + "/missing", body: request.jsonBytes))
+      let names = Set(answer.missing)
+      return Set(files.filter { names.contains($0.text) })
+    } catch {
+      if [404, 405].contains(error.problem?.status) { return [] }
+      throw error
+    }
   }
 
   /// Whether the server keeps a file encrypted, as its first bytes tell.

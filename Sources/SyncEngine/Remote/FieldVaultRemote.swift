@@ -15,7 +15,7 @@ public struct FieldVaultRemote: Remote {
 
   /// `GET /v1/health`. An answer of another service is none of this server.
   public func health() async throws(RemoteFailure) -> ServerHealth {
-    let health: ServerHealth = try await ask(HTTPRequest("/v1/health", isAuthorized: false))
+    let health: ServerHealth = try await transport.ask(HTTPRequest("/v1/health", isAuthorized: false))
     guard health.service == ServerHealth.serviceName else {
       throw RemoteFailure(.notTheServer(detail: "it is another service"))
     }
@@ -24,12 +24,12 @@ public struct FieldVaultRemote: Remote {
 
   /// `GET /v1/account`.
   public func account() async throws(RemoteFailure) -> AccountInfo {
-    try await ask(HTTPRequest("/v1/account"))
+    try await transport.ask(HTTPRequest("/v1/account"))
   }
 
   /// `POST /v1/push`. The answer has one result for each operation, in their order.
   public func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer {
-    let answer: PushAnswer = try await ask(HTTPRequest("/v1/push", body: request.jsonBytes))
+    let answer: PushAnswer = try await transport.ask(HTTPRequest("/v1/push", body: request.jsonBytes))
     guard answer.results.map(\.operationId) == request.operations.map(\.operationId) else {
       throw RemoteFailure(.notTheServer(detail: "its results are not those of the operations that were sent"))
     }
@@ -41,12 +41,12 @@ public struct FieldVaultRemote: Remote {
     cursor: String?, limit: Int, projects: [String]
   ) async throws(RemoteFailure) -> ChangesPage {
     let query = (cursor.map { [("cursor", $0)] } ?? []) + [("limit", String(limit))] + Self.query(projects)
-    return try await ask(HTTPRequest("/v1/changes", query: query))
+    return try await transport.ask(HTTPRequest("/v1/changes", query: query))
   }
 
   /// `GET /v1/watch`.
   public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
-    let answer: WatchAnswer = try await ask(
+    let answer: WatchAnswer = try await transport.ask(
       HTTPRequest(
         "/v1/watch", query: [("cursor", cursor), ("timeout", String(seconds))], patienceSeconds: Double(seconds)))
     return answer.changed
@@ -54,12 +54,13 @@ public struct FieldVaultRemote: Remote {
 
   /// `GET /v1/digests`.
   public func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {
-    try await ask(HTTPRequest("/v1/digests", query: Self.query(projects)))
+    try await transport.ask(HTTPRequest("/v1/digests", query: Self.query(projects)))
   }
 
   /// `GET /v1/digests/ENTITY`.
   public func digests(entityType: String, projects: [String]) async throws(RemoteFailure) -> BucketDigests {
-    try await ask(HTTPRequest("/v1/digests/\(ServerAddress.encoded(entityType))", query: Self.query(projects)))
+    try await transport.ask(
+      HTTPRequest("/v1/digests/\(ServerAddress.encoded(entityType))", query: Self.query(projects)))
   }
 
   /// `GET /v1/digests/ENTITY/BUCKET`.
@@ -67,27 +68,30 @@ public struct FieldVaultRemote: Remote {
     entityType: String, bucket: String, projects: [String]
   ) async throws(RemoteFailure) -> RecordDigests {
     let path = "/v1/digests/\(ServerAddress.encoded(entityType))/\(ServerAddress.encoded(bucket))"
-    return try await ask(HTTPRequest(path, query: Self.query(projects)))
+    return try await transport.ask(HTTPRequest(path, query: Self.query(projects)))
   }
 
   /// `POST /v1/records`.
   public func records(entityType: String, uuids: [String]) async throws(RemoteFailure) -> RecordsAnswer {
     let request = RecordsRequest(entityType: entityType, uuids: uuids)
-    return try await ask(HTTPRequest("/v1/records", body: request.jsonBytes))
+    return try await transport.ask(HTTPRequest("/v1/records", body: request.jsonBytes))
   }
 
   private static func query(_ projects: [String]) -> [(name: String, value: String)] {
     projects.isEmpty ? [] : [("projects", projects.joined(separator: ","))]
   }
+}
 
-  private func ask<Message: WireMessage>(_ request: HTTPRequest) async throws(RemoteFailure) -> Message {
+extension HTTPTransport {
+  /// Sends a request of the wire format and reads its answer.
+  func ask<Message: WireMessage>(_ request: HTTPRequest) async throws(RemoteFailure) -> Message {
     let answer: HTTPAnswer
     do throws(TransportFailure) {
-      answer = try await transport.send(request)
+      answer = try await send(request)
     } catch {
       throw RemoteFailure(error)
     }
-    guard answer.status == 200 else { throw RemoteFailure(answer, problem: Self.problem(answer)) }
+    guard answer.status == 200 else { throw RemoteFailure(answer, problem: ServerProblem(answer)) }
     guard answer.contentType == "application/json" else {
       throw RemoteFailure(.notTheServer(detail: "it answers with something that is not JSON"))
     }
@@ -97,12 +101,14 @@ public struct FieldVaultRemote: Remote {
       throw RemoteFailure(.notTheServer(detail: "its answer does not have the format: \(error)"))
     }
   }
+}
 
+extension ServerProblem {
   /// What the server says is wrong; nil when it does not say it in the format of problems.
-  static func problem(_ answer: HTTPAnswer) -> ServerProblem? {
+  init?(_ answer: HTTPAnswer) {
     guard answer.contentType == "application/problem+json" else { return nil }
     do throws(SyncModelError) {
-      return try ServerProblem(json: answer.body)
+      try self.init(json: answer.body)
     } catch {
       // Then it is nobody's problem of this format, which is what nil says.
       return nil

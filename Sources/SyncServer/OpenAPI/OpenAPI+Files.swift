@@ -23,6 +23,9 @@ extension OpenAPI {
       "delete": {"summary": "Give an upload up", "parameters": [\(names(["version"]))],
         "responses": {"204": {"description": "It is gone"}, \(missing()), "412": \(reference("OtherTus")),
           \(problems())}}},
+    "/v1/files/missing": {"post": {"summary": "Which of some files are not there",
+      "requestBody": \(body("MissingFilesRequest")),
+      "responses": {\(answer("MissingFiles")), \(bodyProblems()), \(problems())}}},
     "/v1/files/{content}/{variant}": {
       "parameters": [\(names(["content", "variant"]))],
       "get": {"summary": "A finished content, or a part of it", "parameters": [\(names(["range", "ifRange", "ifNoneMatch"]))],

@@ -54,18 +54,18 @@ extension OpenAPI {
     ##"{"application/json": {"schema": {"$ref": "#/components/schemas/\##(schema)"}}}"##
   }
 
-  private static func answer(_ schema: String) -> String {
+  static func answer(_ schema: String) -> String {
     #""200": {"description": "Done", "content": \#(content(schema))}"#
   }
 
-  private static func body(_ schema: String) -> String { #"{"required": true, "content": \#(content(schema))}"# }
+  static func body(_ schema: String) -> String { #"{"required": true, "content": \#(content(schema))}"# }
 
   /// What every request with a token can be answered.
   static func problems() -> String {
     #""401": \#(reference("Unauthorized")), "429": \#(reference("TooManyRequests")), "500": \#(reference("Failure"))"#
   }
 
-  private static func bodyProblems() -> String {
+  static func bodyProblems() -> String {
     [("400", "BadRequest"), ("413", "TooLarge"), ("415", "NotJSON"), ("422", "Invalid")].map {
       "\"\($0.0)\": \(reference($0.1))"
     }.joined(separator: ", ")

@@ -1,3 +1,5 @@
+import SyncModel
+
 extension OpenAPI {
   /// The bodies and answers, as JSON.
   static func schemas(_ limits: ServerLimits) -> String {
@@ -92,7 +94,13 @@ extension OpenAPI {
       "Records": {"type": "object", "required": ["serverTime", "changes", "missing"], "properties": {
         "serverTime": {"$ref": "#/components/schemas/Time"},
         "changes": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
-        "missing": {"type": "array", "items": {"$ref": "#/components/schemas/Uuid"}}}}
+        "missing": {"type": "array", "items": {"$ref": "#/components/schemas/Uuid"}}}},
+      "MissingFilesRequest": {"type": "object", "required": ["files"], "properties": {
+        "files": {"type": "array", "maxItems": \(MissingFilesRequest.greatestCount),
+          "items": {"$ref": "#/components/schemas/FileName"}}}},
+      "MissingFiles": {"type": "object", "required": ["missing"], "properties": {
+        "missing": {"type": "array", "items": {"$ref": "#/components/schemas/FileName"}}}},
+      "FileName": {"type": "string", "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/(full|thumbnail)$"}
     """
   }
 }

@@ -1,13 +1,34 @@
+import SyncModel
+
 extension FileService {
   /// `GET` and `HEAD /v1/files/{content}/{variant}`: a finished content, whole or a part.
   func content(_ call: RouteCall) async throws -> Response {
     let words = call.variables
-    guard let content = words["content"], IncomingOperation.isUUID(content),
-      let variant = words["variant"].flatMap(ContentName.Variant.init(rawValue:)),
-      let (stored, file) = try await storage.open(
-        call.member.account, ContentName(content: content, variant: variant))
+    guard let name = ContentName(text: "\(words["content"] ?? "")/\(words["variant"] ?? "")"),
+      let (stored, file) = try await storage.open(call.member.account, name)
     else { throw HTTPProblem.noSuchContent }
     return Self.answer(call.request, stored, file)
+  }
+
+  /// `POST /v1/files/missing`: which of some files are not there.
+  func missing(_ call: RouteCall) async throws -> Response {
+    let request: MissingFilesRequest
+    do throws(SyncModelError) {
+      request = try MissingFilesRequest(json: call.request.body)
+    } catch {
+      throw HTTPProblem.badRequest("the body is no list of files: \(error)", field: "files")
+    }
+    guard request.files.count <= MissingFilesRequest.greatestCount else {
+      throw HTTPProblem.invalid("files is a list of at most \(MissingFilesRequest.greatestCount)", field: "files")
+    }
+    var missing: [String] = []
+    for file in request.files {
+      guard let name = ContentName(text: file) else {
+        throw HTTPProblem.invalid("files are a UUID in lower case, /, and full or thumbnail", field: "files")
+      }
+      if try await storage.content(call.member.account, name) == nil { missing.append(file) }
+    }
+    return .json(["missing": .array(missing.map { .text($0) })])
   }
 
   static func answer(_ request: Request, _ stored: StoredContent, _ file: OpenedFile) -> Response {
@@ -80,4 +101,15 @@ enum ByteRange: Equatable {
   }
 
   private static func number(_ digits: Substring) -> Int64? { digits.isEmpty ? nil : Int64(digits) ?? .max }
+}
+
+extension ContentName {
+  /// The name as clients write it: a uuid in lower case, `/`, and the variant.
+  init?(text: String) {
+    let words = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    guard words.count == 2, IncomingOperation.isUUID(words[0]), let variant = Variant(rawValue: words[1]) else {
+      return nil
+    }
+    self.init(content: words[0], variant: variant)
+  }
 }

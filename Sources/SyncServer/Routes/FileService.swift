@@ -29,6 +29,7 @@ struct FileService: Sendable {
       Route("HEAD", Self.uploadPattern, .member { try await self.state($0) }, .tus),
       Route("PATCH", Self.uploadPattern, .upload { try await self.append($0) }, .tus),
       Route("DELETE", Self.uploadPattern, .member { try await self.terminate($0) }, .tus),
+      Route("POST", "/v1/files/missing", .member { try await self.missing($0) }),
       Route("GET", Self.contentPattern, .member { try await self.content($0) }, .file),
       Route("HEAD", Self.contentPattern, .member { try await self.content($0) }, .file),
     ]

@@ -30,6 +30,35 @@ import Testing
     if meant != "whole" { #expect(ByteRange(text, of: 0) == .unsatisfiable) }
   }
 
+  @Test func whatIsMissingIsTold() async throws {
+    let server = try TestServer()
+    let client = try server.fileClient("ada")
+    let content = Operation.newUuid()
+    try await client.upload(bytes(1_000), as: content)
+    func missing(_ files: String) async throws -> (status: Int, body: String) {
+      let answer = try await client.request(
+        "POST", "/v1/files/missing", ["Content-Type": "application/json", "Tus-Resumable": "-"],
+        body: Array("{\"files\": [\(files)]}".utf8))
+      return (answer.status, String(decoding: answer.body, as: UTF8.self))
+    }
+    let other = Operation.newUuid()
+    let asked = try await missing("\"\(content)/full\", \"\(content)/thumbnail\", \"\(other)/full\"")
+    #expect(asked.status == 200)
+    #expect(try SyncValue(parsing: asked.body) == ["missing": [.text("\(content)/thumbnail"), .text("\(other)/full")]])
+    #expect(try await missing("").body == #"{"missing":[]}"#)
+    #expect(try await missing("\"\(content)/half\"").status == 422)
+    #expect(try await missing("7").status == 400)
+    #expect(
+      try await missing([String](repeating: "\"\(other)/full\"", count: 501).joined(separator: ",")).status == 422)
+    // Another account has none of it.
+    let stranger = try server.fileClient("ben", account: "other")
+    let answer = try await stranger.request(
+      "POST", "/v1/files/missing", ["Content-Type": "application/json", "Tus-Resumable": "-"],
+      body: Array("{\"files\": [\"\(content)/full\"]}".utf8))
+    #expect(String(decoding: answer.body, as: UTF8.self) == "{\"missing\":[\"\(content)/full\"]}")
+    await server.server.stop()
+  }
+
   @Test func partsOverTheWire() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")

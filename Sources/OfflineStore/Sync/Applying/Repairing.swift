@@ -92,7 +92,9 @@ extension SyncTransaction {
         resolvedBy = 'policy', notes = 'the vault was pointed at another server' WHERE resolvedAt IS NULL
       """)
     try forgetServersFiles()
-    for name in [SyncSettings.Name.cursor, .isFilled, .serverUuid, .account, .user, .lastReconciliation, .pause] {
+    for name in [
+      SyncSettings.Name.cursor, .isFilled, .serverUuid, .account, .user, .lastReconciliation, .filesConfirmed, .pause,
+    ] {
       try SyncSettings.set(name, nil, in: connection)
     }
   }

@@ -37,6 +37,7 @@ struct FileLane {
   /// Moves files until none is due, `isEnough` says so after a file, or the server cannot be reached.
   /// - Throws: what goes wrong on this device; `CancellationError`.
   mutating func run(until isEnough: @escaping @Sendable () async throws -> Bool = { false }) async throws {
+    try await confirm()
     let lane = self
     report = try await withThrowingTaskGroup(of: FileReport.self) { group in
       for number in 0..<Self.atOnce {

@@ -1,5 +1,6 @@
 import Foundation
 import SealedFiles
+import SyncModel
 
 /// The requests of tus 1.0, and what their answers say.
 extension TusClient {
@@ -100,7 +101,7 @@ extension TusClient {
   private func refusal(_ answer: HTTPAnswer) -> TusPlan.Event {
     guard answer.contentType != "text/html" else { return .failed(Self.notTus) }
     return .refused(
-      status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, type: FieldVaultRemote.problem(answer)?.type)
+      status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, type: ServerProblem(answer)?.type)
   }
 
   private static let notTus = TransportFailure.notTheServer(detail: "it does not speak tus")
