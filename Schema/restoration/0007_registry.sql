@@ -29,11 +29,11 @@ INSERT INTO SyncedColumn (entityType, columnName, isLocalOnly) VALUES
   ('Photo', 'tusUploadId', 1);
 
 -- Grains per pound follow from temperature, humidity and pressure, which is that of the standard atmosphere where it was
--- not read. 7,000 grains are a pound; 0.621945 is the ratio of the molar masses of water and air (ASHRAE Handbook,
--- Fundamentals, chapter 1); the pressure of saturated vapour, in millibars over degrees Celsius, is that of Alduchov and
+-- not read; `RestorationModel/Psychrometrics.swift` says the same in Swift. 7,000 grains are a pound; 0.62198 is the ratio
+-- of the molar masses of water and air (ASHRAE Handbook, Fundamentals, chapter 1); the pressure of saturated vapour, in millibars over degrees Celsius, is that of Alduchov and
 -- Eskridge, "Improved Magnus Form Approximation of Saturation Vapor Pressure", Journal of Applied Meteorology 35 (1996).
 -- A dew point may have been measured and is kept.
 INSERT INTO SyncedColumn (entityType, columnName, computedAs) VALUES
-  ('AtmosphericLog', 'gpp', '(SELECT CASE WHEN vapour < air THEN round(7000 * 0.621945 * vapour / (air - vapour), 1) END
+  ('AtmosphericLog', 'gpp', '(SELECT CASE WHEN vapour < air THEN round(7000 * 0.62198 * vapour / (air - vapour), 1) END
     FROM (SELECT coalesce(pressure, 1013.25) AS air, relativeHumidity / 100 * 6.1094
       * exp(17.625 * ((temperature - 32) / 1.8) / ((temperature - 32) / 1.8 + 243.04)) AS vapour))');

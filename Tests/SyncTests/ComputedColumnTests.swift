@@ -33,12 +33,12 @@ import Testing
     #expect(try await one.sync(RoundRequest(isFull: true)).repaired == 0)
   }
 
-  /// ASHRAE Handbook, Fundamentals (2017), chapter 1: saturation pressures of table 3 and equation 20 for the humidity
-  /// ratio; 14.696 psi, and 12.228 psi at 5,000 feet.
-  @Test(arguments: [
-    (70.0, 50.0, nil, 54.5), (100, 80, nil, 237.5), (32, 100, nil, 26.4), (75, 50, 843.1, 78.0), (70, 0, nil, 0),
-  ])
-  func grainsPerPound(_ temperature: Double, _ humidity: Double, _ pressure: Double?, _ expected: Double) async throws {
+  /// What the schema says in SQL is what the domain says in Swift, to the tenth that is kept.
+  @Test(
+    arguments: [
+      (70.0, 50.0, nil), (100, 80, nil), (32, 100, nil), (75, 50, 843.1), (70, 0, nil), (200, 100, 300),
+    ] as [(Double, Double, Double?)])
+  func grainsPerPound(_ temperature: Double, _ humidity: Double, _ pressure: Double?) async throws {
     let device = try await Device("ada", at: try LocalServer())
     let found = try await device.write { db in
       let project = try db.insert(Project(title: "House"))
@@ -50,8 +50,10 @@ import Testing
       let entities = try Entities.read(from: db)
       let table = try #require(RecordTable(try entities.entity("AtmosphericLog"), in: entities))
       try table.compute(ofKey: log.logId, in: db)
-      return try db.fetchOne("SELECT gpp FROM OfflineAtmosphericLog", as: Double.self)
+      return try db.fetchOne("SELECT gpp FROM OfflineAtmosphericLog", as: Optional<Double>.self) ?? nil
     }
-    #expect(abs(try #require(found) - expected) <= 0.005 * expected, "\(String(describing: found))")
+    let expected = Psychrometrics.grainsPerPound(
+      fahrenheit: temperature, relativeHumidity: humidity, pressure: pressure ?? 1013.25)
+    #expect(found == expected.map { ($0 * 10).rounded() / 10 })
   }
 }
