@@ -16,7 +16,10 @@ public actor SyncWorker {
   let vault: Vault
   let remote: any Remote
   let monitor: NetworkMonitor
-  private nonisolated let hub = EventHub()
+  private nonisolated let hub = EventHub<SyncEvent>(keeping: 256)
+  /// Told when a round is over, whatever came of it. A hub of its own, because one who lags behind many events must not
+  /// miss an end; of several that nobody waited for the last is enough.
+  private nonisolated let rounds = EventHub<Void>(keeping: 1)
   private nonisolated let jitter: @Sendable () -> Double
   let signals: AsyncStream<Signal>
   let signal: AsyncStream<Signal>.Continuation
@@ -81,7 +84,7 @@ public actor SyncWorker {
     isInRound = true
     defer {
       isInRound = false
-      hub.roundEnded()
+      rounds.tell(())
     }
     try await checkSettings()
     let run = try await vault.sync { try $0.beginRun(cause: cause.rawValue) }
@@ -129,7 +132,7 @@ public actor SyncWorker {
 
   nonisolated func tell(_ event: SyncEvent) { hub.tell(event) }
 
-  nonisolated var roundEnds: AsyncStream<Void> { hub.roundEnds() }
+  nonisolated var roundEnds: AsyncStream<Void> { rounds.events() }
 
   nonisolated func random() -> Double { jitter() }
 

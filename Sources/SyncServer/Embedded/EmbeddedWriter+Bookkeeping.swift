@@ -21,7 +21,7 @@ extension EmbeddedWriter {
       ON CONFLICT (entityType, entityUuid) DO UPDATE SET
         sequence = excluded.sequence, isDeleted = excluded.isDeleted, editTimes = excluded.editTimes,
         fieldVersions = excluded.fieldVersions, project = excluded.project, digest = excluded.digest,
-        storedAt = excluded.storedAt, wentAlong = 0
+        storedAt = excluded.storedAt, wentAlong = wentAlong AND excluded.isDeleted
       """
     ) { statement in
       try statement.bind(record.sequence, at: 1)

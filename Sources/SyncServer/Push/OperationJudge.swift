@@ -102,6 +102,7 @@ struct OperationJudge {
       return (existing, 0)
     }
     let record = try store(operation, state, over: existing, computing: computing)
+    if operation.kind == .delete { try storage.keepDeleted(record) }
     switch (existing.state.isDeleted, state.isDeleted) {
     case (false, true): return (record, try storage.deleteDependents(of: record, at: now))
     case (true, false): return (record, try storage.restoreDependents(of: record, at: now))

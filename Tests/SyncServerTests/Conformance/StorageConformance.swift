@@ -248,6 +248,10 @@ struct StorageConformance: Sendable {
       #expect(try data.deleteDependents(of: deleted, at: 3) == 4)
       try data.keepDeleted(try #require(try data.record(rooms[1])))
       #expect(try live(data) == [false, false, false, false])
+      // An edit that comes late changes nothing about why it is deleted.
+      let room = try #require(try data.record(rooms[0]))
+      let edited = room.state.applying(RecordPatch(fields: ["title": "Attic"], updatedAt: 3))
+      _ = try data.store(NewVersion(name: rooms[0], previous: room, state: edited, createdAt: 1), at: 3)
       let back = try mark(house, isDeleted: false, at: 4, in: data)
       #expect(try data.restoreDependents(of: back, at: 4) == 2)
       #expect(try live(data) == [true, false, true, false])

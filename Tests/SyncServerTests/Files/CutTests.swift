@@ -135,6 +135,16 @@ import Testing
     await server.server.stop()
   }
 
+  /// An upload of 1,000 bytes whose connection stays open behind the first one.
+  private func hangingUpload(_ client: FileClient) async throws -> RawConnection {
+    let begun = try await client.begin(1_000)
+    let connection = try RawConnection(to: client.url)
+    let head = client.head(
+      "PATCH", begun.location, ["Upload-Offset": "0", "Content-Type": FileClient.content], length: 1_000)
+    #expect(connection.send(head + [1]))
+    return connection
+  }
+
   /// The same when the first bytes were not even let in.
   @Test func whatWasNotLetInDoesNotStay() async throws {
     let server = try TestServer { limits in
@@ -142,12 +152,7 @@ import Testing
       limits.uploadsAtOnce = 1
     }
     let client = try server.fileClient("ada")
-    let begun = try await client.begin(1_000)
-    let hanging = try RawConnection(to: client.url)
-    #expect(
-      hanging.send(
-        client.head(
-          "PATCH", begun.location, ["Upload-Offset": "0", "Content-Type": FileClient.content], length: 1_000) + [1]))
+    let hanging = try await hangingUpload(client)
     try await Task.sleep(for: .milliseconds(300))
     for _ in 0..<3 {
       let refused = try await client.request(
@@ -185,15 +190,7 @@ import Testing
     let server = try TestServer { $0.uploadsAtOnce = 2 }
     let client = try server.fileClient("ada")
     var open: [RawConnection] = []
-    for _ in 0..<2 {
-      let begun = try await client.begin(1_000)
-      let connection = try RawConnection(to: client.url)
-      #expect(
-        connection.send(
-          client.head(
-            "PATCH", begun.location, ["Upload-Offset": "0", "Content-Type": FileClient.content], length: 1_000) + [1]))
-      open.append(connection)
-    }
+    for _ in 0..<2 { open.append(try await hangingUpload(client)) }
     try await Task.sleep(for: .milliseconds(300))
     let begun = try await client.begin(1_000)
     #expect(try await client.patch(begun.location, at: 0, [1]).status == 429)
