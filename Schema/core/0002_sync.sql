@@ -38,6 +38,7 @@ CREATE TABLE OfflineSyncQueue (
   createdAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
   scheduledAt TEXT CHECK (scheduledAt IS strftime('%Y-%m-%dT%H:%M:%fZ', scheduledAt)), -- not to be tried before
   lastAttemptAt TEXT CHECK (lastAttemptAt IS strftime('%Y-%m-%dT%H:%M:%fZ', lastAttemptAt)),
+  sendCount INTEGER NOT NULL DEFAULT 0, -- how often this payload was handed over to be sent
   completedAt TEXT CHECK (completedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', completedAt)),
   -- failed: not tried again by itself; waits for a retry, an edit or a discard. conflict: waits for a decision.
   status TEXT NOT NULL DEFAULT 'pending'
@@ -161,6 +162,21 @@ CREATE INDEX OfflineConflictResolution_record ON OfflineConflictResolution (enti
 CREATE INDEX OfflineConflictResolution_detected ON OfflineConflictResolution (detectedAt);
 -- A record has at most one conflict that is open.
 CREATE UNIQUE INDEX OfflineConflictResolution_open ON OfflineConflictResolution (entityId, entityType) WHERE resolvedAt IS NULL;
+
+-- What an API that is no FieldVault server takes; everything else is refused when it is written.
+CREATE TABLE SyncRoute (
+  entityType TEXT NOT NULL,
+  operationType TEXT NOT NULL CHECK (operationType IN ('create', 'update', 'delete')),
+  PRIMARY KEY (entityType, operationType)
+) STRICT, WITHOUT ROWID;
+
+-- Lists of the server's own records, such as rifles or people, where an API gives lists: how old they are here.
+CREATE TABLE SyncFetch (
+  entityType TEXT NOT NULL PRIMARY KEY,
+  fetchedAt TEXT CHECK (fetchedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', fetchedAt)), -- the last that came as a whole; NULL: none did
+  triedAt TEXT NOT NULL CHECK (triedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', triedAt)),
+  problem TEXT -- what could not be read the last time, for people
+) STRICT, WITHOUT ROWID;
 
 -- The history of sync: one row for each round.
 CREATE TABLE SyncRun (

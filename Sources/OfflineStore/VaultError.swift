@@ -33,6 +33,8 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let badValue = Code(rawValue: "badValue")
     /// A change that a rule forbids.
     public static let refused = Code(rawValue: "refused")
+    /// Records of the server's own that have never come to this device.
+    public static let notFetched = Code(rawValue: "notFetched")
     /// A file that cannot be read.
     public static let unreadable = Code(rawValue: "unreadable")
     /// A file of an attachment that is not on this device; the server may have it.

@@ -16,6 +16,8 @@ package enum SyncSettings {
     /// `device` or `cloud`.
     case mode
     case remoteURL
+    /// The text of the route file, for an API that is no FieldVault server.
+    case remoteRoutes
     case remoteToken
     /// Whose records these are, once a server has said so.
     case account, user, serverUuid

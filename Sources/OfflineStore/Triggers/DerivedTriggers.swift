@@ -32,6 +32,7 @@ enum DerivedTriggers {
     let entities = try Entities.read(from: connection)
     try RecordTable.checkComputations(of: entities, in: connection)
     for sql in statements(for: entities) { try connection.execute(SQL(raw: sql)) }
+    try RouteTriggers.replace(for: entities, in: connection)
     for entity in entities.all {
       if let outbox = OutboxTriggers(entity, in: entities) { try outbox.queueMissing(on: connection) }
     }

@@ -5,6 +5,9 @@ import SyncModel
 
 /// The part of a server that keeps files.
 public protocol FileRemote: Sendable {
+  /// Whether it has to be given what a file holds, whatever the vault's setting says: it works with images.
+  var takesPlaintext: Bool { get }
+
   /// Sends a file, going on where an earlier attempt has stopped.
   /// - Parameters:
   ///   - address: of the upload that was begun; nil for none.
@@ -25,6 +28,11 @@ public protocol FileRemote: Sendable {
 
   /// Which of some files the server does not have; at most ``MissingFilesRequest/greatestCount`` are asked for.
   func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName>
+}
+
+extension FileRemote {
+  /// Both are taken.
+  public var takesPlaintext: Bool { false }
 }
 
 /// Which file of which content.

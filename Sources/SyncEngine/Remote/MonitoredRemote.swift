@@ -18,6 +18,9 @@ public struct MonitoredRemote: Remote {
   /// The files of the remote. What comes of them tells the monitor nothing: the worker does.
   public var files: (any FileRemote)? { remote.files }
 
+  /// As the remote has them.
+  public var abilities: RemoteAbilities { remote.abilities }
+
   private func watched<Answer: Sendable>(
     _ ask: (any Remote) async throws(RemoteFailure) -> Answer
   ) async throws(RemoteFailure) -> Answer {

@@ -12,6 +12,9 @@ public protocol Remote: Sendable {
   /// The files of the server; nil where it keeps none.
   var files: (any FileRemote)? { get }
 
+  /// What can be asked of it.
+  var abilities: RemoteAbilities { get }
+
   /// Whether the server is there, and what time it has. Needs no token.
   func health() async throws(RemoteFailure) -> ServerHealth
 
@@ -49,4 +52,27 @@ public protocol Remote: Sendable {
 extension Remote {
   /// None.
   public var files: (any FileRemote)? { nil }
+
+  /// All that a FieldVault server can.
+  public var abilities: RemoteAbilities { RemoteAbilities() }
+}
+
+/// What can be asked of a remote. A FieldVault server can do all of it.
+public struct RemoteAbilities: Equatable, Sendable {
+  /// How many operations one request may have, 1 to ``PushRequest/greatestCount``.
+  public var batch: Int
+  /// Whether it tells digests of its records, so that everything can be compared.
+  public var compares: Bool
+  /// Whether it answers a question when there is something new.
+  public var watches: Bool
+  /// Whether a pull from the beginning brings what is there now, and not all that ever was: then a person who wants to see
+  /// the newest has it fetched from there.
+  public var isCurrent: Bool
+
+  /// Abilities; without arguments those of a FieldVault server.
+  public init(
+    batch: Int = PushRequest.greatestCount, compares: Bool = true, watches: Bool = true, isCurrent: Bool = false
+  ) {
+    (self.batch, self.compares, self.watches, self.isCurrent) = (batch, compares, watches, isCurrent)
+  }
 }

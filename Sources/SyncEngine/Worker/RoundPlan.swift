@@ -24,7 +24,8 @@ public struct RoundPlan: Equatable, Sendable {
   public private(set) var step: RoundStep = .identify
 
   private var pageLimit = Self.pageLimit
-  private var batchLimit = Self.batchLimit
+  private var batchLimit: Int
+  private let compares: Bool
   /// Operations that are sent one by one, because a request of several failed as a whole.
   private var singles = 0
   private var batches = 0
@@ -34,13 +35,20 @@ public struct RoundPlan: Equatable, Sendable {
   private var afterWait: RoundStep = .identify
 
   /// A round that has not begun.
-  public init(_ request: RoundRequest) { self.request = request }
+  /// - Parameters:
+  ///   - batchLimit: how many operations the server takes at once.
+  ///   - compares: whether the server can compare all records.
+  public init(_ request: RoundRequest, batchLimit: Int = Self.batchLimit, compares: Bool = true) {
+    self.request = request
+    self.batchLimit = batchLimit
+    self.compares = compares
+  }
 
   /// Takes what became of the step; ``step`` is the next one then.
   public mutating func advance(_ event: RoundEvent) {
     switch event {
     case .identified(let mustReconcile):
-      let compares = request.isFull || mustReconcile
+      let compares = compares && (request.isFull || mustReconcile)
       step = !request.pulls ? nextBatch : compares ? .reconcile : .pull(limit: pageLimit)
     case .reconciled: step = .pull(limit: pageLimit)
     case .pulled(let hasMore): step = hasMore ? .pull(limit: pageLimit) : .fetchParents

@@ -9,6 +9,8 @@ struct RoundRunner {
   let tell: @Sendable (SyncEvent) -> Void
   let jitter: @Sendable () -> Double
   var report = SyncReport()
+  /// Whether the first page is fetched from the beginning, whatever the cursor says.
+  var fetchesAnew = false
   private var nextBatch: [PushOperation]?
 
   init(
@@ -72,9 +74,11 @@ struct RoundRunner {
   // MARK: Pull
 
   private mutating func pull(limit: Int) async throws -> RoundEvent {
+    let anew = fetchesAnew
+    fetchesAnew = false
     let (cursor, scopes) = try await vault.database.read { connection in
       (
-        try SyncSettings.value(.cursor, in: connection),
+        anew ? nil : try SyncSettings.value(.cursor, in: connection),
         try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)
       )
     }
@@ -85,6 +89,7 @@ struct RoundRunner {
       try transaction.note(serverTime: page.serverTime, between: clock.sent, and: clock.received)
       var counts = ApplyCounts()
       for change in page.changes { try transaction.apply(change, counts: &counts) }
+      for list in page.fetched { try transaction.note(list) }
       try SyncSettings.set(.cursor, page.cursor, in: transaction.connection)
       if !page.hasMore {
         try transaction.bringBackWhatStayed()
@@ -165,6 +170,9 @@ struct RoundRunner {
       for (result, jitter) in zip(answer.results, jitters) {
         try transaction.settle(result, jitter: jitter, counts: &counts)
       }
+      var applied = ApplyCounts()
+      for change in answer.news { try transaction.apply(change, counts: &applied) }
+      counts.conflicts += applied.conflicts
       if let cursor = answer.cursor,
         try SyncSettings.value(.cursor, in: transaction.connection) == request.cursor
       {

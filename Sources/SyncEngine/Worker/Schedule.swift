@@ -13,6 +13,9 @@ public struct Schedule: Equatable, Sendable {
     case localWrite = "local_write"
     /// The server has said that there is something new.
     case remoteChange = "remote_change"
+
+    /// Whether a person wants to see what is new.
+    var isOfPerson: Bool { self == .manual || self == .resume || self == .nudge }
   }
 
   private var wanted: Cause?

@@ -23,7 +23,7 @@ extension SyncWorker {
     defer { watch.stop() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { await self.followNetwork() }
-      if request.pulls { group.addTask { await self.followServer() } }
+      if request.pulls, remote.abilities.watches { group.addTask { await self.followServer() } }
       group.addTask { try await self.work(request) }
       group.addTask { try await self.followFiles(request) }
       // An error of one ends the others.

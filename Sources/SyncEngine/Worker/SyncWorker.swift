@@ -91,8 +91,10 @@ public actor SyncWorker {
     let hub = hub
     let before = remote.traffic
     hub.tell(.syncing)
-    var plan = RoundPlan(request)
+    let abilities = remote.abilities
+    var plan = RoundPlan(request, batchLimit: abilities.batch, compares: abilities.compares)
     var runner = RoundRunner(vault: vault, remote: remote, jitter: jitter, tell: { hub.tell($0) })
+    runner.fetchesAnew = abilities.isCurrent && (request.isFull || cause.isOfPerson)
     do {
       while true {
         if case .finish(let outcome) = plan.step {

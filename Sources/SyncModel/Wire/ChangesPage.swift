@@ -15,6 +15,8 @@ public struct ChangesPage: Equatable, Sendable {
   public var hasMore: Bool
   /// How many changes are left after this page; nil where the server does not know.
   public var remaining: Int64?
+  /// The lists that these are from, where the server has lists. Does not stand on the wire.
+  public var fetched: [FetchedList] = []
 
   /// A page; `serverTime` is in milliseconds since 1970-01-01 UTC.
   public init(serverTime: Int64, changes: [RemoteRecord], cursor: String, hasMore: Bool, remaining: Int64?) {

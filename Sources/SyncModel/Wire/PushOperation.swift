@@ -18,6 +18,8 @@ public struct PushOperation: Equatable, Sendable {
   public var patch: RecordPatch
   /// The values that the changed fields had at `baseVersion`.
   public var base: SyncObject
+  /// Whether it may have been sent before. Does not stand on the wire: a FieldVault server knows by the id.
+  public var isRepeated = false
 
   /// An operation; `createdAt` is in milliseconds since 1970-01-01 UTC.
   public init(

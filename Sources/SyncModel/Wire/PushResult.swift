@@ -3,7 +3,7 @@ public struct PushResult: Equatable, Sendable {
   /// What the server did.
   public enum Outcome: Equatable, Sendable {
     /// Stored as it was sent. `version` is 0 and `serverId` nil for the deletion of a record that the server never had.
-    case accepted(version: Int64, serverId: Int64?)
+    case accepted(version: Int64, serverId: ServerId?)
     /// Stored together with changes that the device had not seen; `lost` are the values that gave way.
     case merged(RemoteRecord, lost: [LostValue])
     /// Not stored; a person has to decide. The record is nil when the server has none.
@@ -38,7 +38,7 @@ extension PushResult: WireMessage {
       switch try reader.word("result", Word.self) {
       case .accepted:
         .accepted(
-          version: try reader.natural("version"), serverId: try reader.optional("serverId", reader.integer))
+          version: try reader.natural("version"), serverId: try reader.optional("serverId", reader.serverId))
       case .merged:
         .merged(
           try reader.message("record"),
@@ -70,11 +70,11 @@ extension PushResult: WireMessage {
     case .accepted(let version, let serverId):
       object["result"] = .text(Word.accepted.rawValue)
       object["version"] = .integer(version)
-      object["serverId"] = serverId.map(SyncValue.integer)
+      object["serverId"] = serverId?.value
     case .merged(let record, let lost):
       object["result"] = .text(Word.merged.rawValue)
       object["version"] = .integer(record.state.syncVersion)
-      object["serverId"] = record.serverId.map(SyncValue.integer)
+      object["serverId"] = record.serverId?.value
       object["record"] = record.wire
       object["lost"] = .array(lost.map(\.wire))
     case .conflict(let kind, let fields, let record):

@@ -4,8 +4,8 @@ public struct RemoteRecord: Equatable, Sendable {
   public var entityType: String
   /// The record's uuid, in lower case.
   public var entityUuid: String
-  /// The server's number for the record, unique per entity type; nil where the server gives none.
-  public var serverId: Int64?
+  /// The server's own name for the record, unique per entity type; nil where the server gives none.
+  public var serverId: ServerId?
   /// When the record was made, in milliseconds since 1970-01-01 UTC.
   public var createdAt: Int64
   /// Its content, its version and its times by the server's clock.
@@ -15,7 +15,7 @@ public struct RemoteRecord: Equatable, Sendable {
 
   /// A record; `createdAt` is in milliseconds since 1970-01-01 UTC.
   public init(
-    entityType: String, entityUuid: String, serverId: Int64?, createdAt: Int64, state: RecordState,
+    entityType: String, entityUuid: String, serverId: ServerId?, createdAt: Int64, state: RecordState,
     keepsUserEditedFields: Bool = false
   ) {
     self.entityType = entityType
@@ -34,7 +34,7 @@ extension RemoteRecord: WireMessage {
     let edited = try reader.optional("userEditedFields", reader.names)
     self.init(
       entityType: try reader.text("entityType"), entityUuid: try reader.text("entityUuid"),
-      serverId: try reader.optional("serverId", reader.integer), createdAt: try reader.time("createdAt"),
+      serverId: try reader.optional("serverId", reader.serverId), createdAt: try reader.time("createdAt"),
       state: RecordState(
         fields: try reader.object("fields"), isDeleted: try reader.bool("isDeleted"),
         syncVersion: try reader.natural("version"), updatedAt: try reader.time("updatedAt"),
@@ -48,7 +48,7 @@ extension RemoteRecord: WireMessage {
       SyncObject(present: [
         "createdAt": .time(createdAt), "editTimes": .editTimes(state.editTimes), "entityType": .text(entityType),
         "entityUuid": .text(entityUuid), "fields": .object(state.fields), "isDeleted": .bool(state.isDeleted),
-        "serverId": serverId.map(SyncValue.integer), "updatedAt": .time(state.updatedAt),
+        "serverId": serverId?.value, "updatedAt": .time(state.updatedAt),
         "userEditedFields": keepsUserEditedFields ? .names(state.userEditedFields) : nil,
         "version": .integer(state.syncVersion),
       ]))

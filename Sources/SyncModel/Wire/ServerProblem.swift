@@ -16,6 +16,9 @@ public struct ServerProblem: Equatable, Sendable {
   /// The server does not have the device's schema yet.
   public static let schemaTooOld = "urn:fieldvault:schema-too-old"
 
+  /// The server has taken it perhaps, and a person has to look before it is sent again.
+  public static let perhapsTaken = "urn:fieldvault:perhaps-taken"
+
   /// A problem with an HTTP status of 400 to 599.
   public init(type: String = "about:blank", title: String, status: Int, detail: String, field: String? = nil) {
     self.type = type

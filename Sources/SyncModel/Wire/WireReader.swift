@@ -33,6 +33,11 @@ struct WireReader {
     return integer
   }
 
+  func serverId(_ name: String) throws(SyncModelError) -> ServerId {
+    guard let id = ServerId(try value(name)) else { throw wrong(name, "a whole number or a text is needed") }
+    return id
+  }
+
   func bool(_ name: String) throws(SyncModelError) -> Bool {
     guard case .bool(let flag) = try value(name) else { throw wrong(name, "true or false is needed") }
     return flag

@@ -101,7 +101,7 @@ extension EmbeddedWriter {
     state.syncVersion = 1
     let serverId = try nextServerId(name.entityType)
     try table.update(
-      row.key, from: row.state, to: state, RecordTable.Bookkeeping(serverId: serverId, lastSyncedAt: time),
+      row.key, from: row.state, to: state, RecordTable.Bookkeeping(serverId: .integer(serverId), lastSyncedAt: time),
       references: ReferenceCache(), in: connection)
     try note(
       ServerRecord(

@@ -77,7 +77,7 @@ struct EmbeddedWriter: RecordWriting {
     _ new: NewVersion, _ state: RecordState, _ serverId: Int64, _ table: RecordTable, at time: Int64
   ) throws {
     let bookkeeping = RecordTable.Bookkeeping(
-      serverId: serverId, createdAt: new.previous == nil ? new.createdAt : nil, lastSyncedAt: time)
+      serverId: .integer(serverId), createdAt: new.previous == nil ? new.createdAt : nil, lastSyncedAt: time)
     do {
       if let previous = new.previous, let row = try table.find(new.name.entityUuid, in: connection) {
         try table.update(

@@ -64,16 +64,22 @@ extension FieldVaultProgram {
           discussion: """
             The token is the first line of --token-file, or is asked for on a terminal; it is kept in the encrypted \
             database and shown to nobody. A token is for one address: with another address a new one is needed. http:// \
-            is for servers on this machine; elsewhere everybody on the way could read the token and the records.
+            is for servers on this machine; elsewhere everybody on the way could read the token and the records. With \
+            --routes the server is an API that exists already: the file says how it takes and gives each kind of record. \
+            What it has no way to take is refused from then on when it is written. The file is checked and kept in the vault.
             """,
           arguments: [.required("URL", "its address, such as https://sync.example.org")],
           options: [
+            .value("routes", "FILE", "the routes of an API that is no FieldVault server (JSON)", completion: .file),
             .value("token-file", "FILE", "the token is the first line of FILE; - is standard input", completion: .file),
             .flag("allow-insecure", "take http:// for another machine, where something else encrypts"),
           ],
           examples: [
             Example("fieldvault remote set https://sync.example.org --token-file token", "and then: fieldvault sync"),
             Example("fieldvault remote set http://127.0.0.1:8787", "asks for the token"),
+            Example(
+              "fieldvault remote set https://api.example.org --routes range.routes.json --token-file token",
+              "an API that exists already"),
           ],
           exitCodes: usual + [.refused]),
         CommandDescription(

@@ -4,7 +4,7 @@ import SyncEngine
 /// The way to a vault's server.
 struct Server: Sendable {
   let url: String
-  let remote: FieldVaultRemote
+  let remote: any Remote
   let monitor: NetworkMonitor
 
   /// The server of a vault.
@@ -18,7 +18,11 @@ struct Server: Sendable {
     let transport = HTTPTransport(address: address, limits: limits) {
       (try? vault.remote())?.url == settings.url ? try? vault.remoteToken() : nil
     }
-    remote = FieldVaultRemote(transport: transport)
+    if let text = settings.routes {
+      remote = RestRemote(transport: transport, file: try RouteFile(json: text), vault: vault)
+    } else {
+      remote = FieldVaultRemote(transport: transport)
+    }
     monitor = NetworkMonitor(remote: remote, address: address)
   }
 

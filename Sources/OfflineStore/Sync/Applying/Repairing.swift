@@ -71,17 +71,21 @@ extension SyncTransaction {
   /// Forgets what ties the records to a server: they are queued as new. For a vault that is pointed at another server or
   /// account.
   package func forgetServer() throws {
+    let takes = try creations()
     for table in catalog.tables.values {
       let entity = table.entity
       let type = entity.type
       try connection.execute("DELETE FROM OfflineSyncQueue WHERE entityType = \(type) AND completedAt IS NULL")
+      // What an API takes no new ones of is its own: it comes from there.
+      let isTaken = takes?.contains(type) ?? true
       try connection.execute(
         """
         UPDATE \(identifier: entity.table.name) SET serverId = NULL, syncVersion = 0, lastSyncedAt = NULL,
-          isDirty = 1 - isDeleted, syncStatus = 'pending'
+          isDirty = CASE WHEN \(isTaken) THEN 1 - isDeleted ELSE 0 END, syncStatus = 'pending'
         """)
       if let outbox = OutboxTriggers(entity, in: catalog.entities) { try outbox.queueMissing(on: connection) }
     }
+    try connection.execute("DELETE FROM SyncFetch")
     try connection.execute("DELETE FROM SyncBase")
     try connection.execute("DELETE FROM SyncMoved")
     try connection.execute("DELETE FROM SyncCascade")
@@ -97,5 +101,11 @@ extension SyncTransaction {
     ] {
       try SyncSettings.set(name, nil, in: connection)
     }
+  }
+  /// The entities of which an API takes new records; nil for a FieldVault server, which takes all.
+  private func creations() throws -> Set<String>? {
+    guard try SyncSettings.value(.remoteRoutes, in: connection) != nil else { return nil }
+    return Set(
+      try connection.fetch("SELECT entityType FROM SyncRoute WHERE operationType = 'create'", as: String.self))
   }
 }

@@ -10,7 +10,9 @@ extension SyncTransaction {
   ) throws -> (operation: PushOperation, length: Int)? {
     if let payload = queued.payload {
       try mark(queued)
-      return (try PushOperation(json: Array(payload.utf8)), payload.utf8.count)
+      var operation = try PushOperation(json: Array(payload.utf8))
+      operation.isRepeated = queued.sendCount > 0
+      return (operation, payload.utf8.count)
     }
     guard let table = catalog.tables[queued.entityType],
       let record = try table.find(key: queued.entityId, in: connection)
@@ -19,7 +21,7 @@ extension SyncTransaction {
       return nil
     }
     let base = try BaseTable.find(queued.entityType, queued.entityId, in: connection)
-    guard let operation = try operation(queued, record, base, table, leavingOut: circular) else {
+    guard var operation = try operation(queued, record, base, table, leavingOut: circular) else {
       try complete(queued)
       try markClean(record, table)
       return nil
@@ -32,6 +34,7 @@ extension SyncTransaction {
       WHERE queueNumber = \(queued.number)
       """)
     try mark(queued)
+    operation.isRepeated = queued.sendCount > 0
     return (operation, payload.utf8.count)
   }
 
@@ -47,7 +50,8 @@ extension SyncTransaction {
   private func mark(_ queued: QueuedOperation) throws {
     try connection.execute(
       """
-      UPDATE OfflineSyncQueue SET status = 'processing', lastAttemptAt = \(WireTime.text(now)), errorMessage = NULL
+      UPDATE OfflineSyncQueue SET status = 'processing', lastAttemptAt = \(WireTime.text(now)), errorMessage = NULL,
+        sendCount = sendCount + 1
       WHERE queueNumber = \(queued.number)
       """)
     try setStatus("syncing", queued)
@@ -56,7 +60,7 @@ extension SyncTransaction {
   /// Puts an operation back that was frozen a moment ago and is not sent after all.
   func thaw(_ queued: QueuedOperation) throws {
     try connection.execute(
-      "UPDATE OfflineSyncQueue SET status = 'pending' WHERE queueNumber = \(queued.number)")
+      "UPDATE OfflineSyncQueue SET status = 'pending', sendCount = sendCount - 1 WHERE queueNumber = \(queued.number)")
     if queued.payload == nil {
       try connection.execute("UPDATE OfflineSyncQueue SET payload = NULL WHERE queueNumber = \(queued.number)")
     }

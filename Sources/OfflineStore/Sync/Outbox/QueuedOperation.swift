@@ -16,10 +16,12 @@ package struct QueuedOperation: Sendable {
   package let maxRetries: Int
   package let isScheduled: Bool
   package let parkedBehind: Int64?
+  /// How often it was handed over to be sent.
+  package let sendCount: Int
 
   static let columns = """
     queueNumber, operationId, entityType, entityId, entityUuid, operationType, payload, status, retryCount, maxRetries,
-    scheduledAt IS NOT NULL, parkedBehind
+    scheduledAt IS NOT NULL, parkedBehind, sendCount
     """
 
   /// Whether it will not be sent soon, so that others wait behind it.
@@ -47,6 +49,7 @@ package struct QueuedOperation: Sendable {
     maxRetries = try row.decode(at: 9)
     isScheduled = try row.decode(at: 10)
     parkedBehind = try row.decode(at: 11)
+    sendCount = try row.decode(at: 12)
   }
 
   /// The operations of a record that are not completed, the frozen one first.

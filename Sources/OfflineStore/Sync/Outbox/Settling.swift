@@ -60,7 +60,7 @@ extension SyncTransaction {
   // MARK: Stored
 
   private func accepted(
-    _ sent: PushOperation, _ version: Int64, _ serverId: Int64?, _ record: StoredRecord, _ table: RecordTable
+    _ sent: PushOperation, _ version: Int64, _ serverId: ServerId?, _ record: StoredRecord, _ table: RecordTable
   ) throws {
     if record.state.syncVersion >= version, version > 0 { return try rest(of: record, table) }
     let before = try BaseTable.find(table.entity.type, record.key, in: connection)
@@ -72,7 +72,7 @@ extension SyncTransaction {
 
   /// The server has `ground`; what the record has beyond that stays queued.
   private func settleOn(
-    _ ground: RecordState, _ serverId: Int64?, _ record: StoredRecord, _ table: RecordTable
+    _ ground: RecordState, _ serverId: ServerId?, _ record: StoredRecord, _ table: RecordTable
   ) throws {
     let type = table.entity.type
     let rest = RecordPatch(from: ground, to: record.state)
@@ -163,7 +163,12 @@ extension SyncTransaction {
     for operation in try QueuedOperation.growing(queued.entityType, queued.entityId, in: connection) {
       try remove(operation)
     }
-    try connection.execute("UPDATE OfflineSyncQueue SET payload = NULL WHERE queueNumber = \(queued.number)")
+    let mayBeThere = problem.type == ServerProblem.perhapsTaken
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET payload = NULL, sendCount = CASE WHEN \(mayBeThere) THEN sendCount ELSE 0 END
+      WHERE queueNumber = \(queued.number)
+      """)
     if let record, record.state.isDeleted, queued.kind == .create {
       try remove(queued)
       try markClean(record, table)

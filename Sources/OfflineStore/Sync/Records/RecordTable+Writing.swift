@@ -4,7 +4,7 @@ import SyncModel
 extension RecordTable {
   /// What of a row is not a shared value.
   package struct Bookkeeping: Sendable {
-    package var serverId: Int64?
+    package var serverId: ServerId?
     /// Milliseconds since 1970; nil leaves the row's own.
     package var createdAt: Int64?
     package var isDirty: Bool
@@ -13,7 +13,7 @@ extension RecordTable {
     package var lastSyncedAt: Int64?
 
     package init(
-      serverId: Int64?, createdAt: Int64? = nil, isDirty: Bool = false, syncStatus: String = "synced",
+      serverId: ServerId?, createdAt: Int64? = nil, isDirty: Bool = false, syncStatus: String = "synced",
       lastSyncedAt: Int64? = nil
     ) {
       self.serverId = serverId
@@ -91,7 +91,7 @@ extension RecordTable {
 
   private func common(_ state: RecordState, _ bookkeeping: Bookkeeping) -> [(name: String, argument: SQLArgument)] {
     var values: [(name: String, argument: SQLArgument)] = [
-      ("serverId", bookkeeping.serverId.sqlArgument), ("syncVersion", .integer(state.syncVersion)),
+      ("serverId", bookkeeping.serverId?.sqlArgument ?? .null), ("syncVersion", .integer(state.syncVersion)),
       ("isDirty", .integer(bookkeeping.isDirty ? 1 : 0)), ("isDeleted", .integer(state.isDeleted ? 1 : 0)),
       ("syncStatus", .text(bookkeeping.syncStatus)), ("updatedAt", Self.time(state.updatedAt)),
     ]

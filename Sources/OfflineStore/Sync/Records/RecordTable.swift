@@ -96,7 +96,8 @@ package struct RecordTable: Sendable {
     }
     let edited: String? = try row.decode(at: 9)
     return StoredRecord(
-      key: try row.decode(at: 0), uuid: try row.decode(at: 1), serverId: try row.decode(at: 2),
+      key: try row.decode(at: 0), uuid: try row.decode(at: 1),
+      serverId: ServerId(try row.decode(SQLArgument.self, at: 2)),
       createdAt: try row.decode(Date.self, at: 3).milliseconds, isDirty: try row.decode(at: 5),
       syncStatus: try row.decode(at: 7),
       state: RecordState(

@@ -5,7 +5,7 @@ package struct StoredRecord: Sendable {
   /// The local row id.
   package let key: Int64
   package let uuid: String
-  package let serverId: Int64?
+  package let serverId: ServerId?
   package let createdAt: Int64
   package let isDirty: Bool
   /// pending, syncing, synced, conflict or failed.

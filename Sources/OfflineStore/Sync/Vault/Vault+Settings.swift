@@ -11,6 +11,8 @@ import SyncModel
 public struct RemoteSettings: Sendable, Hashable {
   /// The server's address.
   public let url: String
+  /// The route file of an API that is no FieldVault server, as it was given; nil for a FieldVault server.
+  public let routes: String?
   /// Whether a token is stored; it is shown to nobody.
   public let hasToken: Bool
   /// The account and the user, once the server has said whose token it is.
@@ -19,13 +21,25 @@ public struct RemoteSettings: Sendable, Hashable {
   public let user: String?
 }
 
+/// The routes of an API that is no FieldVault server, as a vault keeps them.
+public struct RemoteRoutes: Sendable, Hashable {
+  /// The route file.
+  public let text: String
+  /// By entity type, what the API takes. Everything else is refused when it is written.
+  public let takes: [String: Set<OperationKind>]
+
+  /// Routes; ``RouteFile`` of the engine makes them from a file.
+  public init(text: String, takes: [String: Set<OperationKind>]) { (self.text, self.takes) = (text, takes) }
+}
+
 extension Vault {
   /// The server; nil where none is set.
   public func remote() throws -> RemoteSettings? {
     try database.read { connection in
       guard let url = try SyncSettings.value(.remoteURL, in: connection) else { return nil }
       return RemoteSettings(
-        url: url, hasToken: try SyncSettings.value(.remoteToken, in: connection) != nil,
+        url: url, routes: try SyncSettings.value(.remoteRoutes, in: connection),
+        hasToken: try SyncSettings.value(.remoteToken, in: connection) != nil,
         account: try SyncSettings.value(.account, in: connection), user: try SyncSettings.value(.user, in: connection))
     }
   }
@@ -33,11 +47,15 @@ extension Vault {
   /// Sets the server. A token is kept in the encrypted database and nowhere else.
   ///
   /// Whether it is another server than before shows at the next contact: then everything is queued as new.
-  /// - Parameter token: nil keeps the one that is there, unless the address is another: a token is sent only to the address
-  ///   that it was given for.
-  public func setRemote(url: String, token: String?) throws {
+  /// - Parameters:
+  ///   - token: nil keeps the one that is there, unless the address is another: a token is sent only to the address that it
+  ///     was given for.
+  ///   - routes: for an API that is no FieldVault server its routes; nil keeps those that are there, unless the address is
+  ///     another.
+  public func setRemote(url: String, token: String?, routes: RemoteRoutes? = nil) throws {
     try database.write { connection in
       let isSame = try SyncSettings.value(.remoteURL, in: connection) == url
+      if routes != nil || !isSame { try set(routes, in: connection) }
       try SyncSettings.set(.remoteURL, url, in: connection)
       if token != nil || !isSame { try SyncSettings.set(.remoteToken, token, in: connection) }
       try SyncSettings.set(.pause, nil, in: connection)
@@ -52,7 +70,19 @@ extension Vault {
       for name in [SyncSettings.Name.remoteURL, .remoteToken, .pause] {
         try SyncSettings.set(name, nil, in: connection)
       }
+      try set(nil, in: connection)
     }
+  }
+
+  private func set(_ routes: RemoteRoutes?, in connection: WriteConnection) throws {
+    try SyncSettings.set(.remoteRoutes, routes?.text, in: connection)
+    try connection.execute("DELETE FROM SyncRoute")
+    for (type, kinds) in routes?.takes ?? [:] {
+      for kind in kinds {
+        try connection.execute("INSERT INTO SyncRoute (entityType, operationType) VALUES (\(type), \(kind.rawValue))")
+      }
+    }
+    try RouteTriggers.replace(for: entities, in: connection)
   }
 
   /// The token, for the one who speaks to the server.

@@ -58,8 +58,8 @@ extension FileLane {
   /// What is sent: the encrypted file as it is, or for a server that works with images what is in it.
   private func source(of transfer: FileTransfer) async throws -> TusSource {
     let path = vault.layout.file(of: transfer)
-    let sendsPlaintext = try await vault.database.read { try AttachmentSettings.read(from: $0).sendsPlaintext }
-    if sendsPlaintext {
+    let isChosen = try await vault.database.read { try AttachmentSettings.read(from: $0).sendsPlaintext }
+    if isChosen || files.takesPlaintext {
       let content = try OpenContent(
         SealedFileReader(path, key: try transfer.sealingKey, identity: try transfer.identity))
       return TusSource(byteCount: Int64(content.byteCount)) { offset, buffer in try content.read(at: offset, buffer) }

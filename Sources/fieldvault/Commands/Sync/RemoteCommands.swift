@@ -9,10 +9,12 @@ enum RemoteSetCommand {
     let vault = try context.openVault()
     let before = try vault.remote()
     let isKept = before?.url == url && before?.hasToken == true
+    let routes = try routes(context, for: vault)
     let token = try token(context, isKept: isKept)
-    try vault.setRemote(url: url, token: token)
+    try vault.setRemote(url: url, token: token, routes: routes?.routes)
+    for warning in routes?.warnings ?? [] { context.note(warning) }
     if context.isJSON { return try RemoteFormat.write(try vault.remote(), context) }
-    try context.tell("The server is \(url).")
+    try context.tell("The server is \(url)\(routes.map { ", spoken to as \($0.file) says" } ?? "").")
     if token == nil, !isKept {
       context.hint("There is no token for it yet: fieldvault remote set \(url) --token-file FILE")
     } else {
@@ -30,6 +32,20 @@ enum RemoteSetCommand {
       }
       throw VaultError(
         .refused, error.message, hint: "\(error.hint), or --allow-insecure where something else encrypts")
+    }
+  }
+
+  /// The routes of `--routes`, held against the tables of the vault.
+  private static func routes(
+    _ context: CommandContext, for vault: Vault
+  ) throws -> (file: String, routes: RemoteRoutes, warnings: [String])? {
+    guard let path = context.arguments.value("routes") else { return nil }
+    let text = try ByteSource(path: path).readText()
+    do throws(RouteFileError) {
+      return (path, try RouteFile.routes(json: text, for: vault), try RouteFile(json: text).warnings)
+    } catch {
+      let lines = error.problems.map { "\(path): \($0.place.isEmpty ? "" : $0.place + ": ")\($0.message) (\($0.hint))" }
+      throw VaultError(.refused, lines.joined(separator: "\n"), hint: "mend the file; nothing was changed")
     }
   }
 
@@ -69,6 +85,7 @@ enum RemoteShowCommand {
     if context.isJSON { return try RemoteFormat.write(remote, context) }
     guard let remote else { return context.hint("No server is set: fieldvault remote set URL --token-file FILE") }
     var table = [("url", remote.url), ("token", remote.hasToken ? "stored" : "none")]
+    if let text = remote.routes { table.append(("routes", try RouteFile(json: text).service)) }
     if let account = remote.account { table.append(("account", account)) }
     if let user = remote.user { table.append(("user", user)) }
     for (title, text) in table {
@@ -96,6 +113,7 @@ private enum RemoteFormat {
       json.beginObject()
       json.member("url", remote?.url)
       json.member("hasToken", remote?.hasToken ?? false)
+      json.member("routes", try remote?.routes.map { try RouteFile(json: $0).service })
       json.member("account", remote?.account)
       json.member("user", remote?.user)
       json.endObject()

@@ -1,0 +1,60 @@
+import CipherSQL
+import SyncModel
+
+/// The triggers that refuse what an API has no way to take, at the moment when it is written: an edit that could never be
+/// sent is better not made. They exist only while the vault's server is such an API.
+struct RouteTriggers {
+  private static let prefix = DerivedTriggers.prefix + "route_"
+
+  /// Makes those that the routes of the vault ask for, in place of those that are there.
+  static func replace(for entities: Entities, in connection: WriteConnection) throws {
+    let old = try connection.fetch(
+      "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB \(prefix + "*")", as: String.self)
+    for name in old { try connection.execute("DROP TRIGGER \(identifier: name)") }
+    guard try SyncSettings.value(.remoteRoutes, in: connection) != nil else { return }
+    let rows = try connection.fetchRows("SELECT entityType, operationType FROM SyncRoute", as: String.self, String.self)
+    let ways = Dictionary(grouping: rows, by: \.0).mapValues { Set($0.compactMap { OperationKind(rawValue: $0.1) }) }
+    for entity in entities.all where entity.sync != nil && entity.hasCommonFields {
+      for sql in statements(for: entity, ways[entity.type] ?? [], in: entities) {
+        try connection.execute(SQL(raw: sql))
+      }
+    }
+  }
+
+  /// - Parameter ways: what the API takes.
+  static func statements(for entity: Entity, _ ways: Set<OperationKind>, in entities: Entities) -> [String] {
+    let table = SQL.quoted(entity.table.name)
+    let isPerson = "(SELECT mode IN ('person', 'import') AND cascadeDepth = 0 FROM WriteContext)"
+    func trigger(_ name: String, _ event: String, _ condition: String, _ message: String) -> String {
+      """
+      CREATE TRIGGER \(prefix)\(name)_\(entity.table.name) BEFORE \(event) ON \(table)
+      WHEN \(condition) AND \(isPerson)
+      BEGIN
+        SELECT RAISE(ABORT, '\(message.replacingQuotes)');
+      END
+      """
+    }
+    var statements: [String] = []
+    if !ways.contains(.create) {
+      statements.append(
+        trigger("insert", "INSERT", "NEW.isDeleted = 0", "the server takes no new records of the kind \(entity.type)"))
+    }
+    if !ways.contains(.update) {
+      let columns = entity.sharedColumns(in: entities).map { SQL.quoted($0.name) }
+      let isChanged = columns.map { "NEW.\($0) IS NOT OLD.\($0)" }.joined(separator: " OR ")
+      if !columns.isEmpty {
+        statements.append(
+          trigger(
+            "update", "UPDATE OF \(columns.joined(separator: ", "))", "OLD.syncVersion > 0 AND (\(isChanged))",
+            "the server takes no changes of records of the kind \(entity.type)"))
+      }
+    }
+    if !ways.contains(.delete) {
+      statements.append(
+        trigger(
+          "delete", "UPDATE OF isDeleted", "OLD.syncVersion > 0 AND NEW.isDeleted = 1 AND OLD.isDeleted = 0",
+          "the server deletes no records of the kind \(entity.type)"))
+    }
+    return statements
+  }
+}

@@ -1,0 +1,144 @@
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+/// Compares the records of a list with those here: what is new or different is a change.
+struct RestComparison: Sendable {
+  let client: RestClient
+  let records: RestRecords
+  let type: String
+
+  struct Result: Sendable {
+    var changes: [RemoteRecord] = []
+    /// Records that are not in the list any more, as deletions.
+    var absent: [RemoteRecord] = []
+    /// The uuid here and the record of the list, for what is within it.
+    var items: [(uuid: String, value: SyncValue)] = []
+    /// What could not be read of it, for people.
+    var problem: String?
+  }
+
+  /// - Parameters:
+  ///   - isWhole: whether what is not in it is not there any more.
+  ///   - within: for a list within the records of another one, that one's entity.
+  func compare(_ items: [RestItem], isWhole: Bool, within: String?) async throws(RemoteFailure) -> Result {
+    var result = Result()
+    guard let table = records.table(type), let routes = client.file.entities[type] else { return result }
+    let known = try await records.known(type)
+    // A creation whose answer was lost may be what is new here: that is told by its repetition, and comes with the next list.
+    let waits = routes.create == nil ? false : try await records.hasUnansweredCreations(type)
+    let references = try await knownReferences(table, routes)
+    var seen: Set<ServerId> = []
+    for item in items {
+      guard let id = routes.id.value(in: item.value).flatMap(ServerId.init) else {
+        result.problem = "a record of it has no id at '\(routes.id)'"
+        continue
+      }
+      seen.insert(id)
+      let old = known[id]
+      if old == nil, waits { continue }
+      let uuid = old?.uuid ?? self.uuid(type, id)
+      result.items.append((uuid, item.value))
+      var fields: SyncObject
+      do throws(Unreadable) {
+        fields = try self.fields(of: item, table, routes, references)
+      } catch {
+        result.problem = "record \(id): \(error.message)"
+        continue
+      }
+      if let old {
+        if !old.state.isDeleted, fields.members.allSatisfy({ old.state.fields[$0.name] == $0.value }) { continue }
+        // What the list does not say stays as it is.
+        fields = old.state.fields.overlaid(with: fields)
+      }
+      result.changes.append(remote(uuid, id, fields, isDeleted: false, after: old))
+    }
+    if isWhole, within == nil {
+      result.absent = known.filter { !seen.contains($0.key) && !$0.value.state.isDeleted }.map { id, old in
+        remote(old.uuid, id, old.state.fields, isDeleted: true, after: old)
+      }
+    } else if isWhole {
+      result.absent = absentChildren(known, seen, items, table)
+    }
+    return result
+  }
+
+  /// Of records within others only those are gone whose parent was in the list and has them no more.
+  private func absentChildren(
+    _ known: [ServerId: StoredRecord], _ seen: Set<ServerId>, _ items: [RestItem], _ table: RecordTable
+  ) -> [RemoteRecord] {
+    let parents = Set(items.compactMap { $0.parent?.uuid })
+    let columns = table.columns.filter { column in items.contains { $0.parent?.type == column.reference?.entityType } }
+    return known.filter { id, old in
+      !seen.contains(id) && !old.state.isDeleted
+        && columns.contains { column in
+          if case .text(let uuid)? = old.state.fields[column.name] { return parents.contains(uuid) }
+          return false
+        }
+    }.map { id, old in remote(old.uuid, id, old.state.fields, isDeleted: true, after: old) }
+  }
+
+  private func remote(
+    _ uuid: String, _ id: ServerId, _ fields: SyncObject, isDeleted: Bool, after old: StoredRecord?
+  ) -> RemoteRecord {
+    let now = client.serverTime
+    return RemoteRecord(
+      entityType: type, entityUuid: uuid, serverId: id, createdAt: old?.createdAt ?? now,
+      state: RecordState(
+        fields: fields, isDeleted: isDeleted, syncVersion: (old?.state.syncVersion ?? 0) + 1, updatedAt: now))
+  }
+
+  private func uuid(_ type: String, _ id: ServerId) -> String {
+    NameUUID.text([client.transport.address.description, client.file.service, type, id.description])
+  }
+
+  // MARK: Values
+
+  private struct Unreadable: Error { let message: String }
+
+  /// For each entity that is referred to the uuids here by the API's ids.
+  private func knownReferences(
+    _ table: RecordTable, _ routes: EntityRoutes
+  ) async throws(RemoteFailure) -> [String: [ServerId: String]] {
+    var found: [String: [ServerId: String]] = [:]
+    for name in routes.sentFields(of: table).keys.sorted() {
+      guard let type = table.columns.first(where: { $0.name == name })?.reference?.entityType, found[type] == nil else {
+        continue
+      }
+      found[type] = try await records.known(type).mapValues(\.uuid)
+    }
+    return found
+  }
+
+  private func fields(
+    of item: RestItem, _ table: RecordTable, _ routes: EntityRoutes, _ references: [String: [ServerId: String]]
+  ) throws(Unreadable) -> SyncObject {
+    let places = routes.sentFields(of: table)
+    var fields = SyncObject()
+    for column in table.columns {
+      if let parent = item.parent, column.reference?.entityType == parent.type {
+        fields[column.name] = .text(parent.uuid)
+        continue
+      }
+      guard let place = places[column.name], let there = place.value(in: item.value) else { continue }
+      if let reference = column.reference {
+        guard there != .null else {
+          fields[column.name] = .null
+          continue
+        }
+        guard let id = ServerId(there) else { throw Unreadable(message: "\(place) is no id") }
+        fields[column.name] = .text(references[reference.entityType]?[id] ?? uuid(reference.entityType, id))
+        continue
+      }
+      let value = RestValue.value(there, for: column)
+      do throws(FieldProblem) {
+        _ = try column.argument(value)
+      } catch {
+        throw Unreadable(message: "\(place) \(error.message)")
+      }
+      if value == .null, column.column.isNotNull { continue }
+      fields[column.name] = value
+    }
+    return fields
+  }
+}

@@ -1,0 +1,113 @@
+import OfflineStore
+import SyncModel
+
+/// The lists of an API, fetched one after the other: each is a page of changes.
+struct RestLists: Sendable {
+  let client: RestClient
+  let records: RestRecords
+
+  /// The cursor of one who has fetched all lists.
+  static let end = "lists"
+
+  /// The entities that have a list of their own, those before others that these refer to.
+  private var order: [String] {
+    records.catalog.parentsFirst.map(\.entity.type).filter { type in
+      if case .call? = client.file.entities[type]?.list { return true }
+      return false
+    }
+  }
+
+  /// The next list after a cursor.
+  func page(_ cursor: String?) async throws(RemoteFailure) -> ChangesPage {
+    let order = order
+    let fetched = try await records.fetchTimes()
+    func isDue(_ type: String) -> Bool {
+      guard cursor == Self.end || cursor?.hasPrefix("old ") == true else { return true }
+      guard let time = fetched[type] else { return true }
+      return Vault.now - time > client.file.freshSeconds * 1000 || time > Vault.now
+    }
+    let mode = cursor == Self.end || cursor?.hasPrefix("old ") == true ? "old" : "all"
+    let last = cursor.flatMap { $0.split(separator: " ").dropFirst().first }.map(String.init)
+    let start = last.flatMap { order.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
+    let due = order[min(start, order.count)...].filter(isDue)
+    guard let type = due.first else {
+      return ChangesPage(
+        serverTime: client.serverTime, changes: [], cursor: Self.end, hasMore: false, remaining: 0)
+    }
+    let fetch = try await fetch(type)
+    let isLast = due.count == 1
+    var page = ChangesPage(
+      serverTime: client.serverTime, changes: fetch.changes, cursor: isLast ? Self.end : "\(mode) \(type)",
+      hasMore: !isLast, remaining: nil)
+    page.fetched = fetch.lists
+    return page
+  }
+
+  /// A list with what is within it.
+  private func fetch(_ type: String) async throws(RemoteFailure) -> (changes: [RemoteRecord], lists: [FetchedList]) {
+    guard let routes = client.file.entities[type],
+      case .call(let call, let items, let paging, let isComplete)? = routes.list
+    else { return ([], []) }
+    let pages = RestPages(client: client, call: call, items: items, paging: paging, id: routes.id)
+    let first: RestPages.List
+    do throws(RestPages.Problem) {
+      first = try await pages.all()
+    } catch {
+      switch error {
+      case .failure(let failure): throw failure
+      // One list that cannot be had is no reason to fetch no other, and to send nothing.
+      case .list(let message): return ([], [FetchedList(entityType: type, isWhole: false, problem: message)])
+      }
+    }
+    var changes: [RemoteRecord] = []
+    var lists: [FetchedList] = []
+    var elements: [(type: String, items: [RestItem], isWhole: Bool)] = [
+      (type, first.items.map { RestItem(value: $0, parent: nil) }, first.isSteady)
+    ]
+    while !elements.isEmpty {
+      let (kind, items, isSteady) = elements.removeFirst()
+      let comparison = RestComparison(client: client, records: records, type: kind)
+      var result = try await comparison.compare(
+        items, isWhole: isSteady && isComplete, within: kind == type ? nil : type)
+      if kind == type, !result.absent.isEmpty, paging != .none {
+        // What was missing may have slipped from one page to another while the list was read.
+        result.absent = try await stillAbsent(result.absent, pages)
+      }
+      changes += result.changes + result.absent
+      lists.append(FetchedList(entityType: kind, isWhole: isSteady, problem: result.problem))
+      for (child, place) in children(of: kind) {
+        var inner: [RestItem] = []
+        for (uuid, item) in result.items {
+          guard case .array(let values)? = place.value(in: item) else { continue }
+          inner += values.map { RestItem(value: $0, parent: (kind, uuid)) }
+        }
+        elements.append((child, inner, isSteady))
+      }
+    }
+    return (changes, lists)
+  }
+
+  private func stillAbsent(_ absent: [RemoteRecord], _ pages: RestPages) async throws(RemoteFailure) -> [RemoteRecord] {
+    do throws(RestPages.Problem) {
+      let again = try await pages.all()
+      guard again.isSteady else { return [] }
+      return absent.filter { record in record.serverId.map { !again.ids.contains($0) } ?? false }
+    } catch {
+      guard case .failure(let failure) = error else { return [] }
+      throw failure
+    }
+  }
+
+  private func children(of type: String) -> [(String, JSONPlace)] {
+    client.file.entities.sorted { $0.key < $1.key }.compactMap { child, routes in
+      guard case .within(type, let items)? = routes.list else { return nil }
+      return (child, items)
+    }
+  }
+}
+
+/// A record of a list, and the record that it stands within.
+struct RestItem: Sendable {
+  let value: SyncValue
+  let parent: (type: String, uuid: String)?
+}

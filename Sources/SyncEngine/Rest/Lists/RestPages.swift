@@ -1,0 +1,99 @@
+import SyncModel
+
+/// Reads a list page by page.
+struct RestPages: Sendable {
+  let client: RestClient
+  let call: RouteCall
+  let items: JSONPlace
+  let paging: Paging
+  let id: JSONPlace
+
+  /// A list that was read to its end.
+  struct List: Sendable {
+    var items: [SyncValue] = []
+    var ids: Set<ServerId> = []
+    /// Whether no record came twice, as it does when a list changes while it is read.
+    var isSteady = true
+  }
+
+  /// Why there is no list.
+  enum Problem: Error {
+    /// The round ends with it.
+    case failure(RemoteFailure)
+    /// It concerns this list alone.
+    case list(String)
+  }
+
+  /// More pages than any list has.
+  private static let mostPages = 10_000
+
+  func all() async throws(Problem) -> List {
+    var list = List()
+    var seen: Set<String> = []
+    var position = first
+    for _ in 0..<Self.mostPages {
+      let document = try await page(position)
+      guard case .array(let elements)? = items.value(in: document) else {
+        throw .list("its answer has no list at '\(items)'")
+      }
+      for element in elements {
+        guard let id = id.value(in: element).flatMap(ServerId.init) else {
+          throw .list("a record of it has no id at '\(id)'")
+        }
+        if list.ids.insert(id).inserted { list.items.append(element) } else { list.isSteady = false }
+      }
+      guard let next = next(after: position, document, count: elements.count) else { return list }
+      guard seen.insert("\(next)").inserted else { throw .list("it never ends: a page names one that was read before") }
+      position = next
+    }
+    throw .list("it never ends")
+  }
+
+  /// Which page.
+  private enum Position: Equatable, Sendable { case number(Int64), offset(Int64), address(String), text(String), only }
+
+  private var first: Position {
+    switch paging {
+    case .none, .next: .only
+    case .number(_, let first, _, _): .number(first)
+    case .offset: .offset(0)
+    }
+  }
+
+  private func next(after position: Position, _ document: SyncValue, count: Int) -> Position? {
+    switch (paging, position) {
+    case (.number(_, _, _, let size), .number(let number)): return count < Int(size) ? nil : .number(number + 1)
+    case (.offset(_, _, let size), .offset(let offset)):
+      return count < Int(size) ? nil : .offset(offset + Int64(count))
+    case (.next(let place, let parameter), _):
+      guard let value = place.value(in: document) else { return nil }
+      if parameter == nil, case .text(let address) = value, !address.isEmpty { return .address(address) }
+      return ServerId(value).map { .text($0.description) }
+    default: return nil
+    }
+  }
+
+  private func page(_ position: Position) async throws(Problem) -> SyncValue {
+    var query: [(name: String, value: String)] = []
+    var path = call.path.description
+    switch (paging, position) {
+    case (.number(let parameter, _, let size, let count), .number(let number)):
+      query = [(parameter, String(number))] + (size.map { [($0, String(count))] } ?? [])
+    case (.offset(let parameter, let size, let count), .offset(let offset)):
+      query = [(parameter, String(offset))] + (size.map { [($0, String(count))] } ?? [])
+    case (.next(_, let parameter?), .text(let text)): query = [(parameter, text)]
+    case (_, .address(let address)): path = address
+    default: break
+    }
+    let answer: RestAnswer
+    do throws(RemoteFailure) {
+      answer = try await client.fetch(path, query)
+    } catch {
+      throw .failure(error)
+    }
+    if case .done(let document?) = answer { return document }
+    guard let failure = RestClient.failure(answer) else { throw .list("the server has no such list") }
+    if failure.answer == .attempt { throw .list(failure.message) }
+    throw .failure(failure)
+  }
+}

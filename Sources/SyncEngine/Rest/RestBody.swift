@@ -1,0 +1,87 @@
+import OfflineStore
+import SyncModel
+
+/// The values of one record on their way into a request.
+struct RestBody: Sendable {
+  let records: RestRecords
+  let routes: EntityRoutes
+  let table: RecordTable
+  let uuid: String
+  /// The id of the record itself at the API; nil before it has one.
+  let serverId: ServerId?
+  /// All fields as this device has them, with what is sent on top.
+  let fields: SyncObject
+
+  /// Why a request cannot be made.
+  struct Missing: Error { let message: String }
+
+  /// The path of a call.
+  func path(_ template: PathTemplate) async throws -> String {
+    var values: [[String]: String] = [:]
+    for names in template.placeholders { values[names] = try await value(names) }
+    return template.path { values[$0] ?? "" }
+  }
+
+  /// The members of a body.
+  /// - Parameter names: those fields alone; nil for all that are sent.
+  func members(only names: Set<String>? = nil) async throws -> SyncObject {
+    var body = SyncObject()
+    for (name, place) in routes.sentFields(of: table).sorted(by: { $0.key < $1.key }) {
+      if let names, !names.contains(name) { continue }
+      guard let value = fields[name] else { continue }
+      // What a new record does not have is not said: not every API takes null for that.
+      if names == nil, value == .null { continue }
+      place.set(try await said(value, name), in: &body)
+    }
+    return body
+  }
+
+  /// A value as the API has it: of a reference its own id of the other record.
+  func said(_ value: SyncValue, _ name: String) async throws -> SyncValue {
+    guard let column = table.columns.first(where: { $0.name == name }), let reference = column.reference,
+      case .text(let uuid) = value
+    else { return value }
+    return try await id(of: reference.entityType, uuid, name).value
+  }
+
+  private func value(_ names: [String]) async throws -> String {
+    if names == ["id"] {
+      guard let serverId else { throw Missing(message: "the API has not told the id of this record") }
+      return serverId.description
+    }
+    if names == ["uuid"] { return uuid }
+    var (table, fields) = (table, fields)
+    for (index, name) in names.enumerated() {
+      guard let column = table.columns.first(where: { $0.name == name }) else {
+        throw Missing(message: "\(table.entity.type) has no field '\(name)'")
+      }
+      guard let reference = column.reference else {
+        switch fields[name] {
+        case .text(let text)?: return text
+        case .integer(let number)?: return String(number)
+        default: throw Missing(message: "the field \(name) is empty, and the path needs it")
+        }
+      }
+      guard case .text(let other)? = fields[name] else {
+        throw Missing(message: "the field \(name) is empty, and the path needs it")
+      }
+      let rest = names[(index + 1)...]
+      if rest.isEmpty || Array(rest) == ["id"] {
+        return try await id(of: reference.entityType, other, name).description
+      }
+      if Array(rest) == ["uuid"] { return other }
+      guard let next = records.table(reference.entityType),
+        let record = try await records.record(reference.entityType, other)
+      else { throw Missing(message: "what \(name) refers to is not on this device") }
+      (table, fields) = (next, record.state.fields)
+    }
+    throw Missing(message: "{\(names.joined(separator: "."))} has no value")
+  }
+
+  private func id(of type: String, _ uuid: String, _ name: String) async throws -> ServerId {
+    guard let id = try await records.record(type, uuid)?.serverId else {
+      throw Missing(message: "the \(type) that \(name) refers to has no id at the server yet")
+    }
+    return id
+  }
+}

@@ -1,0 +1,153 @@
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+/// An image and its record in one request: a form of several parts (RFC 7578), read while it is sent.
+struct RestForm: Sendable {
+  let client: RestClient
+  let records: RestRecords
+  let body: RestBody
+  let call: RouteCall
+  /// The name of the part that the image is.
+  let part: String
+
+  /// Sends it, and keeps the id that the API gives the record.
+  /// - Parameters:
+  ///   - isRepeated: whether it may have been sent before.
+  ///   - remember: stores durably that it is being sent.
+  func send(
+    _ file: TusSource, isRepeated: Bool, remember: @Sendable (String?) async throws -> Void
+  ) async throws(TusProblem) {
+    let path = client.file.base + (try await RestFiles.path(call.path, body))
+    if isRepeated, let id = try await lookUp() { return try await keep(id) }
+    do { try await remember(path) } catch { throw .notRemembered }
+    let boundary = "fieldvault-" + NameUUID.text([body.uuid, "boundary"])
+    let (head, tail) = try await parts(boundary)
+    guard let length = file.byteCount else { throw .unexpected }
+    var request = HTTPRequest(path)
+    request.method = call.method
+    request.headers = [("Content-Type", "multipart/form-data; boundary=\(boundary)"), ("Accept", "application/json")]
+    // The uuid of the record names the request for ever, as the id of an operation does.
+    if case .header(let name)? = body.routes.repeats { request.headers.append((name, body.uuid)) }
+    request.upload = HTTPUpload(byteCount: Int64(head.count) + length + Int64(tail.count)) { offset, buffer in
+      try Self.read(at: offset, buffer, head, file, length, tail)
+    }
+    let answer: RestAnswer
+    do throws(RemoteFailure) {
+      answer = try await client.send(request)
+    } catch {
+      throw error.fileProblem
+    }
+    if answer == .gone {
+      try await contest()
+      // It waits until the conflict is decided, and loses no attempt.
+      throw .later(seconds: 1)
+    }
+    if let problem = answer.fileProblem { throw problem }
+    guard case .done(let record?) = answer, let id = body.routes.id.value(in: record).flatMap(ServerId.init) else {
+      throw .unexpected
+    }
+    try await keep(id)
+  }
+
+  private func lookUp() async throws(TusProblem) -> ServerId? {
+    do {
+      return try await RestLookUp(client: client, records: records, body: body, routes: body.routes).find()
+    } catch let failure as RemoteFailure {
+      throw failure.fileProblem
+    } catch {
+      throw .refused(status: 404)
+    }
+  }
+
+  private func keep(_ id: ServerId) async throws(TusProblem) {
+    let (table, uuid) = (body.table, body.uuid)
+    do {
+      try await records.vault.sync { try $0.keep(id, of: table, uuid) }
+    } catch {
+      throw .notRemembered
+    }
+  }
+
+  /// What the image belongs to is not at the API any more: a person decides what becomes of it.
+  private func contest() async throws(TusProblem) {
+    let names = Set(call.path.placeholders.compactMap(\.first))
+    let column = body.table.columns.last { $0.reference != nil && names.contains($0.name) }
+    guard let column else { return }
+    let (table, uuid) = (body.table, body.uuid)
+    do {
+      try await records.vault.sync { try $0.contestImage(of: table, uuid, field: column.name) }
+    } catch {
+      throw .notRemembered
+    }
+  }
+
+  // MARK: The form
+
+  private func parts(_ boundary: String) async throws(TusProblem) -> (head: [UInt8], tail: [UInt8]) {
+    let members: SyncObject
+    do {
+      members = try await body.members()
+    } catch {
+      throw .refused(status: 422)
+    }
+    var head = ""
+    for member in members.members {
+      head += "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.quoted(member.name))\"\r\n\r\n"
+      if case .text(let text) = member.value { head += text } else { head += member.value.json }
+      head += "\r\n"
+    }
+    var (name, type) = ("image", "application/octet-stream")
+    if case .text(let text)? = body.fields["fileName"] { name = text }
+    if case .text(let text)? = body.fields["mimeType"] { type = text }
+    head += """
+      --\(boundary)\r\nContent-Disposition: form-data; name="\(Self.quoted(part))"; filename="\(Self.quoted(name))"\r\n\
+      Content-Type: \(type.filter { $0.isASCII && !$0.isNewline })\r\n\r\n
+      """
+    return (Array(head.utf8), Array("\r\n--\(boundary)--\r\n".utf8))
+  }
+
+  /// A name between quotes, as browsers write it (WHATWG HTML, "multipart/form-data encoding algorithm").
+  private static func quoted(_ text: String) -> String {
+    text.unicodeScalars.map { scalar in
+      switch scalar {
+      case "\"": "%22"
+      case "\r": "%0D"
+      case "\n": "%0A"
+      default: String(scalar)
+      }
+    }.joined()
+  }
+
+  private static func read(
+    at offset: Int64, _ buffer: UnsafeMutableRawBufferPointer, _ head: [UInt8], _ file: TusSource, _ length: Int64,
+    _ tail: [UInt8]
+  ) throws -> Int {
+    func copy(_ bytes: [UInt8], from start: Int) -> Int {
+      let count = min(buffer.count, bytes.count - start)
+      bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[start..<start + count])) }
+      return count
+    }
+    if offset < head.count { return copy(head, from: Int(offset)) }
+    let inFile = offset - Int64(head.count)
+    if inFile < length {
+      let room = Int(min(Int64(buffer.count), length - inFile))
+      return try file.read(inFile, UnsafeMutableRawBufferPointer(rebasing: buffer[0..<room]))
+    }
+    return copy(tail, from: Int(inFile - length))
+  }
+}
+
+extension RemoteFailure {
+  /// What a failure of a request means for an image.
+  var fileProblem: TusProblem {
+    switch answer {
+    case .later(let seconds): .later(seconds: seconds)
+    case .pauseCredentials: .credentials
+    case .cancelled: .transport(.cancelled)
+    case .attempt: .serverFailed(status: 500)
+    case .tooLarge: .tooLarge
+    default: .transport(.noConnection(detail: message))
+    }
+  }
+}

@@ -1,0 +1,187 @@
+import OfflineStore
+import SyncModel
+
+/// One operation on its way to an API.
+struct RestPush: Sendable {
+  let client: RestClient
+  let records: RestRecords
+  let operation: PushOperation
+
+  /// What became of it, and what else is known now: records that are gone with it.
+  struct Sent: Sendable {
+    var outcome: PushResult.Outcome
+    var news: [RemoteRecord] = []
+  }
+
+  func send() async throws(RemoteFailure) -> Sent {
+    guard let table = records.table(operation.entityType), let routes = client.file.entities[operation.entityType]
+    else {
+      return refused("the server has no place for records of the kind \(operation.entityType)")
+    }
+    let stored = try await records.record(operation.entityType, operation.entityUuid)
+    let fields = (stored?.state.fields ?? [:]).overlaid(with: operation.patch.fields)
+    let body = RestBody(
+      records: records, routes: routes, table: table, uuid: operation.entityUuid, serverId: stored?.serverId,
+      fields: fields)
+    do {
+      switch operation.kind {
+      case .create: return try await create(body, routes)
+      case .update where operation.patch.isDeleted == false: return try await create(body, routes)
+      case .update: return try await update(body, routes)
+      case .delete: return try await delete(body, routes)
+      }
+    } catch let missing as RestBody.Missing {
+      return refused(missing.message)
+    } catch let failure as RemoteFailure {
+      throw failure
+    } catch {
+      throw RemoteFailure(.refused, message: "\(error)", hint: "fieldvault doctor")
+    }
+  }
+
+  private var version: Int64 { operation.baseVersion + 1 }
+
+  private func refused(_ detail: String, status: Int = 422) -> Sent {
+    Sent(outcome: .rejected(ServerProblem(title: "", status: status, detail: detail)))
+  }
+
+  // MARK: Made
+
+  private func create(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
+    // The image makes the record, and waits for nothing but its parent, which is there.
+    if routes.goesWithImage { return Sent(outcome: .accepted(version: version, serverId: nil)) }
+    guard let call = routes.create else {
+      return refused("the server takes no new records of the kind \(operation.entityType)")
+    }
+    if operation.isRepeated,
+      let id = try await RestLookUp(client: client, records: records, body: body, routes: routes).find()
+    {
+      return Sent(outcome: .accepted(version: version, serverId: id))
+    }
+    let answer = try await client.ask(
+      call.method, try await body.path(call.path), body: .object(try await body.members()), headers: headers(routes))
+    switch answer {
+    case .done(let record):
+      guard let id = record.flatMap({ routes.id.value(in: $0) }).flatMap(ServerId.init) else {
+        return try await takenWithoutId(body, routes)
+      }
+      return Sent(outcome: .accepted(version: version, serverId: id))
+    case .gone: return try await parentGone(body, call)
+    case .invalid(let status, let detail): return refused(detail, status: status)
+    default: throw RestClient.failure(answer) ?? .offline
+    }
+  }
+
+  /// The API has taken the record and does not say under which id.
+  private func takenWithoutId(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
+    if let id = try await RestLookUp(client: client, records: records, body: body, routes: routes).find() {
+      return Sent(outcome: .accepted(version: version, serverId: id))
+    }
+    return Sent(
+      outcome: .rejected(
+        ServerProblem(
+          type: ServerProblem.perhapsTaken, title: "", status: 422,
+          detail:
+            "the server has taken it, but its answer has no id at '\(routes.id)'; mend the route file before a retry")))
+  }
+
+  private func headers(_ routes: EntityRoutes) -> [(name: String, value: String)] {
+    guard case .header(let name)? = routes.repeats else { return [] }
+    return [(name, operation.operationId)]
+  }
+
+  // MARK: Changed
+
+  private func update(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
+    guard let call = routes.update else {
+      return refused("the server takes no changes of records of the kind \(operation.entityType)")
+    }
+    // PATCH says what has changed (RFC 5789), PUT all of it (RFC 9110).
+    let names = call.method == "PATCH" ? Set(operation.patch.fields.names) : nil
+    let members = try await body.members(only: names)
+    // What changed is nothing that the API wants to know.
+    if members.isEmpty { return Sent(outcome: .accepted(version: version, serverId: nil)) }
+    let answer = try await client.ask(
+      call.method, try await body.path(call.path), body: .object(members), headers: headers(routes))
+    switch answer {
+    case .done: return Sent(outcome: .accepted(version: version, serverId: nil))
+    case .gone:
+      let state = RecordState(
+        fields: [:], isDeleted: true, syncVersion: version, updatedAt: client.serverTime)
+      let remote = RemoteRecord(
+        entityType: operation.entityType, entityUuid: operation.entityUuid, serverId: body.serverId,
+        createdAt: client.serverTime, state: state)
+      let family = try await records.family(of: operation.entityType, operation.entityUuid).dropFirst()
+      return Sent(
+        outcome: .conflict(.deletedRemotely, fields: operation.patch.fields.names, record: remote),
+        news: family.map { tombstone($0.type, $0.record) })
+    case .invalid(let status, let detail): return refused(detail, status: status)
+    default: throw RestClient.failure(answer) ?? .offline
+    }
+  }
+
+  // MARK: Deleted
+
+  private func delete(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
+    guard let call = routes.delete else {
+      return refused("the server deletes no records of the kind \(operation.entityType)")
+    }
+    guard body.serverId != nil else { return Sent(outcome: .accepted(version: 0, serverId: nil)) }
+    let answer = try await client.ask(call.method, try await body.path(call.path), headers: headers(routes))
+    switch answer {
+    case .done, .gone:
+      // What hangs on it is gone there, too, and nobody would say so.
+      let family = try await records.family(of: operation.entityType, operation.entityUuid).dropFirst()
+      return Sent(
+        outcome: .accepted(version: version, serverId: nil), news: family.map { tombstone($0.type, $0.record) })
+    case .invalid(let status, let detail): return refused(detail, status: status)
+    default: throw RestClient.failure(answer) ?? .offline
+    }
+  }
+
+  // MARK: Gone
+
+  /// What a new record belongs to is not there any more: a conflict for a person, and the same for what hangs on it here.
+  private func parentGone(_ body: RestBody, _ call: RouteCall) async throws -> Sent {
+    let names = Set(call.path.placeholders.compactMap(\.first))
+    var gone: (column: String, type: String, uuid: String)?
+    // The nearest parent is the last in a path; where the API can be asked, it says which one it is.
+    for column in body.table.columns where names.contains(column.name) {
+      guard let reference = column.reference, case .text(let uuid)? = body.fields[column.name] else { continue }
+      guard try await isGone(reference.entityType, uuid) else { continue }
+      gone = (column.name, reference.entityType, uuid)
+    }
+    guard let gone else {
+      return refused("the server says that what this belongs to is not there (status 404)", status: 404)
+    }
+    let family = try await records.family(of: gone.type, gone.uuid)
+    return Sent(
+      outcome: .conflict(.deletedRemotely, fields: [gone.column], record: nil),
+      news: family.map { tombstone($0.type, $0.record) })
+  }
+
+  /// Whether a parent is gone. One that the API cannot be asked about counts as gone: the path names it.
+  private func isGone(_ type: String, _ uuid: String) async throws -> Bool {
+    guard let routes = client.file.entities[type], let table = records.table(type), let call = routes.get,
+      let record = try await records.record(type, uuid)
+    else { return true }
+    let body = RestBody(
+      records: records, routes: routes, table: table, uuid: uuid, serverId: record.serverId, fields: record.state.fields
+    )
+    let answer = try await client.ask(call.method, try await body.path(call.path))
+    switch answer {
+    case .gone: return true
+    case .done, .invalid: return false
+    default: throw RestClient.failure(answer) ?? .offline
+    }
+  }
+
+  private func tombstone(_ type: String, _ record: StoredRecord) -> RemoteRecord {
+    var state = record.state
+    state.isDeleted = true
+    state.syncVersion += 1
+    state.updatedAt = client.serverTime
+    return RemoteRecord(
+      entityType: type, entityUuid: record.uuid, serverId: record.serverId, createdAt: record.createdAt, state: state)
+  }
+}

@@ -1,0 +1,87 @@
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+/// What a remote for an existing API has to know of the records of the vault: their ids there, and the records that they
+/// hang on.
+struct RestRecords: Sendable {
+  let vault: Vault
+  var catalog: SyncCatalog { vault.syncCatalog }
+
+  func table(_ type: String) -> RecordTable? { catalog.tables[type] }
+
+  func record(_ type: String, _ uuid: String) async throws(RemoteFailure) -> StoredRecord? {
+    guard let table = table(type) else { return nil }
+    return try await read { try table.find(uuid, in: $0) }
+  }
+
+  /// The records of a kind that the API knows, by their id there.
+  func known(_ type: String) async throws(RemoteFailure) -> [ServerId: StoredRecord] {
+    guard let table = table(type) else { return [:] }
+    return try await read { connection in
+      var known: [ServerId: StoredRecord] = [:]
+      try table.forEach(where: "record.serverId IS NOT NULL", in: connection) { record in
+        if let id = record.serverId { known[id] = record }
+      }
+      return known
+    }
+  }
+
+  /// When each list was fetched last, in milliseconds since 1970.
+  func fetchTimes() async throws(RemoteFailure) -> [String: Int64] {
+    try await read { connection in
+      let rows = try connection.fetchRows(
+        "SELECT entityType, fetchedAt FROM SyncFetch WHERE fetchedAt IS NOT NULL", as: String.self, String.self)
+      return Dictionary(rows.compactMap { type, time in WireTime.milliseconds(time).map { (type, $0) } }) { $1 }
+    }
+  }
+
+  /// Whether a record of a kind may have been made at the API without that being known here.
+  func hasUnansweredCreations(_ type: String) async throws(RemoteFailure) -> Bool {
+    try await read { connection in
+      try connection.fetchOne(
+        """
+        SELECT 1 FROM OfflineSyncQueue WHERE entityType = \(type) AND operationType = 'create' AND payload IS NOT NULL
+          AND completedAt IS NULL LIMIT 1
+        """, as: Int.self) != nil
+    }
+  }
+
+  /// The record itself and what hangs on it at the API, itself first.
+  /// - Returns: what is known there, and the images among it that were not sent yet.
+  func family(of type: String, _ uuid: String) async throws(RemoteFailure) -> [(type: String, record: StoredRecord)] {
+    let catalog = catalog
+    return try await read { connection in
+      var found: [(type: String, record: StoredRecord)] = []
+      var seen: Set<String> = []
+      func visit(_ table: RecordTable, _ record: StoredRecord) throws {
+        guard seen.insert("\(table.entity.type) \(record.key)").inserted else { return }
+        found.append((table.entity.type, record))
+        for (child, column) in catalog.children(of: table.entity.type) {
+          var children: [StoredRecord] = []
+          try child.forEach(
+            where: "record.\(identifier: column.name) = \(record.key) AND record.syncVersion > 0", in: connection
+          ) { children.append($0) }
+          for record in children { try visit(child, record) }
+        }
+      }
+      if let table = catalog.tables[type], let record = try table.find(uuid, in: connection) {
+        try visit(table, record)
+      }
+      return found
+    }
+  }
+
+  /// Reads from the vault.
+  func read<Value: Sendable>(
+    _ body: @escaping @Sendable (Connection) throws -> Value
+  ) async throws(RemoteFailure) -> Value {
+    do {
+      return try await vault.database.read { try body($0) }
+    } catch is CancellationError {
+      throw RemoteFailure(TransportFailure.cancelled)
+    } catch {
+      throw RemoteFailure(.refused, message: "the vault could not be read: \(error)", hint: "fieldvault doctor")
+    }
+  }
+}

@@ -1,0 +1,90 @@
+/// A path with places for values, such as `/sessions/{sessionId}/dope`.
+///
+/// `{id}` is the server's id of the record itself, `{uuid}` its uuid, any other name a field of it; of a field that refers to
+/// another record it is the server's id of that one. `{chronoSessionId.sessionId}` goes on from there.
+public struct PathTemplate: Equatable, Sendable, CustomStringConvertible {
+  /// A piece of a path.
+  enum Part: Equatable, Sendable {
+    case text(String)
+    /// Names of fields, from one record to the next.
+    case value([String])
+  }
+  let parts: [Part]
+  /// As it stands in a route file.
+  public let description: String
+
+  /// A path.
+  /// - Throws: ``RouteProblem`` without a place.
+  init(_ text: String) throws(RouteProblem) {
+    guard text.hasPrefix("/") else { throw RouteProblem("'\(text)' is no path", hint: "a path begins with /") }
+    guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+      throw RouteProblem("'\(text)' has a space or a character that paths do not have", hint: "percent-encode it")
+    }
+    var parts: [Part] = []
+    var rest = Substring(text)
+    while let open = rest.firstIndex(of: "{") {
+      guard let close = rest[open...].firstIndex(of: "}") else {
+        throw RouteProblem("'\(text)' has a { without its }", hint: "a placeholder is written {sessionId}")
+      }
+      parts.append(.text(String(rest[..<open])))
+      let names = rest[rest.index(after: open)..<close].split(separator: ".", omittingEmptySubsequences: false)
+      guard !names.isEmpty, names.allSatisfy({ !$0.isEmpty && !$0.contains("{") }) else {
+        throw RouteProblem("'\(text)' has a placeholder without a name", hint: "a placeholder is written {sessionId}")
+      }
+      parts.append(.value(names.map(String.init)))
+      rest = rest[rest.index(after: close)...]
+    }
+    guard !rest.contains("}") else {
+      throw RouteProblem("'\(text)' has a } without its {", hint: "a placeholder is written {sessionId}")
+    }
+    if !rest.isEmpty { parts.append(.text(String(rest))) }
+    (self.parts, description) = (parts, text)
+  }
+
+  /// The names in the placeholders.
+  var placeholders: [[String]] {
+    parts.compactMap { part in
+      guard case .value(let names) = part else { return nil }
+      return names
+    }
+  }
+
+  /// The path with its values, encoded.
+  func path(_ value: ([String]) throws -> String) rethrows -> String {
+    try parts.map { part in
+      switch part {
+      case .text(let text): text
+      case .value(let names): ServerAddress.encoded(try value(names))
+      }
+    }.joined()
+  }
+}
+
+/// A method and a path: `POST /sessions/{sessionId}/dope`.
+public struct RouteCall: Equatable, Sendable, CustomStringConvertible {
+  /// In upper case.
+  public let method: String
+  /// Below the base of the route file.
+  public let path: PathTemplate
+
+  /// As it stands in a route file.
+  public var description: String { "\(method) \(path)" }
+
+  /// - Parameter methods: those that make sense here.
+  init(_ text: String, methods: [String]) throws(RouteProblem) {
+    let words = text.split(separator: " ", maxSplits: 1).map(String.init)
+    guard words.count == 2, methods.contains(words[0]) else {
+      throw RouteProblem(
+        "'\(text)' is no call", hint: "it is written '\(methods[0]) /path', with \(methods.joined(separator: " or "))")
+    }
+    method = words[0]
+    path = try PathTemplate(words[1].trimmed)
+  }
+}
+
+extension String {
+  /// Without white space at its ends.
+  fileprivate var trimmed: String {
+    String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+  }
+}

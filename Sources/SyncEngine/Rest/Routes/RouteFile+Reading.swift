@@ -1,0 +1,204 @@
+import SyncModel
+
+extension RouteFile {
+  /// The version of the format that ``init(json:)`` reads.
+  public static let format: Int64 = 1
+
+  /// Reads a file.
+  /// - Throws: ``RouteFileError`` with everything that is wrong.
+  public init(json: String) throws(RouteFileError) {
+    let problems = RouteProblems()
+    let value: SyncValue
+    do throws(SyncModelError) {
+      value = try SyncValue(parsing: json)
+    } catch {
+      let place = error.byteOffset.map { "line \(Self.line(of: $0, in: json))" } ?? ""
+      throw RouteFileError(problems: [RouteProblem(error.message, hint: "a JSON object is needed", at: place)])
+    }
+    guard case .object(let object) = value else {
+      throw RouteFileError(problems: [RouteProblem("it is no object", hint: "a JSON object is needed")])
+    }
+    let reader = RouteReader(object, at: "", problems)
+    reader.onlyHas([
+      "format", "service", "base", "health", "account", "answers", "freshSeconds", "entities",
+    ])
+    if reader.integer("format", in: Self.format...Self.format) == nil, !reader.has("format") {
+      reader.wrong("format", "it is missing", hint: "\"format\": \(Self.format)")
+    }
+    service = reader.required("service", hint: "what the API calls itself, for people") ?? ""
+    base = reader.text("base") ?? ""
+    if !base.isEmpty, !base.hasPrefix("/") || base.hasSuffix("/") || base.contains("{") {
+      reader.wrong("base", "'\(base)' is no beginning of a path", hint: "such as /api")
+    }
+    health = reader.call("health", ["GET", "HEAD"])
+    account = reader.object("account").flatMap(AccountRoute.init)
+    answers = reader.object("answers").map(AnswerRules.init) ?? AnswerRules()
+    freshSeconds = reader.integer("freshSeconds", in: 0...604_800) ?? 300
+    entities = [:]
+    for (name, inner) in reader.object("entities")?.objects() ?? [] { entities[name] = EntityRoutes(inner) }
+    if entities.isEmpty, problems.list.isEmpty {
+      reader.wrong("entities", "no entity has a route", hint: "an object with a member for each entity")
+    }
+    guard problems.list.isEmpty else { throw RouteFileError(problems: problems.list) }
+  }
+
+  private static func line(of offset: Int, in text: String) -> Int {
+    text.utf8.prefix(offset).reduce(1) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) }
+  }
+}
+
+extension RouteFile.AccountRoute {
+  fileprivate init?(_ reader: RouteReader) {
+    reader.onlyHas(["request", "id", "user"])
+    if !reader.has("request") { reader.wrong("request", "it is missing", hint: "such as GET /account/me") }
+    if !reader.has("id") { reader.wrong("id", "it is missing", hint: "where the account's id stands in the answer") }
+    guard let call = reader.call("request", ["GET"]), let id = reader.jsonPlace("id") else { return nil }
+    self.init(call: call, id: id, user: reader.jsonPlace("user"))
+  }
+}
+
+extension AnswerRules {
+  fileprivate init(_ reader: RouteReader) {
+    reader.onlyHas(["record", "ok", "problem", "meanings"])
+    record = reader.jsonPlace("record") ?? record
+    ok = reader.jsonPlace("ok")
+    for text in reader.names("problem") ?? [] {
+      guard let place = JSONPlace(text) else {
+        reader.wrong("problem", "'\(text)' is no place in an answer", hint: "such as error.message")
+        continue
+      }
+      problem.append(place)
+    }
+    guard let words = reader.object("meanings") else { return }
+    for (name, _) in words.texts() {
+      guard let status = Int(name), (200...599).contains(status) else {
+        words.wrong(name, "'\(name)' is no status", hint: "200 to 599")
+        continue
+      }
+      meanings[status] = words.word(name, Meaning.self)
+    }
+  }
+}
+
+extension EntityRoutes {
+  fileprivate init(_ reader: RouteReader) {
+    self.init()
+    reader.onlyHas([
+      "fields", "id", "create", "update", "delete", "get", "repeat", "list", "image", "assumed",
+    ])
+    if let names = reader.object("fields") {
+      var fields: [String: JSONPlace] = [:]
+      for (name, _) in names.texts() { fields[name] = names.jsonPlace(name) }
+      self.fields = fields
+    }
+    id = reader.jsonPlace("id") ?? id
+    create = reader.call("create", ["POST", "PUT"])
+    update = reader.call("update", ["PATCH", "PUT", "POST"])
+    delete = reader.call("delete", ["DELETE", "POST"])
+    get = reader.call("get", ["GET"])
+    repeats = RepeatRule.read(reader)
+    list = reader.object("list").flatMap(ListRoute.init)
+    image = reader.object("image").flatMap(ImageRoute.init)
+    assumed = reader.text("assumed")
+  }
+}
+
+extension RepeatRule {
+  fileprivate static func read(_ outer: RouteReader) -> RepeatRule? {
+    guard outer.has("repeat"), let reader = outer.object("repeat") else { return nil }
+    reader.onlyHas(["header", "lookUp", "items", "match", "mayDuplicate"])
+    if let header = reader.text("header") { return .header(header) }
+    if let call = reader.call("lookUp", ["GET"]) {
+      let match = reader.names("match") ?? []
+      if match.isEmpty { reader.wrong("match", "no field is named", hint: "fields that tell records apart") }
+      return .lookUp(call, items: reader.jsonPlace("items") ?? .whole, match: match)
+    }
+    if reader.flag("mayDuplicate") == true { return .mayDuplicate }
+    outer.wrong(
+      "repeat", "it does not say what makes a repeat harmless",
+      hint: "{\"header\": NAME}, {\"lookUp\": \"GET /path\", \"match\": [...]} or {\"mayDuplicate\": true}")
+    return nil
+  }
+}
+
+extension ListRoute {
+  fileprivate init?(_ reader: RouteReader) {
+    reader.onlyHas(["request", "within", "items", "page", "complete"])
+    let items = reader.jsonPlace("items") ?? .whole
+    if let other = reader.text("within") {
+      self = .within(other, items: items)
+      return
+    }
+    if !reader.has("request") {
+      reader.wrong("request", "it is missing", hint: "\"request\": \"GET /path\", or \"within\": ENTITY")
+    }
+    guard let call = reader.call("request", ["GET"]) else { return nil }
+    let paging = reader.object("page").flatMap(Paging.init) ?? .none
+    self = .call(call, items: items, paging: paging, isComplete: reader.flag("complete") ?? true)
+  }
+}
+
+extension Paging {
+  fileprivate init?(_ reader: RouteReader) {
+    reader.onlyHas(["number", "first", "offset", "size", "count", "next", "parameter"])
+    let count = reader.integer("count", in: 1...10_000)
+    if let place = reader.jsonPlace("next") {
+      self = .next(place, parameter: reader.text("parameter"))
+      return
+    }
+    guard reader.has("number") || reader.has("offset") else {
+      reader.wrong("number", "it does not say how the list goes on", hint: "number, offset or next")
+      return nil
+    }
+    guard let count else {
+      if !reader.has("count") { reader.wrong("count", "it is missing", hint: "how many records a page has") }
+      return nil
+    }
+    let size = reader.text("size")
+    if let parameter = reader.text("number") {
+      self = .number(parameter: parameter, first: reader.integer("first", in: 0...1) ?? 1, size: size, count: count)
+    } else if let parameter = reader.text("offset") {
+      self = .offset(parameter: parameter, size: size, count: count)
+    } else {
+      return nil
+    }
+  }
+}
+
+extension ImageRoute {
+  fileprivate init?(_ reader: RouteReader) {
+    reader.onlyHas([
+      "multipart", "file", "presigned", "body", "url", "headers", "key", "confirm", "confirmKey", "tus", "metadata",
+    ])
+    if let call = reader.call("multipart", ["POST", "PUT"]) {
+      self = .multipart(call, file: reader.text("file") ?? "file")
+    } else if let call = reader.call("presigned", ["POST", "GET"]) {
+      guard let url = reader.jsonPlace("url") else {
+        if !reader.has("url") { reader.wrong("url", "it is missing", hint: "where the address stands in the answer") }
+        return nil
+      }
+      var body: [String: JSONPlace] = [:]
+      if let names = reader.object("body") {
+        names.onlyHas(["contentType", "fileName", "byteCount"])
+        for (name, _) in names.texts() { body[name] = names.jsonPlace(name) }
+      }
+      self = .presigned(
+        PresignedRoute(
+          address: call, body: body, url: url, headers: reader.jsonPlace("headers"), key: reader.jsonPlace("key"),
+          confirm: reader.call("confirm", ["POST", "PUT", "PATCH"]), confirmKey: reader.jsonPlace("confirmKey")))
+    } else if let text = reader.text("tus") {
+      do throws(RouteProblem) {
+        let metadata = reader.object("metadata")?.texts() ?? []
+        self = .tus(try PathTemplate(text), metadata: Dictionary(metadata.map { ($0.name, $0.text) }) { $1 })
+      } catch {
+        reader.wrong("tus", error.message, hint: error.hint)
+        return nil
+      }
+    } else {
+      if !reader.has("multipart"), !reader.has("presigned"), !reader.has("tus") {
+        reader.wrong("multipart", "it does not say how images are sent", hint: "multipart, presigned or tus")
+      }
+      return nil
+    }
+  }
+}

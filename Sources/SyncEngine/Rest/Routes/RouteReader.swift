@@ -1,0 +1,129 @@
+import SyncModel
+
+/// What is wrong with a file, found one after the other, so that a person hears of all of it at once.
+final class RouteProblems {
+  private(set) var list: [RouteProblem] = []
+  func add(_ problem: RouteProblem) { list.append(problem) }
+}
+
+/// Reads the members of one object of a route file and tells of those that nobody asked for: a name that is mistyped would
+/// otherwise say nothing.
+struct RouteReader {
+  let place: String
+  private let object: SyncObject
+  private let problems: RouteProblems
+
+  init(_ object: SyncObject, at place: String, _ problems: RouteProblems) {
+    (self.object, self.place, self.problems) = (object, place, problems)
+  }
+
+  func has(_ name: String) -> Bool { object[name] != nil }
+
+  func place(_ name: String) -> String { place.isEmpty ? name : "\(place).\(name)" }
+
+  func wrong(_ name: String, _ message: String, hint: String) {
+    problems.add(RouteProblem(message, hint: hint, at: place(name)))
+  }
+
+  /// Tells of members other than these. What begins with an underscore is a comment.
+  func onlyHas(_ names: [String]) {
+    for name in object.names where !names.contains(name) && !name.hasPrefix("_") {
+      wrong(name, "nobody knows '\(name)'", hint: "what may stand here: \(names.joined(separator: ", "))")
+    }
+  }
+
+  func text(_ name: String) -> String? {
+    switch object[name] {
+    case nil: return nil
+    case .text(let text)? where !text.isEmpty: return text
+    default:
+      wrong(name, "it is no text", hint: "a text in quotes is needed")
+      return nil
+    }
+  }
+
+  func required(_ name: String, hint: String) -> String? {
+    if !has(name) { wrong(name, "it is missing", hint: hint) }
+    return text(name)
+  }
+
+  func flag(_ name: String) -> Bool? {
+    switch object[name] {
+    case nil: return nil
+    case .bool(let flag)?: return flag
+    default:
+      wrong(name, "it is neither true nor false", hint: "true or false is needed")
+      return nil
+    }
+  }
+
+  func integer(_ name: String, in range: ClosedRange<Int64>) -> Int64? {
+    switch object[name] {
+    case nil: return nil
+    case .integer(let number)? where range.contains(number): return number
+    default:
+      wrong(name, "it is no number that makes sense here", hint: "\(range.lowerBound) to \(range.upperBound)")
+      return nil
+    }
+  }
+
+  /// One of the words of an enumeration.
+  func word<Word: RawRepresentable & CaseIterable>(_ name: String, _ type: Word.Type) -> Word?
+  where Word.RawValue == String {
+    guard let text = text(name) else { return nil }
+    if let word = Word(rawValue: text) { return word }
+    wrong(name, "'\(text)' is none of its words", hint: Word.allCases.map(\.rawValue).joined(separator: ", "))
+    return nil
+  }
+
+  func jsonPlace(_ name: String) -> JSONPlace? {
+    guard object[name] != nil else { return nil }
+    if case .text(let text)? = object[name], let place = JSONPlace(text) { return place }
+    wrong(name, "it is no place in an answer", hint: "names of members with dots between them, such as data.id")
+    return nil
+  }
+
+  func call(_ name: String, _ methods: [String]) -> RouteCall? {
+    guard let text = text(name) else { return nil }
+    do throws(RouteProblem) {
+      return try RouteCall(text, methods: methods)
+    } catch {
+      problems.add(error.at(place(name)))
+      return nil
+    }
+  }
+
+  func object(_ name: String) -> RouteReader? {
+    switch object[name] {
+    case nil: return nil
+    case .object(let inner)?: return RouteReader(inner, at: place(name), problems)
+    default:
+      wrong(name, "it is no object", hint: "an object in braces is needed")
+      return nil
+    }
+  }
+
+  /// The members that are objects, by name.
+  func objects() -> [(name: String, reader: RouteReader)] {
+    object.names.filter { !$0.hasPrefix("_") }.compactMap { name in object(name).map { (name, $0) } }
+  }
+
+  /// Members that are texts, by name.
+  func texts() -> [(name: String, text: String)] {
+    object.names.filter { !$0.hasPrefix("_") }.compactMap { name in text(name).map { (name, $0) } }
+  }
+
+  /// An array of texts.
+  func names(_ name: String) -> [String]? {
+    guard let value = object[name] else { return nil }
+    if case .array(let elements) = value {
+      let texts = elements.compactMap { element -> String? in
+        guard case .text(let text) = element else { return nil }
+        return text
+      }
+      if texts.count == elements.count { return texts }
+    }
+    wrong(name, "it is no list of texts", hint: "such as [\"distance\", \"notes\"]")
+    return nil
+  }
+}

@@ -1,0 +1,109 @@
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+/// What became of a record that was saved: the record is in the vault in any case.
+public enum SaveOutcome: Equatable, Sendable {
+  /// The server has it.
+  case sent
+  /// It is in the vault and is sent when that works; the text says why it is not sent yet. 'Saved offline' on a screen.
+  case savedOffline(String)
+  /// The server does not take it as it is: what it says, and the HTTP status. The operation waits for a person, who edits the
+  /// record or discards the change.
+  case refused(message: String, status: Int)
+  /// A person has to decide: somebody else changed or deleted something that it has to do with.
+  case conflict
+}
+
+extension SyncWorker {
+  /// Saves as an app's form does: writes to the vault, then sends at once where there is a way to the server, and never
+  /// waits longer than a limit. Nothing that a person typed is lost whatever comes of it.
+  ///
+  /// ```swift
+  /// let (entry, outcome) = try await worker.save { db in try db.insert(DopeEntry(...)) }
+  /// if case .savedOffline = outcome { show("Saved offline, will be sent when connected") }
+  /// ```
+  /// - Parameters:
+  ///   - limit: how long the server may take. What is under way then goes on and is kept when its answer comes.
+  ///   - body: the write, in one transaction.
+  /// - Returns: what the write returned, and what became of it.
+  /// - Throws: what the write throws; then nothing is saved, and nothing was sent.
+  public func save<Value: Sendable>(
+    within limit: Duration = .seconds(5), _ body: @escaping @Sendable (WriteConnection) throws -> Value
+  ) async throws -> (Value, SaveOutcome) {
+    let (value, range) = try await vault.database.write { connection in
+      let before = try Self.lastOperation(connection)
+      let value = try body(connection)
+      return (value, before..<(try Self.lastOperation(connection)))
+    }
+    // What was changed may be part of an operation that waited already: then all that waits counts.
+    let numbers = range.isEmpty ? 1...max(range.upperBound, 1) : (range.lowerBound + 1)...range.upperBound
+    if let why = try await reasonNotToSend() { return (value, .savedOffline(why)) }
+    return (value, try await send(numbers, within: limit))
+  }
+
+  private static func lastOperation(_ connection: Connection) throws -> Int64 {
+    try connection.fetchOne("SELECT coalesce(max(queueNumber), 0) FROM OfflineSyncQueue", as: Int64.self) ?? 0
+  }
+
+  private func reasonNotToSend() async throws -> String? {
+    do {
+      try await checkSettings()
+    } catch let refused as SyncRefused {
+      return refused.message
+    }
+    switch monitor.state {
+    case .offline: return "there is no network"
+    case .limited: return "the server cannot be reached"
+    case .online: return nil
+    }
+  }
+
+  private func send(_ numbers: ClosedRange<Int64>, within limit: Duration) async throws -> SaveOutcome {
+    let end = ContinuousClock.now + limit
+    // Not a part of this call: an answer that comes later than the limit is not to be lost.
+    let round = Task { try await self.sync(RoundRequest(pulls: false)) }
+    let isOver = Locked<Result<SyncReport, any Error>?>(nil)
+    Task {
+      let result = await round.result
+      isOver.withLock { $0 = result }
+    }
+    var pause = 5
+    while true {
+      let result = isOver.withLock { $0 }
+      if let outcome = try await outcome(of: numbers) { return outcome }
+      switch result {
+      case .success(let report)? where report.outcome != .done:
+        return .savedOffline(report.failure?.message ?? "the server cannot be reached")
+      case .failure(let refused as SyncRefused)? where refused == .busy:
+        // Another worker sends what it finds.
+        break
+      case .failure(let error)?: throw error
+      default: break
+      }
+      guard ContinuousClock.now < end else { return .savedOffline("the server has not answered yet") }
+      try await Task.sleep(for: .milliseconds(pause))
+      pause = min(pause * 2, 50)
+    }
+  }
+
+  /// What became of operations; nil while that is open.
+  private func outcome(of numbers: ClosedRange<Int64>) async throws -> SaveOutcome? {
+    let rows = try await vault.database.read { connection in
+      try connection.fetchRows(
+        """
+        SELECT status, errorMessage, errorStatus, scheduledAt IS NOT NULL FROM OfflineSyncQueue
+        WHERE queueNumber BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound) AND completedAt IS NULL
+        """, as: String.self, String?.self, Int?.self, Bool.self)
+    }
+    if rows.isEmpty { return .sent }
+    if rows.contains(where: { $0.0 == "conflict" }) { return .conflict }
+    if let failed = rows.first(where: { $0.0 == "failed" }) {
+      return .refused(message: failed.1 ?? "the server does not take it", status: failed.2 ?? 400)
+    }
+    if let delayed = rows.first(where: { $0.3 }) {
+      return .savedOffline(delayed.1 ?? "the server could not take it now")
+    }
+    return nil
+  }
+}
