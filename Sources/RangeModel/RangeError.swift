@@ -1,0 +1,47 @@
+/// Numbers from which nothing can be computed.
+///
+/// `code` is for programs, `message` for people, and `hint` says what to do next.
+public struct RangeError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// A kind of failure. New kinds may be added; compare with `==` and have a default branch.
+  public struct Code: RawRepresentable, Hashable, Sendable {
+    /// The word for the kind, such as `noHoles`.
+    public let rawValue: String
+    /// The kind of a word. Any word is taken.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// A group without a hole.
+    public static let noHoles = Code(rawValue: "noHoles")
+    /// A string without a shot that counts.
+    public static let noShots = Code(rawValue: "noShots")
+    /// A number that is not finite, or a result that is too large to be one.
+    public static let notFinite = Code(rawValue: "notFinite")
+    /// A length, a distance or a velocity that is zero or negative.
+    public static let notPositive = Code(rawValue: "notPositive")
+    /// The two points of a calibration are the same.
+    public static let pointsCoincide = Code(rawValue: "pointsCoincide")
+    /// There is no such record, or it is deleted.
+    public static let noSuchRecord = Code(rawValue: "noSuchRecord")
+  }
+
+  /// The kind of failure.
+  public let code: Code
+  /// What happened, in words.
+  public let message: String
+  /// What to do next.
+  public let hint: String
+
+  /// An error in words for people.
+  public init(_ code: Code, _ message: String, hint: String) {
+    (self.code, self.message, self.hint) = (code, message, hint)
+  }
+
+  /// The message, with the hint behind it in parentheses.
+  public var description: String { "\(message) (\(hint))" }
+
+  /// Refuses what is not finite or not above zero.
+  /// - Parameter name: what the number is, such as `the distance`.
+  static func requirePositive(_ value: Double, _ name: String, hint: String) throws(RangeError) {
+    guard value.isFinite else { throw RangeError(.notFinite, "\(name) is not a finite number", hint: hint) }
+    guard value > 0 else { throw RangeError(.notPositive, "\(name) is not above zero", hint: hint) }
+  }
+}

@@ -1,0 +1,59 @@
+/// How fast the shots of a string were, and how evenly, in feet per second.
+///
+/// Source: NIST/SEMATECH, e-Handbook of Statistical Methods, 1.3.5.1 (mean) and 1.3.5.6 (range and standard deviation).
+public struct VelocityStatistics: Hashable, Sendable {
+  /// How many shots count.
+  public let count: Int
+  /// Their mean velocity.
+  public let mean: Double
+  /// The slowest of them.
+  public let minimum: Double
+  /// The fastest of them.
+  public let maximum: Double
+  /// The standard deviation of a sample, with n - 1 in the denominator: what chronographs show, and the estimate for the
+  /// ammunition that the string was taken from. Nil for a single shot, of which it is not defined.
+  ///
+  /// The sum of squares is that of two passes, corrected by the rest that rounding leaves in the mean: T. F. Chan,
+  /// G. H. Golub, R. J. LeVeque, "Algorithms for Computing the Sample Variance", The American Statistician 37 (1983),
+  /// equation 1.7.
+  public let standardDeviation: Double?
+
+  /// From the slowest shot to the fastest; 0 for a single shot.
+  public var extremeSpread: Double { maximum - minimum }
+
+  /// The statistics of velocities, in any order.
+  /// - Parameter velocities: in feet per second, each above zero.
+  /// - Throws: ``RangeError`` with `noShots`, `notPositive` or `notFinite`.
+  public init(_ velocities: some Collection<Double>) throws(RangeError) {
+    guard let first = velocities.first else {
+      throw RangeError(.noShots, "the string has no shot that counts", hint: "add a shot, or take one back in")
+    }
+    var (slowest, fastest, sum) = (first, first, 0.0)
+    for velocity in velocities {
+      try RangeError.requirePositive(velocity, "a velocity", hint: "correct the shot or exclude it")
+      (slowest, fastest, sum) = (min(slowest, velocity), max(fastest, velocity), sum + velocity)
+    }
+    let number = Double(velocities.count)
+    let average = sum / number
+    guard average.isFinite else {
+      throw RangeError(.notFinite, "the velocities are too large", hint: "give them in feet per second")
+    }
+    (count, mean, minimum, maximum) = (velocities.count, average, slowest, fastest)
+    guard velocities.count > 1 else {
+      standardDeviation = nil
+      return
+    }
+    var (squares, rest) = (0.0, 0.0)
+    for velocity in velocities {
+      squares += (velocity - average) * (velocity - average)
+      rest += velocity - average
+    }
+    standardDeviation = (max(0, squares - rest * rest / number) / (number - 1)).squareRoot()
+  }
+
+  /// The statistics of readings, without those that are excluded or deleted.
+  /// - Throws: ``RangeError`` with `noShots` when none is left.
+  public init(_ readings: some Sequence<VelocityReading>) throws(RangeError) {
+    try self.init(readings.filter { !$0.isExcluded && !$0.isDeleted }.map(\.velocity))
+  }
+}
