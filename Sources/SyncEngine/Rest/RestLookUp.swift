@@ -12,18 +12,23 @@ struct RestLookUp: Sendable {
   /// The id of the record at the API; nil when it is not there, or the API cannot be asked.
   func find() async throws -> ServerId? {
     guard case .lookUp(let call, let items, let match)? = routes.repeats else { return nil }
-    let answer = try await client.ask(call.method, try await body.path(call.path))
-    guard case .done(let document) = answer else {
-      if case .gone = answer { return nil }
-      throw RestClient.failure(answer)
-        ?? RemoteFailure(
-          .attempt, message: "the server does not say whether it has the record already",
+    var paging = Paging.none
+    if case .call(call, _, let own, _)? = routes.list { paging = own }
+    let pages = RestPages(
+      client: client, path: try await body.path(call.path), items: items, paging: paging, id: routes.id)
+    let there: [SyncValue]
+    do throws(RestPages.Problem) {
+      there = try await pages.all().items
+    } catch {
+      switch error {
+      case .failure(let failure): throw failure
+      // What it belongs to is gone: sending it shows that, too.
+      case .gone: return nil
+      case .list(let message):
+        throw RemoteFailure(
+          .attempt, message: "whether the server has the record already is not known: \(message)",
           hint: "look at 'lookUp' in the route file")
-    }
-    guard let document, case .array(let there)? = items.value(in: document) else {
-      throw RemoteFailure(
-        .attempt, message: "the answer to a look-up has no list at '\(items)'",
-        hint: "look at 'items' in the route file")
+      }
     }
     let known = try await records.known(body.table.entity.type)
     let places = routes.sentFields(of: body.table)

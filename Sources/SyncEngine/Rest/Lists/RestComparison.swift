@@ -30,7 +30,7 @@ struct RestComparison: Sendable {
     let references = try await knownReferences(table, routes)
     var seen: Set<ServerId> = []
     for item in items {
-      guard let id = routes.id.value(in: item.value).flatMap(ServerId.init) else {
+      guard let id = RestItem.id(of: item.value, at: routes.id, isOnly: item.isOnly) else {
         result.problem = "a record of it has no id at '\(routes.id)'"
         continue
       }
@@ -139,6 +139,7 @@ struct RestComparison: Sendable {
       if value == .null, column.column.isNotNull { continue }
       fields[column.name] = value
     }
+    guard !fields.isEmpty else { throw Unreadable(message: "it has none of the fields") }
     return fields
   }
 }

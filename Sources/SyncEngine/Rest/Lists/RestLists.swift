@@ -48,7 +48,7 @@ struct RestLists: Sendable {
     guard let routes = client.file.entities[type],
       case .call(let call, let items, let paging, let isComplete)? = routes.list
     else { return ([], []) }
-    let pages = RestPages(client: client, call: call, items: items, paging: paging, id: routes.id)
+    let pages = RestPages(client: client, path: call.path.description, items: items, paging: paging, id: routes.id)
     let first: RestPages.List
     do throws(RestPages.Problem) {
       first = try await pages.all()
@@ -57,12 +57,15 @@ struct RestLists: Sendable {
       case .failure(let failure): throw failure
       // One list that cannot be had is no reason to fetch no other, and to send nothing.
       case .list(let message): return ([], [FetchedList(entityType: type, isWhole: false, problem: message)])
+      case .gone:
+        let problem = "the server has no such list"
+        return ([], [FetchedList(entityType: type, isWhole: false, problem: problem)])
       }
     }
     var changes: [RemoteRecord] = []
     var lists: [FetchedList] = []
     var elements: [(type: String, items: [RestItem], isWhole: Bool)] = [
-      (type, first.items.map { RestItem(value: $0, parent: nil) }, first.isSteady)
+      (type, first.items.map { RestItem(value: $0, parent: nil, isOnly: first.isOnly) }, first.isSteady)
     ]
     while !elements.isEmpty {
       let (kind, items, isSteady) = elements.removeFirst()
@@ -78,8 +81,11 @@ struct RestLists: Sendable {
       for (child, place) in children(of: kind) {
         var inner: [RestItem] = []
         for (uuid, item) in result.items {
-          guard case .array(let values)? = place.value(in: item) else { continue }
-          inner += values.map { RestItem(value: $0, parent: (kind, uuid)) }
+          switch place.value(in: item) {
+          case .array(let values)?: inner += values.map { RestItem(value: $0, parent: (kind, uuid)) }
+          case .object(let object)?: inner.append(RestItem(value: .object(object), parent: (kind, uuid)))
+          default: continue
+          }
         }
         elements.append((child, inner, isSteady))
       }
@@ -110,4 +116,11 @@ struct RestLists: Sendable {
 struct RestItem: Sendable {
   let value: SyncValue
   let parent: (type: String, uuid: String)?
+  /// Whether an object stood in place of a list.
+  var isOnly = false
+
+  /// The API's id of a record. One that is alone needs none: of its kind there is one.
+  static func id(of value: SyncValue, at place: JSONPlace, isOnly: Bool) -> ServerId? {
+    place.value(in: value).flatMap(ServerId.init) ?? (isOnly ? .integer(1) : nil)
+  }
 }

@@ -3,7 +3,8 @@ import SyncModel
 /// Reads a list page by page.
 struct RestPages: Sendable {
   let client: RestClient
-  let call: RouteCall
+  /// Below the base of the API.
+  let path: String
   let items: JSONPlace
   let paging: Paging
   let id: JSONPlace
@@ -14,6 +15,8 @@ struct RestPages: Sendable {
     var ids: Set<ServerId> = []
     /// Whether no record came twice, as it does when a list changes while it is read.
     var isSteady = true
+    /// Whether an object stood in place of a list.
+    var isOnly = false
   }
 
   /// Why there is no list.
@@ -22,6 +25,8 @@ struct RestPages: Sendable {
     case failure(RemoteFailure)
     /// It concerns this list alone.
     case list(String)
+    /// There is nothing under its path.
+    case gone
   }
 
   /// More pages than any list has.
@@ -33,9 +38,12 @@ struct RestPages: Sendable {
     var position = first
     for _ in 0..<Self.mostPages {
       let document = try await page(position)
-      guard case .array(let elements)? = items.value(in: document) else {
-        throw .list("its answer has no list at '\(items)'")
+      let place = items.value(in: document)
+      if case .object? = place {
+        let id = RestItem.id(of: place ?? .null, at: id, isOnly: true)
+        return List(items: [place ?? .null], ids: id.map { [$0] } ?? [], isOnly: true)
       }
+      guard case .array(let elements)? = place else { throw .list("its answer has no list at '\(items)'") }
       for element in elements {
         guard let id = id.value(in: element).flatMap(ServerId.init) else {
           throw .list("a record of it has no id at '\(id)'")
@@ -75,7 +83,7 @@ struct RestPages: Sendable {
 
   private func page(_ position: Position) async throws(Problem) -> SyncValue {
     var query: [(name: String, value: String)] = []
-    var path = call.path.description
+    var path = path
     switch (paging, position) {
     case (.number(let parameter, _, let size, let count), .number(let number)):
       query = [(parameter, String(number))] + (size.map { [($0, String(count))] } ?? [])
@@ -92,7 +100,8 @@ struct RestPages: Sendable {
       throw .failure(error)
     }
     if case .done(let document?) = answer { return document }
-    guard let failure = RestClient.failure(answer) else { throw .list("the server has no such list") }
+    if answer == .gone { throw .gone }
+    guard let failure = RestClient.failure(answer) else { throw .list("the server does not give it") }
     if failure.answer == .attempt { throw .list(failure.message) }
     throw .failure(failure)
   }

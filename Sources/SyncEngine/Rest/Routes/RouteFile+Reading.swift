@@ -35,7 +35,7 @@ extension RouteFile {
     answers = reader.object("answers").map(AnswerRules.init) ?? AnswerRules()
     freshSeconds = reader.integer("freshSeconds", in: 0...604_800) ?? 300
     entities = [:]
-    for (name, inner) in reader.object("entities")?.objects() ?? [] { entities[name] = EntityRoutes(inner) }
+    for (name, inner) in reader.object("entities")?.objects() ?? [] { entities[name] = EntityRoutes(inner, answers) }
     if entities.isEmpty, problems.list.isEmpty {
       reader.wrong("entities", "no entity has a route", hint: "an object with a member for each entity")
     }
@@ -81,7 +81,7 @@ extension AnswerRules {
 }
 
 extension EntityRoutes {
-  fileprivate init(_ reader: RouteReader) {
+  fileprivate init(_ reader: RouteReader, _ answers: AnswerRules) {
     self.init()
     reader.onlyHas([
       "fields", "id", "create", "update", "delete", "get", "repeat", "list", "image", "assumed",
@@ -96,22 +96,22 @@ extension EntityRoutes {
     update = reader.call("update", ["PATCH", "PUT", "POST"])
     delete = reader.call("delete", ["DELETE", "POST"])
     get = reader.call("get", ["GET"])
-    repeats = RepeatRule.read(reader)
-    list = reader.object("list").flatMap(ListRoute.init)
+    repeats = RepeatRule.read(reader, answers)
+    list = reader.object("list").flatMap { ListRoute($0, answers) }
     image = reader.object("image").flatMap(ImageRoute.init)
     assumed = reader.text("assumed")
   }
 }
 
 extension RepeatRule {
-  fileprivate static func read(_ outer: RouteReader) -> RepeatRule? {
+  fileprivate static func read(_ outer: RouteReader, _ answers: AnswerRules) -> RepeatRule? {
     guard outer.has("repeat"), let reader = outer.object("repeat") else { return nil }
     reader.onlyHas(["header", "lookUp", "items", "match", "mayDuplicate"])
     if let header = reader.text("header") { return .header(header) }
     if let call = reader.call("lookUp", ["GET"]) {
       let match = reader.names("match") ?? []
       if match.isEmpty { reader.wrong("match", "no field is named", hint: "fields that tell records apart") }
-      return .lookUp(call, items: reader.jsonPlace("items") ?? .whole, match: match)
+      return .lookUp(call, items: reader.jsonPlace("items") ?? answers.record, match: match)
     }
     if reader.flag("mayDuplicate") == true { return .mayDuplicate }
     outer.wrong(
@@ -122,13 +122,14 @@ extension RepeatRule {
 }
 
 extension ListRoute {
-  fileprivate init?(_ reader: RouteReader) {
+  fileprivate init?(_ reader: RouteReader, _ answers: AnswerRules) {
     reader.onlyHas(["request", "within", "items", "page", "complete"])
-    let items = reader.jsonPlace("items") ?? .whole
     if let other = reader.text("within") {
-      self = .within(other, items: items)
+      if !reader.has("items") { reader.wrong("items", "it is missing", hint: "where these stand in a record of \(other)") }
+      self = .within(other, items: reader.jsonPlace("items") ?? .whole)
       return
     }
+    let items = reader.jsonPlace("items") ?? answers.record
     if !reader.has("request") {
       reader.wrong("request", "it is missing", hint: "\"request\": \"GET /path\", or \"within\": ENTITY")
     }

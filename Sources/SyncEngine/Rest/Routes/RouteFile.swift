@@ -73,7 +73,7 @@ public struct EntityRoutes: Equatable, Sendable {
   public var get: RouteCall?
   /// What makes a repeated creation harmless.
   public var repeats: RepeatRule?
-  /// Where records of this kind come from.
+  /// Where records of this kind come from. An object in place of a list is the one record that there is, and needs no id.
   public var list: ListRoute?
   /// How the image of a record is sent.
   public var image: ImageRoute?
