@@ -5,7 +5,9 @@ let package = Package(
   name: "FieldVault",
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
-    .library(name: "FieldVault", targets: ["SyncEngine", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys"]),
+    .library(
+      name: "FieldVault",
+      targets: ["SyncEngine", "WebTransport", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys"]),
     .library(name: "CipherSQL", targets: ["CipherSQL"]),
     .library(name: "RestorationModel", targets: ["RestorationModel"]),
     .library(name: "RangeModel", targets: ["RangeModel"]),
@@ -52,6 +54,9 @@ let package = Package(
       ]),
     .target(name: "SyncModel", dependencies: ["CSodium"], exclude: ["WireFormat.md", "FileEndpoints.md"]),
     .target(
+      name: "WebTransport",
+      dependencies: ["CipherSQL", "SyncModel", .target(name: "CCurl", condition: .when(platforms: [.linux]))]),
+    .target(
       name: "OfflineStore",
       dependencies: ["CipherSQL", "VaultKeys", "SealedFiles", "Pictures", "SyncModel", "CPlatform"],
       exclude: ["Schemas.txt", "Backup/BackupFormat.md"],
@@ -65,20 +70,20 @@ let package = Package(
     .target(
       name: "SyncEngine",
       dependencies: [
-        "OfflineStore", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CPlatform",
-        .target(name: "CCurl", condition: .when(platforms: [.linux])),
+        "OfflineStore", "WebTransport", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CPlatform",
       ]),
     .target(
       name: "SyncServer",
       dependencies: [
-        "OfflineStore", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CMicroHTTPD", "CSodium", "CPlatform",
+        "OfflineStore", "WebTransport", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CMicroHTTPD", "CSodium",
+        "CPlatform",
       ]),
     .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
     .executableTarget(
       name: "fieldvault",
       dependencies: [
-        "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "SyncModel", "RestorationModel", "RangeModel",
-        "CommandLineSupport", "CPlatform",
+        "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "WebTransport", "SyncModel", "RestorationModel",
+        "RangeModel", "CommandLineSupport", "CPlatform",
       ]),
 
     .executableTarget(
@@ -93,15 +98,17 @@ let package = Package(
     .executableTarget(
       name: "fieldvault-bench",
       dependencies: [
-        "CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "SyncServer",
-        "SealedFiles", "BenchmarkFloor", "CSodium",
+        "CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "WebTransport",
+        "SyncServer", "SealedFiles", "BenchmarkFloor", "CSodium",
       ],
       path: "Tests/Benchmarks", exclude: ["Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
 
     // The demo's questions through the typed layer.
     .executableTarget(
       name: "fieldvault-demo",
-      dependencies: ["CipherSQL", "OfflineStore", "RestorationModel", "SyncEngine", "SyncModel", "VaultKeys"],
+      dependencies: [
+        "CipherSQL", "OfflineStore", "RestorationModel", "SyncEngine", "WebTransport", "SyncModel", "VaultKeys",
+      ],
       path: "Tests/Demo"),
 
     // Tests.
@@ -118,7 +125,11 @@ let package = Package(
       name: "RangeModelTests",
       dependencies: ["RangeModel", "RestorationModel", "CipherSQL", "OfflineStore", "SyncModel", "VaultKeys"]),
     .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"]),
-    .testTarget(name: "SyncEngineTests", dependencies: ["SyncEngine", "SyncModel", "CipherSQL", "SealedFiles"]),
+    .target(name: "RawNetwork", dependencies: ["WebTransport", "SyncModel", "CipherSQL"], path: "Tests/RawNetwork"),
+    .testTarget(name: "WebTransportTests", dependencies: ["WebTransport", "RawNetwork", "SyncModel", "CipherSQL"]),
+    .testTarget(
+      name: "SyncEngineTests",
+      dependencies: ["SyncEngine", "WebTransport", "RawNetwork", "SyncModel", "CipherSQL", "SealedFiles"]),
     .testTarget(
       name: "SyncServerTests",
       dependencies: [
@@ -128,7 +139,8 @@ let package = Package(
     .testTarget(
       name: "SyncTests",
       dependencies: [
-        "SyncEngine", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "RestorationModel",
+        "SyncEngine", "WebTransport", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys",
+        "RestorationModel",
       ]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(
@@ -150,8 +162,8 @@ let package = Package(
     .executableTarget(
       name: "fieldvault-simulation",
       dependencies: [
-        "CipherSQL", "OfflineStore", "SyncEngine", "SyncModel", "SyncServer", "VaultKeys", "RestorationModel",
-        "CPlatform",
+        "CipherSQL", "OfflineStore", "SyncEngine", "WebTransport", "SyncModel", "SyncServer", "VaultKeys",
+        "RestorationModel", "CPlatform",
       ],
       path: "Tests/Simulation", exclude: ["RESULTS.md"]),
   ]

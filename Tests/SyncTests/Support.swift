@@ -5,6 +5,7 @@ import SyncModel
 import SyncServer
 import Testing
 import VaultKeys
+import WebTransport
 
 @testable import OfflineStore
 @testable import SyncEngine

@@ -2,6 +2,7 @@ import CipherSQL
 import OfflineStore
 import SealedFiles
 import SyncModel
+import WebTransport
 
 /// The part of a server that keeps files.
 public protocol FileRemote: Sendable {

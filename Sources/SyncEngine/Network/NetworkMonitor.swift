@@ -1,4 +1,5 @@
 import CipherSQL
+import WebTransport
 
 /// What is known of the way to the server, from two layers: whether there is an interface (``InterfaceMonitor``), and
 /// whether the server answers, which requests report and a probe asks.

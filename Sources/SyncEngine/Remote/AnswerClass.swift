@@ -1,4 +1,5 @@
 import SyncModel
+import WebTransport
 
 /// What an answer to a whole request means for the one who sent it; `WireFormat.md`, "Statuses of whole requests".
 public enum AnswerClass: Equatable, Sendable {

@@ -1,4 +1,5 @@
 import SyncModel
+import WebTransport
 
 /// A FieldVault server over HTTP, as `WireFormat.md` has it.
 public struct FieldVaultRemote: Remote {

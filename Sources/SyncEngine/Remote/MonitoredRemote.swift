@@ -1,4 +1,5 @@
 import SyncModel
+import WebTransport
 
 /// A remote whose requests tell the network monitor what came of them, and that says at once that there is no network
 /// instead of waiting for a limit of time.

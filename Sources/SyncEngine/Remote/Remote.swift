@@ -1,4 +1,5 @@
 import SyncModel
+import WebTransport
 
 /// The other side of sync, as the worker sees it. The bundled one speaks to a FieldVault server; another maps an API
 /// that exists already.

@@ -1,4 +1,5 @@
 import SyncModel
+import WebTransport
 
 /// Why a remote did not do what it was asked. Names fields and rules, never values or tokens.
 public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible {

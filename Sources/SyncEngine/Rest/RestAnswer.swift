@@ -1,4 +1,5 @@
 import SyncModel
+import WebTransport
 
 /// What an API answered to one request, read by the rules of its route file.
 enum RestAnswer: Equatable, Sendable {

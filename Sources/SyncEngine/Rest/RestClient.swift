@@ -1,6 +1,7 @@
 import CipherSQL
 import OfflineStore
 import SyncModel
+import WebTransport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -29,6 +30,8 @@ struct RestClient: Sendable {
       path.contains("://") ? path : file.base + path, query: query, body: body.map { Array($0.json.utf8) })
     request.method = method
     request.headers = headers
+    // Whether an API takes the same twice is for its repeat rule to say.
+    request.isRepeatable = body == nil
     return try await send(request)
   }
 

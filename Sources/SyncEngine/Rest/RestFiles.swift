@@ -2,6 +2,7 @@ import CipherSQL
 import OfflineStore
 import SealedFiles
 import SyncModel
+import WebTransport
 
 /// The images of an API, sent as its route file says. Such an API works with images, so it is given what they hold and
 /// not what is encrypted.

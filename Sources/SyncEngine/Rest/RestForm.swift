@@ -1,6 +1,7 @@
 import CipherSQL
 import OfflineStore
 import SyncModel
+import WebTransport
 
 /// An image and its record in one request: a form of several parts (RFC 7578), read while it is sent.
 struct RestForm: Sendable {
@@ -26,6 +27,7 @@ struct RestForm: Sendable {
     guard let length = file.byteCount else { throw .unexpected }
     var request = HTTPRequest(path)
     request.method = call.method
+    request.isRepeatable = false
     request.headers = [("Content-Type", "multipart/form-data; boundary=\(boundary)"), ("Accept", "application/json")]
     // The uuid of the record names the request for ever, as the id of an operation does.
     if case .header(let name)? = body.routes.repeats { request.headers.append((name, body.uuid)) }

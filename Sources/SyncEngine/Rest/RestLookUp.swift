@@ -1,5 +1,6 @@
 import OfflineStore
 import SyncModel
+import WebTransport
 
 /// Finds out whether a record was made at an API by an attempt whose answer was lost: a record there that has the same
 /// fields and that no record here is.

@@ -1,3 +1,5 @@
+import WebTransport
+
 import OfflineStore
 
 struct RestPresigned: Sendable {

@@ -1,5 +1,6 @@
 import OfflineStore
 import SyncModel
+import WebTransport
 
 /// One operation on its way to an API.
 struct RestPush: Sendable {

@@ -1,6 +1,7 @@
 import CipherSQL
 import OfflineStore
 import SyncModel
+import WebTransport
 
 /// What a remote for an existing API has to know of the records of the vault: their ids there, and the records that they
 /// hang on.

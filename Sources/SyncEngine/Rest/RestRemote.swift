@@ -1,5 +1,6 @@
 import OfflineStore
 import SyncModel
+import WebTransport
 
 /// An API that exists already, spoken to as a route file says: each record goes by requests of its own, and its lists are
 /// fetched as what the server decides about.

@@ -3,6 +3,7 @@ import CommandLineSupport
 import OfflineStore
 import SyncEngine
 import VaultKeys
+import WebTransport
 
 /// What an error looks like to a person, and which exit code it has.
 struct ErrorReport {

@@ -1,5 +1,6 @@
 import OfflineStore
 import SyncEngine
+import WebTransport
 
 /// The way to a vault's server.
 struct Server: Sendable {

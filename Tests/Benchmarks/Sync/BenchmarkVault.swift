@@ -4,6 +4,7 @@ import OfflineStore
 import RestorationModel
 import SyncEngine
 import VaultKeys
+import WebTransport
 
 /// Vaults of the restoration schema for the benchmarks.
 enum BenchmarkVault {

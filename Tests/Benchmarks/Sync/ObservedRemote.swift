@@ -1,6 +1,7 @@
 import CipherSQL
 import SyncEngine
 import SyncModel
+import WebTransport
 
 /// What was seen of a worker's requests.
 final class RemoteNotes: Sendable {

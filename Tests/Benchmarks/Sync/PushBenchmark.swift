@@ -2,6 +2,7 @@ import Foundation
 import OfflineStore
 import SyncEngine
 import SyncModel
+import WebTransport
 
 /// Pushing a queue against the same requests from a client that has no store. Each side has a server of its own with
 /// nothing in it.

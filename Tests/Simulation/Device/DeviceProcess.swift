@@ -4,6 +4,7 @@ import OfflineStore
 import RestorationModel
 import SyncEngine
 import VaultKeys
+import WebTransport
 
 /// A device for a while: a person writes and decides, and a worker syncs beside that.
 /// `device NAME FOLDER URL SEED MILLISECONDS CLOCK-ERROR photos|data`

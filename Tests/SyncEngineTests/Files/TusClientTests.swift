@@ -1,7 +1,9 @@
 import CipherSQL
 import Foundation
+import RawNetwork
 import SealedFiles
 import Testing
+import WebTransport
 
 @testable import SyncEngine
 

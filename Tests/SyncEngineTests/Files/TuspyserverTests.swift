@@ -1,6 +1,8 @@
 import CipherSQL
 import Foundation
+import RawNetwork
 import Testing
+import WebTransport
 
 @testable import SyncEngine
 

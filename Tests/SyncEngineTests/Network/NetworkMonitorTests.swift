@@ -1,6 +1,8 @@
 import Foundation
+import RawNetwork
 import SyncModel
 import Testing
+import WebTransport
 
 @testable import SyncEngine
 

@@ -1,5 +1,6 @@
 import SyncModel
 import Testing
+import WebTransport
 
 @testable import SyncEngine
 

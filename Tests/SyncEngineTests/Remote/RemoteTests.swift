@@ -1,5 +1,7 @@
+import RawNetwork
 import SyncModel
 import Testing
+import WebTransport
 
 @testable import SyncEngine
 

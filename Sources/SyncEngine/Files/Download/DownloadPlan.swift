@@ -1,3 +1,5 @@
+import WebTransport
+
 /// One download as a value: what has happened gives what is done next, without clock, network or disk.
 public struct DownloadPlan: Equatable, Sendable {
   /// What is to be done next.

@@ -1,4 +1,5 @@
 import CipherSQL
+import WebTransport
 
 /// Fetches a file into a place of its own, going on where an earlier attempt has stopped.
 struct FileDownload: Sendable {

@@ -1,6 +1,7 @@
 import Foundation
 import SealedFiles
 import SyncModel
+import WebTransport
 
 /// The requests of tus 1.0, and what their answers say.
 extension TusClient {

@@ -1,3 +1,5 @@
+import WebTransport
+
 /// What is uploaded.
 public struct TusSource: Sendable {
   /// How long it is; nil when that is known at its end only.

@@ -1,3 +1,5 @@
+import WebTransport
+
 /// One upload by tus 1.0 as a value: what has happened gives what is done next, without clock, network or disk.
 public struct TusPlan: Equatable, Sendable {
   /// What is to be done next.

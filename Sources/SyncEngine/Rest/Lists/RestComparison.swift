@@ -1,6 +1,7 @@
 import CipherSQL
 import OfflineStore
 import SyncModel
+import WebTransport
 
 /// Compares the records of a list with those here: what is new or different is a change.
 struct RestComparison: Sendable {

@@ -1,5 +1,6 @@
 import OfflineStore
 import SyncModel
+import WebTransport
 
 /// The lists of an API, fetched one after the other: each is a page of changes.
 struct RestLists: Sendable {

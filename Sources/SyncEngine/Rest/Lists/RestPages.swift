@@ -1,4 +1,5 @@
 import SyncModel
+import WebTransport
 
 /// Reads a list page by page.
 struct RestPages: Sendable {

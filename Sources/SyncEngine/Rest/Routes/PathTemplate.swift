@@ -1,3 +1,5 @@
+import WebTransport
+
 /// A path with places for values, such as `/sessions/{sessionId}/dope`.
 ///
 /// `{id}` is the server's id of the record itself, `{uuid}` its uuid, any other name a field of it; of a field that refers to

@@ -2,6 +2,7 @@ import CommandLineSupport
 import OfflineStore
 import SyncEngine
 import VaultKeys
+import WebTransport
 
 enum RemoteSetCommand {
   static func run(_ context: CommandContext) throws {

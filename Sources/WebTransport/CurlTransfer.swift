@@ -11,6 +11,7 @@
     private let connectSeconds: Double
     private var source: HTTPUpload?
     private var sent: Int64 = 0
+    private var isRepeatable = true
 
     init(_ easy: UnsafeMutableRawPointer, _ exchange: Exchange, connectSeconds: Double) {
       self.easy = easy
@@ -30,6 +31,7 @@
         guard let longer = curl_slist_append(headers, line) else { return CURLE_OUT_OF_MEMORY }
         headers = longer
       }
+      isRepeatable = request.isRepeatable
       var parts = ccurl_request()
       parts.uses_proxies = request.usesProxies ? 1 : 0
       parts.decompresses = request.decompresses ? 1 : 0
@@ -64,7 +66,10 @@
     /// Curl begins anew with the body, when a connection that was kept turns out to be gone.
     private static let onSeek: ccurl_seek_callback = { context, offset, _ in
       guard let context else { return 1 }
-      Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue().sent = Int64(offset)
+      let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+      // A body that was sent in part may have been enough for the server.
+      guard transfer.isRepeatable || transfer.sent == 0 else { return 1 }
+      transfer.sent = Int64(offset)
       return 0
     }
 

@@ -6,7 +6,7 @@ import Foundation
 #endif
 
 /// A link to a server of which each connection is cut after so many bytes from the client, as long as cuts are left.
-final class CuttingLink: Sendable {
+package final class CuttingLink: Sendable {
   private struct State {
     var cuts: Int
     var done = 0
@@ -14,13 +14,13 @@ final class CuttingLink: Sendable {
     var open: Set<Int32> = []
   }
 
-  let port: UInt16
+  package let port: UInt16
   private let target: UInt16
   private let listening: Int32
   private let greatest: Int
   private let state: Locked<State>
 
-  init(to target: UInt16, cuts: Int, greatest: Int) throws {
+  package init(to target: UInt16, cuts: Int, greatest: Int) throws {
     (self.target, self.greatest) = (target, greatest)
     state = Locked(State(cuts: cuts, random: SystemRandomNumberGenerator()))
     let listening = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -43,9 +43,9 @@ final class CuttingLink: Sendable {
     }
   }
 
-  var cutsDone: Int { state.withLock(\.done) }
+  package var cutsDone: Int { state.withLock(\.done) }
 
-  func close() { shutdown(listening, Int32(SHUT_RDWR)) }
+  package func close() { shutdown(listening, Int32(SHUT_RDWR)) }
 
   private static func address(_ port: UInt16) -> sockaddr_in {
     var address = sockaddr_in()

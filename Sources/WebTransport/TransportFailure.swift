@@ -21,7 +21,7 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
   case badToken
 
   /// Somebody on the way answers that the server does not: 502 and 504.
-  static func unreachable(status: Int) -> TransportFailure {
+  package static func unreachable(status: Int) -> TransportFailure {
     .noConnection(detail: "somebody on the way answers that it is not there (status \(status))")
   }
 

@@ -6,11 +6,11 @@ import Foundation
 #endif
 
 /// A server that says whatever a test wants, byte by byte, over plain sockets. Each connection has a thread.
-final class RawServer: Sendable {
+package final class RawServer: Sendable {
   /// What a test does with a request. The connection is closed when it answers false.
-  typealias Behaviour = @Sendable (RawRequest, RawConnection) -> Bool
+  package typealias Behaviour = @Sendable (RawRequest, RawConnection) -> Bool
 
-  let port: UInt16
+  package let port: UInt16
   private let listening: Int32
   private let behaviour: Behaviour
   private let state = Locked(State())
@@ -22,7 +22,7 @@ final class RawServer: Sendable {
     var isClosed = false
   }
 
-  init(_ behaviour: @escaping Behaviour) throws {
+  package init(_ behaviour: @escaping Behaviour) throws {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
@@ -50,16 +50,16 @@ final class RawServer: Sendable {
   }
 
   /// A server that gives one answer to everything.
-  convenience init(answering text: String) throws {
+  package convenience init(answering text: String) throws {
     try self.init { _, connection in connection.send(text) }
   }
 
-  var url: String { "http://127.0.0.1:\(port)" }
-  var accepted: Int { state.withLock(\.accepted) }
-  var requests: [RawRequest] { state.withLock(\.requests) }
+  package var url: String { "http://127.0.0.1:\(port)" }
+  package var accepted: Int { state.withLock(\.accepted) }
+  package var requests: [RawRequest] { state.withLock(\.requests) }
 
   /// Ends all connections and takes no more.
-  func close() {
+  package func close() {
     let isFirst = state.withLock { state in
       defer { state.isClosed = true }
       state.connections.values.forEach { $0.shut() }
@@ -89,19 +89,19 @@ final class RawServer: Sendable {
 }
 
 /// What a test server was asked.
-struct RawRequest: Sendable {
-  var line: String
-  var headers: [String: String]
-  var body: [UInt8]
+package struct RawRequest: Sendable {
+  package var line: String
+  package var headers: [String: String]
+  package var body: [UInt8]
 }
 
 /// One connection of a test server.
-struct RawConnection: Sendable {
-  let descriptor: Int32
+package struct RawConnection: Sendable {
+  package let descriptor: Int32
 
   /// False when the other side is gone.
   @discardableResult
-  func send(_ bytes: some Collection<UInt8>) -> Bool {
+  package func send(_ bytes: some Collection<UInt8>) -> Bool {
     let bytes = Array(bytes)
     var sent = 0
     while sent < bytes.count {
@@ -115,17 +115,17 @@ struct RawConnection: Sendable {
   }
 
   @discardableResult
-  func send(_ text: String) -> Bool { send(text.utf8) }
+  package func send(_ text: String) -> Bool { send(text.utf8) }
 
-  func shut() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+  package func shut() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
   /// Closes so that the other side sees a reset.
-  func reset() {
+  package func reset() {
     var linger = linger(l_onoff: 1, l_linger: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout.size(ofValue: linger)))
   }
 
-  func readRequest() -> RawRequest? {
+  package func readRequest() -> RawRequest? {
     var bytes: [UInt8] = []
     let end = Array("\r\n\r\n".utf8)
     var headEnd: Int?

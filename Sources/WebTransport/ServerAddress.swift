@@ -59,7 +59,7 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
   }
 
   /// The whole address of what an answer names, which may be relative to the path that was asked for.
-  func resolved(_ location: String, from path: String) -> String? {
+  package func resolved(_ location: String, from path: String) -> String? {
     URL(string: path.contains("://") ? path : description + path)
       .flatMap { URL(string: location, relativeTo: $0) }?.absoluteURL.absoluteString
   }
@@ -75,7 +75,7 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
   }
 
   /// A name as one part of a path or of a query: what is not unreserved (RFC 3986, section 2.3) is encoded.
-  static func encoded(_ text: String) -> String {
+  package static func encoded(_ text: String) -> String {
     var result = ""
     for byte in text.utf8 {
       switch byte {

@@ -66,6 +66,7 @@ public final class HTTPTransport: Sendable {
     }
     return OutgoingRequest(
       url: try address.url(of: request), headers: headers, method: request.method, body: request.body,
-      upload: request.upload, decompresses: request.download == nil, usesProxies: address.isEncrypted)
+      upload: request.upload, decompresses: request.download == nil, usesProxies: address.isEncrypted,
+      isRepeatable: request.isRepeatable)
   }
 }

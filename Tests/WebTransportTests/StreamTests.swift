@@ -1,8 +1,9 @@
 import CipherSQL
 import Foundation
+import RawNetwork
 import Testing
 
-@testable import SyncEngine
+@testable import WebTransport
 
 /// Bodies that are read and written as they go, other methods, headers.
 @Suite struct StreamTests {

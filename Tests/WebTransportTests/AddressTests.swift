@@ -1,7 +1,7 @@
 import SyncModel
 import Testing
 
-@testable import SyncEngine
+@testable import WebTransport
 
 /// Which addresses are taken, and why not.
 @Suite struct AddressTests {

@@ -18,6 +18,8 @@ struct OutgoingRequest: Sendable {
   var decompresses: Bool
   /// What is not encrypted goes to the server itself and to no proxy: there it could be read, the token too.
   var usesProxies: Bool
+  /// Whether its body may be sent a second time on another connection.
+  var isRepeatable: Bool
 }
 
 /// What comes before the body of an answer.

@@ -1,8 +1,9 @@
 import Foundation
+import RawNetwork
 import SyncModel
 import Testing
 
-@testable import SyncEngine
+@testable import WebTransport
 
 /// Limits of time, and cancellation.
 @Suite struct PatienceTests {

@@ -17,6 +17,9 @@ public struct HTTPRequest: Sendable {
   public var download: HTTPDownload?
   /// Whether the token goes along.
   public var isAuthorized: Bool
+  /// Whether it may be sent again by itself when a connection that was kept turns out to be gone: then the server may get it
+  /// twice.
+  public var isRepeatable = true
   /// How long the server may take on purpose, in seconds, on top of the limits.
   public var patienceSeconds: Double
 

@@ -1,8 +1,8 @@
-import SyncEngine
 import SyncModel
+import WebTransport
 
 /// The text of an HTTP answer.
-func answer(
+package func answer(
   _ body: String, status: String = "200 OK", type: String? = "application/json", headers: [String] = []
 ) -> String {
   var lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.utf8.count)"]
@@ -10,15 +10,15 @@ func answer(
   return (lines + headers).joined(separator: "\r\n") + "\r\n\r\n" + body
 }
 
-func problem(_ status: Int, type: String = "about:blank", headers: [String] = []) -> String {
+package func problem(_ status: Int, type: String = "about:blank", headers: [String] = []) -> String {
   let problem = ServerProblem(type: type, title: "No", status: status, detail: "the rule", field: nil)
   return answer(problem.wire.json, status: "\(status) No", type: "application/problem+json", headers: headers)
 }
 
-let health = ServerHealth(serverTime: 1_772_352_000_000)
-let healthy = answer(health.wire.json)
+package let health = ServerHealth(serverTime: 1_772_352_000_000)
+package let healthy = answer(health.wire.json)
 
-func transport(
+package func transport(
   _ server: RawServer, _ adjust: (inout TransportLimits) -> Void = { _ in }, token: String? = "secret-token"
 ) throws -> HTTPTransport {
   var limits = TransportLimits()
@@ -27,17 +27,8 @@ func transport(
 }
 
 /// What a call throws, or nil.
-func failure<Value>(_ body: () async throws(TransportFailure) -> Value) async -> TransportFailure? {
+package func failure<Value>(_ body: () async throws(TransportFailure) -> Value) async -> TransportFailure? {
   do throws(TransportFailure) {
-    _ = try await body()
-    return nil
-  } catch {
-    return error
-  }
-}
-
-func remoteFailure<Value>(_ body: () async throws(RemoteFailure) -> Value) async -> RemoteFailure? {
-  do throws(RemoteFailure) {
     _ = try await body()
     return nil
   } catch {

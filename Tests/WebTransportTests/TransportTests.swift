@@ -1,8 +1,9 @@
 import Foundation
+import RawNetwork
 import SyncModel
 import Testing
 
-@testable import SyncEngine
+@testable import WebTransport
 
 /// A transport against servers that do what they should not.
 @Suite struct TransportTests {
