@@ -121,7 +121,7 @@
       case CURLE_COULDNT_RESOLVE_PROXY: .noConnection(detail: "the name of the proxy is not known here")
       case CURLE_COULDNT_CONNECT: .noConnection(detail: "nobody takes the connection")
       case CURLE_OPERATION_TIMEDOUT: .timedOut(seconds: connectSeconds)
-      case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:
+      case CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:
         .noConnection(detail: "the connection was lost")
       case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
         CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CACERT_BADFILE, CURLE_USE_SSL_FAILED:

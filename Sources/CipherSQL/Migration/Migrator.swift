@@ -15,16 +15,22 @@ public struct Migrator: Sendable {
   /// Called inside each file's transaction, after the file has run; for what is derived from the tables.
   public let didApply: @Sendable (WriteConnection, MigrationFile) throws -> Void
 
+  /// Called by ``verify(_:)`` with the database and with what was rebuilt from its files; for what is derived from rows of the
+  /// database as well.
+  public let didRebuild: @Sendable (Connection, WriteConnection) throws -> Void
+
   /// Takes the schemas; no file is looked at before ``pending(in:)`` or ``apply(to:progress:)``.
   /// - Parameters:
   ///   - schemas: the schemas in the order in which they are applied.
   ///   - willApply: called in each file's transaction, before the file runs. What it throws undoes the transaction.
   ///   - didApply: called in each file's transaction, after the file has run. What it throws undoes the transaction.
+  ///   - didRebuild: called when a database is verified, with what was rebuilt from its files.
   public init(
     schemas: [Schema], willApply: @escaping @Sendable (WriteConnection) throws -> Void = { _ in },
-    didApply: @escaping @Sendable (WriteConnection, MigrationFile) throws -> Void = { _, _ in }
+    didApply: @escaping @Sendable (WriteConnection, MigrationFile) throws -> Void = { _, _ in },
+    didRebuild: @escaping @Sendable (Connection, WriteConnection) throws -> Void = { _, _ in }
   ) {
-    (self.schemas, self.willApply, self.didApply) = (schemas, willApply, didApply)
+    (self.schemas, self.willApply, self.didApply, self.didRebuild) = (schemas, willApply, didApply, didRebuild)
   }
 
   /// What stands in the way of applying, and what is left to apply.

@@ -41,6 +41,7 @@ extension Migrator {
           })
       }, willApply: willApply, didApply: didApply
     ).apply(to: rebuilt)
+    try database.read { connection in try rebuilt.write { try didRebuild(connection, $0) } }
     return Self.compare(expected: try rebuilt.read { try Self.definitions(in: $0) }, found: found)
   }
 

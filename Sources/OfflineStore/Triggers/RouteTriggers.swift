@@ -21,6 +21,19 @@ struct RouteTriggers {
     }
   }
 
+  /// Makes in a database that was rebuilt from the files of another one the triggers that the routes of that one ask for.
+  static func copy(from database: Connection, to rebuilt: WriteConnection) throws {
+    let isThere = try database.fetchOne(
+      "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'SyncRoute'", as: Int.self)
+    guard isThere != nil, let text = try SyncSettings.value(.remoteRoutes, in: database) else { return }
+    try SyncSettings.set(.remoteRoutes, text, in: rebuilt)
+    let rows = try database.fetchRows("SELECT entityType, operationType FROM SyncRoute", as: String.self, String.self)
+    for (type, kind) in rows {
+      try rebuilt.execute("INSERT INTO SyncRoute (entityType, operationType) VALUES (\(type), \(kind))")
+    }
+    try replace(for: Entities.read(from: rebuilt), in: rebuilt)
+  }
+
   /// - Parameter ways: what the API takes.
   static func statements(for entity: Entity, _ ways: Set<OperationKind>, in entities: Entities) -> [String] {
     let table = SQL.quoted(entity.table.name)

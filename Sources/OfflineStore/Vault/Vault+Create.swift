@@ -55,6 +55,6 @@ extension Vault {
         try CarriedOperations.follow(file, on: connection)
         try DerivedTriggers.create(in: connection)
         try CarriedOperations.admitKept(on: connection)
-      })
+      }, didRebuild: RouteTriggers.copy)
   }
 }

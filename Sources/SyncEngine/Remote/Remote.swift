@@ -69,11 +69,15 @@ public struct RemoteAbilities: Equatable, Sendable {
   /// Whether a pull from the beginning brings what is there now, and not all that ever was: then a person who wants to see
   /// the newest has it fetched from there.
   public var isCurrent: Bool
+  /// Whether bringing a record back brings back there what was deleted along with it.
+  public var restores: Bool
 
   /// Abilities; without arguments those of a FieldVault server.
   public init(
-    batch: Int = PushRequest.greatestCount, compares: Bool = true, watches: Bool = true, isCurrent: Bool = false
+    batch: Int = PushRequest.greatestCount, compares: Bool = true, watches: Bool = true, isCurrent: Bool = false,
+    restores: Bool = true
   ) {
-    (self.batch, self.compares, self.watches, self.isCurrent) = (batch, compares, watches, isCurrent)
+    (self.batch, self.compares, self.watches) = (batch, compares, watches)
+    (self.isCurrent, self.restores) = (isCurrent, restores)
   }
 }

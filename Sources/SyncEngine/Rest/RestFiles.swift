@@ -66,8 +66,8 @@ struct RestFiles: FileRemote {
     do {
       return try await body.path(template)
     } catch {
-      // What it belongs to has no id yet, or is gone here; the records say more.
-      throw .refused(status: 404)
+      // What it belongs to has no id yet; it goes as soon as that is sent.
+      throw .later(seconds: 5)
     }
   }
 

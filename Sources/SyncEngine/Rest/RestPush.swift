@@ -8,10 +8,10 @@ struct RestPush: Sendable {
   let records: RestRecords
   let operation: PushOperation
 
-  /// What became of it, and what else is known now: records that are gone with it.
+  /// What became of it, and what was found to be gone.
   struct Sent: Sendable {
     var outcome: PushResult.Outcome
-    var news: [RemoteRecord] = []
+    var gone: GoneRecords?
   }
 
   func send() async throws(RemoteFailure) -> Sent {
@@ -112,10 +112,9 @@ struct RestPush: Sendable {
       let remote = RemoteRecord(
         entityType: operation.entityType, entityUuid: operation.entityUuid, serverId: body.serverId,
         createdAt: client.serverTime, state: state)
-      let family = try await records.family(of: operation.entityType, operation.entityUuid).dropFirst()
       return Sent(
         outcome: .conflict(.deletedRemotely, fields: operation.patch.fields.names, record: remote),
-        news: family.map { tombstone($0.type, $0.record) })
+        gone: GoneRecords(root: nil, followers: try await followers))
     case .invalid(let status, let detail): return refused(detail, status: status)
     default: throw RestClient.failure(answer) ?? .offline
     }
@@ -132,9 +131,9 @@ struct RestPush: Sendable {
     switch answer {
     case .done, .gone:
       // What hangs on it is gone there, too, and nobody would say so.
-      let family = try await records.family(of: operation.entityType, operation.entityUuid).dropFirst()
       return Sent(
-        outcome: .accepted(version: version, serverId: nil), news: family.map { tombstone($0.type, $0.record) })
+        outcome: .accepted(version: version, serverId: nil),
+        gone: GoneRecords(root: nil, followers: try await followers))
     case .invalid(let status, let detail): return refused(detail, status: status)
     default: throw RestClient.failure(answer) ?? .offline
     }
@@ -155,10 +154,19 @@ struct RestPush: Sendable {
     guard let gone else {
       return refused("the server says that what this belongs to is not there (status 404)", status: 404)
     }
-    let family = try await records.family(of: gone.type, gone.uuid)
+    let family = try await records.family(of: gone.type, gone.uuid).map { tombstone($0.type, $0.record) }
     return Sent(
       outcome: .conflict(.deletedRemotely, fields: [gone.column], record: nil),
-      news: family.map { tombstone($0.type, $0.record) })
+      gone: GoneRecords(root: family.first, followers: Array(family.dropFirst())))
+  }
+
+  /// What hangs on the record of the operation, as gone.
+  private var followers: [RemoteRecord] {
+    get async throws {
+      try await records.family(of: operation.entityType, operation.entityUuid).dropFirst().map {
+        tombstone($0.type, $0.record)
+      }
+    }
   }
 
   /// Whether a parent is gone. One that the API cannot be asked about counts as gone: the path names it.

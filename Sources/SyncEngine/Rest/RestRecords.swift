@@ -16,12 +16,18 @@ struct RestRecords: Sendable {
     return try await read { try table.find(uuid, in: $0) }
   }
 
-  /// The records of a kind that the API knows, by their id there.
+  /// The records of a kind that the API knows, by their id there. One that is known to be deleted there and is to come back
+  /// gets another id.
   func known(_ type: String) async throws(RemoteFailure) -> [ServerId: StoredRecord] {
     guard let table = table(type) else { return [:] }
     return try await read { connection in
       var known: [ServerId: StoredRecord] = [:]
-      try table.forEach(where: "record.serverId IS NOT NULL", in: connection) { record in
+      try table.forEach(
+        where: """
+          record.serverId IS NOT NULL AND NOT EXISTS (SELECT 1 FROM SyncBase AS base
+            WHERE base.entityId = record.\(identifier: table.entity.key) AND base.entityType = \(type) AND base.isDeleted = 1)
+          """, in: connection
+      ) { record in
         if let id = record.serverId { known[id] = record }
       }
       return known
@@ -49,7 +55,6 @@ struct RestRecords: Sendable {
   }
 
   /// The record itself and what hangs on it at the API, itself first.
-  /// - Returns: what is known there, and the images among it that were not sent yet.
   func family(of type: String, _ uuid: String) async throws(RemoteFailure) -> [(type: String, record: StoredRecord)] {
     let catalog = catalog
     return try await read { connection in
@@ -60,8 +65,11 @@ struct RestRecords: Sendable {
         found.append((table.entity.type, record))
         for (child, column) in catalog.children(of: table.entity.type) {
           var children: [StoredRecord] = []
+          // Images that were not sent yet stay: their own requests show that what they belong to is gone.
           try child.forEach(
-            where: "record.\(identifier: column.name) = \(record.key) AND record.syncVersion > 0", in: connection
+            where: """
+              record.\(identifier: column.name) = \(record.key) AND record.syncVersion > 0 AND record.serverId IS NOT NULL
+              """, in: connection
           ) { children.append($0) }
           for record in children { try visit(child, record) }
         }

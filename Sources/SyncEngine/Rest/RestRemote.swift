@@ -24,7 +24,9 @@ public struct RestRemote: Remote {
 
   /// One request after the other, so that each answer is kept before the next record goes; no comparison and no waiting
   /// for changes, which such an API does not have.
-  public var abilities: RemoteAbilities { RemoteAbilities(batch: 1, compares: false, watches: false, isCurrent: true) }
+  public var abilities: RemoteAbilities {
+    RemoteAbilities(batch: 1, compares: false, watches: false, isCurrent: true, restores: false)
+  }
 
   /// The images of records, where the route file says how they go.
   public var files: (any FileRemote)? {
@@ -72,14 +74,14 @@ public struct RestRemote: Remote {
   /// Sends operations one after the other.
   public func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer {
     var results: [PushResult] = []
-    var news: [RemoteRecord] = []
+    var gone: [GoneRecords] = []
     for operation in request.operations {
       let sent = try await RestPush(client: client, records: records, operation: operation).send()
       results.append(PushResult(operationId: operation.operationId, outcome: sent.outcome))
-      news += sent.news
+      if let records = sent.gone { gone.append(records) }
     }
     return PushAnswer(
-      serverTime: client.serverTime, cursor: request.cursor ?? RestLists.end, results: results, news: news)
+      serverTime: client.serverTime, cursor: request.cursor ?? RestLists.end, results: results, gone: gone)
   }
 
   /// The lists of the API, one a page. Without a cursor all of them; with one those that have become old.

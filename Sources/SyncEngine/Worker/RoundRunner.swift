@@ -163,6 +163,7 @@ struct RoundRunner {
     var following = plan
     following.advance(.pushed(sent: request.operations.count, sawOthers: false))
     let step = following.step
+    let restores = remote.abilities.restores
     // The next batch is chosen in the transaction that takes the answers: one sync of the disk instead of two.
     let (counts, hasTaken, batch) = try await vault.sync { transaction in
       try transaction.note(serverTime: answer.serverTime, between: clock.sent, and: clock.received)
@@ -171,7 +172,8 @@ struct RoundRunner {
         try transaction.settle(result, jitter: jitter, counts: &counts)
       }
       var applied = ApplyCounts()
-      for change in answer.news { try transaction.apply(change, counts: &applied) }
+      if !restores { try transaction.remakeFollowers(of: request.operations, answer.results) }
+      for records in answer.gone { try transaction.apply(records, counts: &applied) }
       counts.conflicts += applied.conflicts
       if let cursor = answer.cursor,
         try SyncSettings.value(.cursor, in: transaction.connection) == request.cursor

@@ -6,15 +6,15 @@ public struct PushAnswer: Equatable, Sendable {
   public var cursor: String?
   /// One for each operation of the request, in its order.
   public var results: [PushResult]
-  /// What else changed with these, where the server does not tell it by a pull. Does not stand on the wire.
-  public var news: [RemoteRecord] = []
+  /// What was found to be gone, where the server does not tell it by a pull. Does not stand on the wire.
+  public var gone: [GoneRecords] = []
 
   /// An answer; `serverTime` is in milliseconds since 1970-01-01 UTC.
-  public init(serverTime: Int64, cursor: String?, results: [PushResult], news: [RemoteRecord] = []) {
+  public init(serverTime: Int64, cursor: String?, results: [PushResult], gone: [GoneRecords] = []) {
     self.serverTime = serverTime
     self.cursor = cursor
     self.results = results
-    self.news = news
+    self.gone = gone
   }
 }
 

@@ -36,6 +36,7 @@ extension SyncTransaction {
       try SyncSettings.set(.lastSync, WireTime.text(now), in: connection)
       try SyncSettings.set(.pause, nil, in: connection)
       try forgetCompleted(before: now - 7 * 86_400_000, limit: 5_000)
+      try forgetFollowersOfGone()
       _ = try purgeDeleted(limit: 5_000)
     case "paused": try SyncSettings.set(.pause, result.errorMessage, in: connection)
     default: break

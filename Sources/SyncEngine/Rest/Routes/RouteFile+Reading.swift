@@ -125,7 +125,9 @@ extension ListRoute {
   fileprivate init?(_ reader: RouteReader, _ answers: AnswerRules) {
     reader.onlyHas(["request", "within", "items", "page", "complete"])
     if let other = reader.text("within") {
-      if !reader.has("items") { reader.wrong("items", "it is missing", hint: "where these stand in a record of \(other)") }
+      if !reader.has("items") {
+        reader.wrong("items", "it is missing", hint: "where these stand in a record of \(other)")
+      }
       self = .within(other, items: reader.jsonPlace("items") ?? .whole)
       return
     }

@@ -28,7 +28,7 @@ extension RouteFile {
     entities.sorted { $0.key < $1.key }.flatMap { type, routes in
       (routes.repeats == .mayDuplicate
         ? ["\(type): when an answer is lost, the record may be at the server twice"] : [])
-        + (routes.assumed.map { ["\(type): \($0)"] } ?? [])
+        + (routes.assumed.map { ["\(type): assumed, \($0)"] } ?? [])
     }
   }
 }

@@ -1,0 +1,79 @@
+import CipherSQL
+import SyncModel
+
+/// What an API that keeps no deletions has shown to be gone.
+extension SyncTransaction {
+  /// Takes a record that is gone at the server, with what hung on it. As long as a person has to decide about it, what hung
+  /// on it comes back with it.
+  package func apply(_ gone: GoneRecords, counts: inout ApplyCounts) throws {
+    if let root = gone.root { try apply(root, counts: &counts) }
+    for follower in gone.followers { try apply(follower, counts: &counts) }
+    guard let root = gone.root, let rootTable = catalog.tables[root.entityType],
+      let rootKey = try rootTable.find(root.entityUuid, in: connection)?.key
+    else { return }
+    for follower in gone.followers {
+      guard let table = catalog.tables[follower.entityType],
+        let record = try table.find(follower.entityUuid, in: connection), record.state.isDeleted, !record.isDirty
+      else { continue }
+      try connection.execute(
+        """
+        INSERT INTO SyncCascade (entityType, entityId, rootType, rootId)
+        VALUES (\(follower.entityType), \(record.key), \(root.entityType), \(rootKey))
+        ON CONFLICT (entityId, entityType) DO NOTHING
+        """)
+    }
+  }
+
+  /// Records that were gone at an API and were made anew there: what is back here with them is to be made anew as well,
+  /// with the images that were sent.
+  package func remakeFollowers(of operations: [PushOperation], _ results: [PushResult]) throws {
+    for (operation, result) in zip(operations, results) where operation.patch.isDeleted == false {
+      guard case .accepted = result.outcome, let table = catalog.tables[operation.entityType],
+        let record = try table.find(operation.entityUuid, in: connection)
+      else { continue }
+      try remakeFollowers(of: record.key, table)
+    }
+  }
+
+  private func remakeFollowers(of key: Int64, _ table: RecordTable) throws {
+    for (child, column) in catalog.children(of: table.entity.type) {
+      var followers: [StoredRecord] = []
+      try child.forEach(
+        where: """
+          record.\(identifier: column.name) = \(key) AND record.isDeleted = 0 AND record.isDirty = 0
+            AND record.syncVersion > 0
+          """, in: connection
+      ) { followers.append($0) }
+      for follower in followers {
+        try connection.execute(
+          """
+          UPDATE \(identifier: child.entity.table.name)
+          SET serverId = NULL, syncVersion = 0, lastSyncedAt = NULL, isDirty = 1, syncStatus = 'pending'
+          WHERE \(identifier: child.entity.key) = \(follower.key)
+          """)
+        guard let record = try child.find(key: follower.key, in: connection) else { continue }
+        try ensureGrowing(.create, [], record, child)
+        if case .text(let content)? = record.state.fields["contentUuid"], AttachmentEntity(child.entity) != nil {
+          try noteServer(has: false, content, .full)
+        }
+        try remakeFollowers(of: follower.key, child)
+      }
+    }
+  }
+
+  /// What hung on records that are gone at an API comes back no more when nothing is left to be decided.
+  func forgetFollowersOfGone() throws {
+    guard try SyncSettings.value(.remoteRoutes, in: connection) != nil,
+      try connection.fetchOne(
+        "SELECT 1 FROM OfflineConflictResolution WHERE resolvedAt IS NULL LIMIT 1", as: Int.self) == nil
+    else { return }
+    for table in catalog.tables.values {
+      try connection.execute(
+        """
+        DELETE FROM SyncCascade WHERE rootType = \(table.entity.type) AND rootId IN (
+          SELECT \(identifier: table.entity.key) FROM \(identifier: table.entity.table.name)
+          WHERE isDeleted = 1 AND isDirty = 0)
+        """)
+    }
+  }
+}
