@@ -142,6 +142,11 @@ let package = Package(
         "SyncEngine", "WebTransport", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys",
         "RestorationModel",
       ]),
+    .testTarget(
+      name: "RestTests",
+      dependencies: [
+        "SyncEngine", "WebTransport", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "RangeModel",
+      ]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(
       name: "FieldVaultTests", dependencies: ["fieldvault", "fieldvault-server", "CommandLineSupport", "CPlatform"]),

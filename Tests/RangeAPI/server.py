@@ -125,7 +125,7 @@ class Store:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    store, faults, page_size, old_summary = None, [], 50, False
+    store, faults, page_size, old_summary, keys = None, [], 50, False, {}
 
     def log_message(self, *arguments):
         pass
@@ -233,7 +233,12 @@ class Handler(BaseHTTPRequestHandler):
                 if column:
                     self.needs_parent(table, int(found[1]))
                     fields[column] = int(found[1])
+                key = self.headers.get("Idempotency-Key")
+                if key and key in Handler.keys:
+                    return 200, store.rows(table, "id = ?", Handler.keys[key])[0]
                 number = store.insert(table, fields)
+                if key:
+                    Handler.keys[key] = number
                 return 201, store.rows(table, "id = ?", number)[0]
         if method == "DELETE":
             found = re.fullmatch(r"/api/sessions/(\d+)", path)

@@ -1,0 +1,85 @@
+import CipherSQL
+import Foundation
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+@Suite(.serialized) struct ImageTests {
+  private static let picture = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .appendingPathComponent("Data/tiny.jpg").path
+
+  private func deviceWithImage(_ api: RangeAPI) async throws -> RangeDevice {
+    let device = try RangeDevice(at: api.url)
+    try await device.sync()
+    let session = try await device.addSession()
+    let group = try await device.write { connection in
+      try connection.execute(
+        "INSERT INTO OfflineGroupEntry (sessionId, groupNumber, distance, numberOfShots) VALUES (\(session), 1, 100, 5)")
+      return connection.lastInsertedRowID
+    }
+    let path = device.folder + "/target.png"
+    try Data(Self.bytes).write(to: URL(fileURLWithPath: path))
+    let uuid = try #require(
+      try await device.value("SELECT uuid FROM OfflineGroupEntry WHERE groupEntryId = \(group)", as: UUID.self))
+    let vault = device.vault
+    try await Task.detached {
+      try Self.now { _ = try vault.attach([path], to: uuid, of: vault.entities.entity("GroupEntry")) }
+    }.value
+    return device
+  }
+
+  private static func now(_ body: () throws -> Void) throws { try body() }
+
+  /// Whatever it is: files are sent byte for byte.
+  private static let bytes: [UInt8] = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* $0 &+ 3) }
+
+  @Test(arguments: ["", "drop", "drop-answer", "status 500", "no-id"])
+  func anImageIsThereOnceWithItsRecord(_ fault: String) async throws {
+    let api = try RangeAPI()
+    let device = try await deviceWithImage(api)
+    if !fault.isEmpty { try await api.fault("POST /api/groups/1/images", fault) }
+    try await device.syncUntilQuiet()
+    #expect(try await api.sql("SELECT groupEntryId, kind, fileName, bytes FROM images") == #"[[1, "other", "target.png", 200000]]"#)
+    #expect(try await device.value("SELECT serverId FROM OfflineGroupImage", as: Int.self) == 1)
+    let hex = try await api.sql("SELECT hex(content) FROM images")
+    #expect(hex.dropFirst(3).dropLast(3) == Self.bytes.map { String(format: "%02X", $0) }.joined())
+  }
+
+  @Test func recordsGoOnWhileImagesCannot() async throws {
+    let api = try RangeAPI()
+    let device = try await deviceWithImage(api)
+    try await api.fault("POST /api/groups/1/images", "status 500", times: 100)
+    _ = try await device.worker.sync()
+    #expect(try await api.count("groups") == "[[1]]")
+    try await device.addHold(1, at: 500)
+    _ = try await device.worker.sync()
+    #expect(try await api.count("dope") == "[[1]]")
+    #expect(try await api.count("images") == "[[0]]")
+    try await api.noFaults()
+    let vault = device.vault
+    try await Task.detached { try Self.now { _ = try vault.retryTransfers() } }.value
+    try await device.syncUntilQuiet()
+    #expect(try await api.count("images") == "[[1]]")
+  }
+
+  @Test func anImageWhoseGroupIsGoneIsShownAndComesBackWithIt() async throws {
+    let api = try RangeAPI()
+    let device = try await deviceWithImage(api)
+    _ = try await device.worker.round(.manual, RoundRequest())
+    for table in ["sessions", "groups"] { try await api.sql("DELETE FROM \(table)") }
+    _ = try await device.worker.sync(RoundRequest(pulls: false))
+    let conflicts = try await device.values(
+      "SELECT conflictId FROM OfflineConflictResolution WHERE entityType = 'GroupImage' AND resolvedAt IS NULL")
+    #expect(conflicts.count == 1)
+    let id = try #require(conflicts.first)
+    _ = try await device.worker.sync()
+    let vault = device.vault
+    try await Task.detached {
+      try Self.now { try vault.resolveConflict(id, takesLocal: true, person: "ada") }
+    }.value
+    try await device.syncUntilQuiet()
+    #expect(try await api.count("sessions") == "[[1]]")
+    #expect(try await api.sql("SELECT bytes FROM images JOIN groups ON groups.id = groupEntryId") == "[[200000]]")
+  }
+}

@@ -1,0 +1,196 @@
+import CipherSQL
+import Foundation
+import RangeModel
+import SyncModel
+import Testing
+import VaultKeys
+import WebTransport
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// A server that has the REST API of the range app and knows nothing of FieldVault, as a process.
+final class RangeAPI: Sendable {
+  let folder: String
+  let url: String
+  private let process: Process
+  private let control: HTTPTransport
+
+  static let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .appendingPathComponent("RangeAPI/server.py").path
+  static let routes = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent("Schema/range/routes.json").path
+
+  init(pageSize: Int = 50) throws {
+    folder = NSTemporaryDirectory() + "fieldvault-rest-\(UUID().uuidString)"
+    mkdir(folder, 0o700)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["python3", Self.source, "--data", folder + "/api.db"]
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    self.process = process
+    var line = ""
+    while !line.hasSuffix("\n"), let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
+      line += String(decoding: byte, as: UTF8.self)
+    }
+    let address = try #require(line.split(separator: " ").last).replacing("/api\n", with: "")
+    url = String(address)
+    control = HTTPTransport(address: try ServerAddress(url)) { nil }
+  }
+
+  deinit {
+    process.terminate()
+    process.waitUntilExit()
+    try? FileManager.default.removeItem(atPath: folder)
+  }
+
+  /// What goes wrong next.
+  func fault(_ request: String, _ what: String, times: Int = 1) async throws {
+    let fault: SyncValue = ["match": .text(request), "do": .text(what), "times": .integer(Int64(times))]
+    let answer = try await control.send(HTTPRequest("/_test/faults", body: Array("[\(fault.json)]".utf8)))
+    #expect(answer.status == 200)
+  }
+
+  func noFaults() async throws { _ = try await control.send(HTTPRequest("/_test/faults", body: Array("[]".utf8))) }
+
+  func oldSummary() async throws { _ = try await control.send(HTTPRequest("/_test/old-summary", body: [])) }
+
+  /// What SQL says about the database of the server, as JSON.
+  @discardableResult
+  func sql(_ sql: String) async throws -> String {
+    let answer = try await control.send(HTTPRequest("/_test/sql", body: Array(sql.utf8)))
+    return String(decoding: answer.body, as: UTF8.self)
+  }
+
+  func count(_ table: String) async throws -> String { try await sql("SELECT count(*) FROM \(table)") }
+
+  static func routeFile() throws -> String { try String(contentsOfFile: routes, encoding: .utf8) }
+}
+
+/// A vault of the range app that speaks to the API.
+final class RangeDevice: Sendable {
+  let folder = NSTemporaryDirectory() + "fieldvault-rest-\(UUID().uuidString)"
+  let vault: Vault
+  let worker: SyncWorker
+
+  init(
+    at url: String, routes: String? = nil, token: String = "range-token", network: NetworkState = .online,
+    limits: TransportLimits = TransportLimits()
+  ) throws {
+    mkdir(folder, 0o700)
+    vault = try Self.makeVault(folder)
+    let text = try routes ?? RangeAPI.routeFile()
+    try vault.setRemote(url: url, token: token, routes: try RouteFile.routes(json: text, for: vault))
+    let transport = HTTPTransport(address: try ServerAddress(url), limits: limits) { token }
+    let remote = RestRemote(transport: transport, file: try RouteFile(json: text), vault: vault)
+    worker = SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: network), jitter: { 0 })
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+  static func makeVault(_ folder: String) throws -> Vault {
+    var content = (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    return try blocking {
+      try Vault.create(
+        at: folder + "/range.vault", schemas: [(SchemaSource(name: "range", folder: nil), RangeSchema.schema)],
+        secret: .keyFile(try SecureBytes(wiping: &content)))
+    }
+  }
+
+  /// Calls what blocks its thread.
+  private static func blocking<Value>(_ body: () throws -> Value) throws -> Value { try body() }
+
+  @discardableResult
+  func sync(_ place: SourceLocation = #_sourceLocation) async throws -> SyncReport {
+    let report = try await worker.sync()
+    #expect(report.outcome == .done, "\(String(describing: report.failure))", sourceLocation: place)
+    return report
+  }
+
+  /// Rounds until nothing is left to send that is not set aside; each may fail.
+  func syncUntilQuiet() async throws {
+    for _ in 0..<12 {
+      _ = try await worker.sync()
+      try await write { try $0.execute("UPDATE OfflineSyncQueue SET scheduledAt = NULL WHERE scheduledAt IS NOT NULL") }
+      try await write {
+        try $0.execute("UPDATE AttachmentTransfer SET scheduledAt = NULL WHERE scheduledAt IS NOT NULL")
+      }
+      if try await waiting() == 0 { return }
+    }
+  }
+
+  func waiting() async throws -> Int {
+    let operations = try await value(
+      "SELECT count(*) FROM OfflineSyncQueue WHERE completedAt IS NULL AND status <> 'failed' AND status <> 'conflict'",
+      as: Int.self)
+    let files = try await value("SELECT count(*) FROM AttachmentTransfer WHERE status <> 'failed'", as: Int.self)
+    return (operations ?? 0) + (files ?? 0)
+  }
+
+  @discardableResult
+  func write<Result: Sendable>(_ body: @escaping @Sendable (WriteConnection) throws -> Result) async throws -> Result {
+    try await vault.database.write(body)
+  }
+
+  func value<Value: SQLValue>(_ sql: SQL, as type: Value.Type = Value.self) async throws -> Value? {
+    try await vault.database.read { try $0.fetchOne(sql, as: type) }
+  }
+
+  func values(_ sql: SQL) async throws -> [String] {
+    try await vault.database.read { try $0.fetch(sql, as: String.self) }
+  }
+
+  /// A session with the first rifle; its local id.
+  func addSession(_ notes: String = "") async throws -> Int64 {
+    try await write { connection in
+      try connection.execute(
+        "INSERT INTO OfflineSession (rifleSetupId, notes) SELECT min(rifleSetupId), \(notes) FROM OfflineRifleSetup")
+      return connection.lastInsertedRowID
+    }
+  }
+
+  func addHold(_ session: Int64, at distance: Int) async throws {
+    try await write {
+      try $0.execute("INSERT INTO OfflineDopeEntry (sessionId, distance) VALUES (\(session), \(distance))")
+    }
+  }
+
+  /// A session with one of everything but images.
+  func addWholeSession() async throws {
+    let session = try await addSession("whole")
+    try await addHold(session, at: 300)
+    try await addHold(session, at: 600)
+    try await write { connection in
+      try connection.execute(
+        "INSERT INTO OfflineChronoSession (sessionId, chronographModel) VALUES (\(session), 'radar')")
+      let chrono = connection.lastInsertedRowID
+      for (number, velocity) in [2710.0, 2722.0, 2705.0].enumerated() {
+        try connection.execute(
+          """
+          INSERT INTO OfflineVelocityReading (chronoSessionId, shotNumber, velocity)
+          VALUES (\(chrono), \(number + 1), \(velocity))
+          """)
+      }
+      try connection.execute(
+        """
+        INSERT INTO OfflineGroupEntry (sessionId, groupNumber, distance, numberOfShots) VALUES (\(session), 1, 100, 3)
+        """)
+      let group = connection.lastInsertedRowID
+      try connection.execute(
+        "INSERT INTO OfflineGroupMeasurement (groupEntryId, bulletDiameter) VALUES (\(group), 0.264)")
+      let measurement = connection.lastInsertedRowID
+      for x in [0.1, 0.5, -0.3] {
+        try connection.execute(
+          "INSERT INTO OfflineHolePosition (groupMeasurementId, x, y) VALUES (\(measurement), \(x), 0.2)")
+      }
+    }
+  }
+
+  /// Everything that the API has of sessions, counted.
+  static let wholeSession = [
+    ("sessions", "[[1]]"), ("dope", "[[2]]"), ("chrono", "[[1]]"), ("readings", "[[3]]"), ("groups", "[[1]]"),
+    ("measurements", "[[1]]"), ("holes", "[[3]]"),
+  ]
+}

@@ -1,0 +1,142 @@
+import CipherSQL
+import Foundation
+import Testing
+import WebTransport
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+@Suite(.serialized) struct SendingTests {
+  @Test func aSessionGoesRecordByRecordBehindWhatItHangsOn() async throws {
+    let api = try RangeAPI()
+    let device = try RangeDevice(at: api.url)
+    try await device.sync()
+    try await device.addWholeSession()
+    let report = try await device.sync()
+    #expect(report.pushed == 12)
+    for (table, count) in RangeDevice.wholeSession { #expect(try await api.count(table) == count, "\(table)") }
+    #expect(try await api.sql("SELECT velocity FROM readings ORDER BY shotNumber") == "[[2710.0], [2722.0], [2705.0]]")
+    #expect(try await device.value("SELECT count(*) FROM OfflineDopeEntry WHERE serverId IS NULL", as: Int.self) == 0)
+    #expect(try await device.waiting() == 0)
+  }
+
+  /// Each of these is lost once after it took effect: it is there once.
+  @Test(
+    arguments: [
+      "POST /api/sessions", "POST /api/sessions/1/dope", "POST /api/sessions/1/chrono",
+      "POST /api/sessions/1/chrono/1/readings", "POST /api/sessions/1/groups", "POST /api/groups/1/measurement",
+      "POST /api/measurements/1/holes",
+    ], ["drop", "drop-answer", "status 500", "status 502", "page", "status 429", "no-id", "text-ids"])
+  func whateverHappensToOneAnswerEverythingIsThereOnce(_ request: String, _ what: String) async throws {
+    let api = try RangeAPI()
+    let device = try RangeDevice(at: api.url)
+    try await device.sync()
+    try await device.addWholeSession()
+    try await api.fault(request, what)
+    try await device.syncUntilQuiet()
+    for (table, count) in RangeDevice.wholeSession { #expect(try await api.count(table) == count, "\(table)") }
+    #expect(try await device.waiting() == 0)
+    #expect(try await device.values("SELECT errorMessage FROM OfflineSyncQueue WHERE status = 'failed'") == [])
+    // What comes back with the lists are the same records.
+    #expect(try await device.value("SELECT count(*) FROM OfflineDopeEntry", as: Int.self) == 2)
+    #expect(try await device.value("SELECT count(*) FROM OfflineHolePosition", as: Int.self) == 3)
+  }
+
+  /// Two holds that say the same are two, also when the answer to the second is lost.
+  @Test func twoRecordsThatAreAlikeStayTwo() async throws {
+    let api = try RangeAPI()
+    let device = try RangeDevice(at: api.url)
+    try await device.sync()
+    let session = try await device.addSession()
+    try await device.sync()
+    for _ in 0..<2 { try await device.addHold(session, at: 300) }
+    try await api.fault("POST /api/sessions/1/dope", "drop-answer", times: 2)
+    try await device.syncUntilQuiet()
+    #expect(try await api.count("dope") == "[[2]]")
+    #expect(try await device.values("SELECT serverId || '' FROM OfflineDopeEntry ORDER BY serverId") == ["1", "2"])
+  }
+
+  @Test func aHeaderThatTheAPIKnowsMakesARepeatHarmless() async throws {
+    let api = try RangeAPI()
+    let routes = try RangeAPI.routeFile().replacing(
+      #""repeat": {"lookUp": "GET /sessions", "items": "data.items", "match": ["sessionDate", "rifleSetupId"]}"#,
+      with: #""repeat": {"header": "Idempotency-Key"}"#)
+    #expect(routes.contains("Idempotency-Key"))
+    let device = try RangeDevice(at: api.url, routes: routes)
+    try await device.sync()
+    _ = try await device.addSession("once")
+    try await api.fault("POST /api/sessions", "drop-answer")
+    try await device.syncUntilQuiet()
+    #expect(try await api.count("sessions") == "[[1]]")
+  }
+
+  @Test func whatMayBeThereTwiceIsSaidAloud() async throws {
+    let api = try RangeAPI()
+    let routes = try RangeAPI.routeFile().replacing(
+      #""repeat": {"lookUp": "GET /sessions", "items": "data.items", "match": ["sessionDate", "rifleSetupId"]}"#,
+      with: #""repeat": {"mayDuplicate": true}"#)
+    let warnings = try RouteFile(json: routes).warnings
+    #expect(warnings.contains("Session: when an answer is lost, the record may be at the server twice"))
+    let device = try RangeDevice(at: api.url, routes: routes)
+    try await device.sync()
+    _ = try await device.addSession("perhaps twice")
+    try await api.fault("POST /api/sessions", "drop-answer")
+    try await device.syncUntilQuiet()
+    #expect(try await api.count("sessions") == "[[2]]")
+    #expect(try await device.waiting() == 0)
+  }
+
+  @Test func aRefusalIsAFailureThatSaysWhyAndTheRestGoesOn() async throws {
+    let api = try RangeAPI()
+    let device = try RangeDevice(at: api.url)
+    try await device.sync()
+    let session = try await device.addSession()
+    try await device.addHold(session, at: 9000)
+    try await device.addHold(session, at: 400)
+    let report = try await device.sync()
+    #expect(report.failed == 1 && report.pushed == 2)
+    #expect(
+      try await device.values("SELECT errorMessage FROM OfflineSyncQueue WHERE status = 'failed'")
+        == ["distance must be 1 to 5000 yards"])
+    // The person edits it, and it goes.
+    try await device.write { try $0.execute("UPDATE OfflineDopeEntry SET distance = 900 WHERE distance = 9000") }
+    try await device.sync()
+    #expect(try await api.sql("SELECT distance FROM dope ORDER BY 1") == "[[400], [900]]")
+  }
+
+  @Test func anErrorInAnAnswerThatSaysSuccessIsARefusal() async throws {
+    let api = try RangeAPI()
+    let device = try RangeDevice(at: api.url)
+    try await device.sync()
+    _ = try await device.addSession()
+    try await api.fault("POST /api/sessions", "refuse-200")
+    let report = try await device.sync()
+    #expect(report.failed == 1)
+    #expect(
+      try await device.value("SELECT errorMessage FROM OfflineSyncQueue WHERE status = 'failed'", as: String.self)
+        == "the quota of this month is used up")
+  }
+
+  @Test func aTokenThatIsNotValidPausesAndCostsNoAttempt() async throws {
+    let api = try RangeAPI()
+    let device = try RangeDevice(at: api.url, token: "old-token")
+    let report = try await device.worker.sync()
+    #expect(report.outcome == .paused)
+    #expect(report.failure?.message == "the server does not accept the token")
+  }
+
+  @Test func fiveFailuresOfTheServerParkTheOperationAlone() async throws {
+    let api = try RangeAPI()
+    let device = try RangeDevice(at: api.url)
+    try await device.sync()
+    let session = try await device.addSession()
+    try await device.sync()
+    try await device.addHold(session, at: 100)
+    try await api.fault("POST /api/sessions/1/dope", "status 500", times: 6)
+    try await device.syncUntilQuiet()
+    #expect(try await device.value("SELECT status FROM OfflineSyncQueue WHERE completedAt IS NULL", as: String.self) == "failed")
+    #expect(try device.vault.retryAll() == 1)
+    try await device.sync()
+    #expect(try await api.count("dope") == "[[1]]")
+  }
+}
