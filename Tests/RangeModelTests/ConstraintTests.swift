@@ -78,6 +78,35 @@ import Testing
     #expect(try bench.value("SELECT count(*) FROM OfflineVelocityReading", as: Int.self) == 5)
   }
 
+  /// No column of what a person records takes an infinite number, in whatever way it is written.
+  @Test func noNumberIsInfinite() throws {
+    let bench = try RangeBench()
+    let recorded = try bench.record()
+    try bench.database.write { db in
+      _ = try recorded.group.saveMeasurement([TargetPoint(x: 0, y: 0)], bulletDiameter: 0.264, in: db)
+    }
+    let catalog = try bench.database.read { try Catalog.read(from: $0) }
+    let entities = try bench.database.read { try SyncedEntity.all.fetch($0) }
+    var tried = 0
+    for entity in entities where entity.entityType != "AnalyticsSummary" {
+      let table = try #require(catalog.table(entity.tableName))
+      for column in table.columns where column.type == .real {
+        tried += 1
+        for number in ["9e999", "-9e999"] {
+          let error = #expect(throws: SQLError.self, "\(table.name).\(column.name) = \(number)") {
+            try bench.run(SQL(raw: "UPDATE \(table.name) SET \(column.name) = \(number)"))
+          }
+          guard case .check(let rule) = error?.constraint else {
+            Issue.record("\(table.name).\(column.name): \(String(describing: error))")
+            continue
+          }
+          #expect(rule.contains(column.name))
+        }
+      }
+    }
+    #expect(tried == 36)
+  }
+
   @Test func onlyTheDistanceOfAHoldMustBeEntered() throws {
     let bench = try RangeBench()
     let recorded = try bench.record()
