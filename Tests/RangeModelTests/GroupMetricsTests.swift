@@ -69,7 +69,7 @@ import Testing
   @Test(arguments: [(2, 1.772), (3, 2.406), (5, 3.066), (10, 3.813)])
   func manyGroupsAreAsLargeAsGrubbsFound(_ shots: Int, _ extremeSpread: Double) throws {
     var random = Seeded(UInt64(shots))
-    let groups = 20_000
+    let groups = 6_000
     var (spreads, radii) = (0.0, 0.0)
     for _ in 0..<groups {
       let metrics = try GroupMetrics((0..<shots).map { _ in TargetPoint(x: random.normal(), y: random.normal()) })
