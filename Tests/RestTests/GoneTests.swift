@@ -31,7 +31,7 @@ import Testing
     return try #require(found.first)
   }
 
-  private func resolve(takesLocal: Bool, choices: [String: ConflictChoice] = [:]) async throws {
+  private func resolve(takesLocal: Bool, choices: [String: Vault.ConflictChoice] = [:]) async throws {
     let id = try await conflict()
     let vault = device.vault
     try await Task.detached {
@@ -42,7 +42,9 @@ import Testing
   private static func now(_ body: () throws -> Void) throws { try body() }
 
   @Test func theEntryIsNotLostAndWaitsForAPerson() async throws {
-    #expect(try await device.value("SELECT count(*) FROM OfflineDopeEntry WHERE distance = 400 AND isDeleted = 0", as: Int.self) == 1)
+    #expect(
+      try await device.value(
+        "SELECT count(*) FROM OfflineDopeEntry WHERE distance = 400 AND isDeleted = 0", as: Int.self) == 1)
     // Nothing changes until somebody decides, however often it is tried.
     for _ in 0..<3 { _ = try await device.worker.sync() }
     #expect(try await api.count("dope") == "[[0]]")
@@ -64,7 +66,7 @@ import Testing
     let other = try await device.addSession("other")
     let uuid = try #require(
       try await device.value("SELECT uuid FROM OfflineSession WHERE sessionId = \(other)", as: String.self))
-    try await resolve(takesLocal: true, choices: ["sessionId": .text(uuid)])
+    try await resolve(takesLocal: true, choices: ["sessionId": .value(uuid)])
     try await device.syncUntilQuiet()
     #expect(try await api.sql("SELECT notes FROM sessions") == #"[["other"]]"#)
     #expect(try await api.sql("SELECT distance FROM dope") == "[[400]]")

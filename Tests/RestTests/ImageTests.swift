@@ -6,8 +6,6 @@ import Testing
 @testable import SyncEngine
 
 @Suite(.serialized) struct ImageTests {
-  private static let picture = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .appendingPathComponent("Data/tiny.jpg").path
 
   private func deviceWithImage(_ api: RangeAPI) async throws -> RangeDevice {
     let device = try RangeDevice(at: api.url)
@@ -15,7 +13,8 @@ import Testing
     let session = try await device.addSession()
     let group = try await device.write { connection in
       try connection.execute(
-        "INSERT INTO OfflineGroupEntry (sessionId, groupNumber, distance, numberOfShots) VALUES (\(session), 1, 100, 5)")
+        "INSERT INTO OfflineGroupEntry (sessionId, groupNumber, distance, numberOfShots) VALUES (\(session), 1, 100, 5)"
+      )
       return connection.lastInsertedRowID
     }
     let path = device.folder + "/target.png"
@@ -24,7 +23,7 @@ import Testing
       try await device.value("SELECT uuid FROM OfflineGroupEntry WHERE groupEntryId = \(group)", as: UUID.self))
     let vault = device.vault
     try await Task.detached {
-      try Self.now { _ = try vault.attach([path], to: uuid, of: vault.entities.entity("GroupEntry")) }
+      try Self.now { _ = try vault.attach([path], to: vault.entities.entity("GroupEntry"), uuid) }
     }.value
     return device
   }
@@ -40,7 +39,9 @@ import Testing
     let device = try await deviceWithImage(api)
     if !fault.isEmpty { try await api.fault("POST /api/groups/1/images", fault) }
     try await device.syncUntilQuiet()
-    #expect(try await api.sql("SELECT groupEntryId, kind, fileName, bytes FROM images") == #"[[1, "other", "target.png", 200000]]"#)
+    #expect(
+      try await api.sql("SELECT groupEntryId, kind, fileName, bytes FROM images")
+        == #"[[1, "other", "target.png", 200000]]"#)
     #expect(try await device.value("SELECT serverId FROM OfflineGroupImage", as: Int.self) == 1)
     let hex = try await api.sql("SELECT hex(content) FROM images")
     #expect(hex.dropFirst(3).dropLast(3) == Self.bytes.map { String(format: "%02X", $0) }.joined())

@@ -13,7 +13,8 @@ import Testing
     let missing = #expect(throws: VaultError.self) { try device.vault.fetched(entity) }
     #expect(missing?.code == .notFetched)
     try await device.sync()
-    #expect(try await device.values("SELECT name FROM OfflineRifleSetup ORDER BY 1") == ["Ruger Precision", "Tikka T3x"])
+    #expect(
+      try await device.values("SELECT name FROM OfflineRifleSetup ORDER BY 1") == ["Ruger Precision", "Tikka T3x"])
     #expect(
       try await device.values(
         "SELECT lotNumber || ' ' || name FROM OfflineAmmoLot JOIN OfflineAmmunition USING (ammunitionId)") == [
@@ -41,7 +42,8 @@ import Testing
     try await api.sql("DELETE FROM locations")
     let report = try await device.sync()
     #expect(report.pulled == 2)
-    #expect(try await device.values("SELECT name FROM OfflineRifleSetup ORDER BY 1") == ["Ruger Precision", "Tikka T1x"])
+    #expect(
+      try await device.values("SELECT name FROM OfflineRifleSetup ORDER BY 1") == ["Ruger Precision", "Tikka T1x"])
     #expect(try await device.value("SELECT count(*) FROM OfflineSavedLocation WHERE isDeleted = 0", as: Int.self) == 0)
     #expect(try await device.sync().pulled == 0)
   }
@@ -81,9 +83,12 @@ import Testing
     let device = try RangeDevice(at: api.url)
     try await device.sync()
     #expect(try await device.values("SELECT name FROM OfflineRifleSetup") == ["Ruger Precision"])
-    let problem = try await device.value("SELECT problem FROM SyncFetch WHERE entityType = 'RifleSetup'", as: String.self)
+    let problem = try await device.value(
+      "SELECT problem FROM SyncFetch WHERE entityType = 'RifleSetup'", as: String.self)
     #expect(problem == "record 1: zeroDistance is not a whole number")
-    _ = try await device.write { try $0.execute("INSERT INTO OfflineSession (rifleSetupId) SELECT min(rifleSetupId) FROM OfflineRifleSetup") }
+    _ = try await device.write {
+      try $0.execute("INSERT INTO OfflineSession (rifleSetupId) SELECT min(rifleSetupId) FROM OfflineRifleSetup")
+    }
     #expect(try await device.sync().pushed == 1)
   }
 
@@ -106,7 +111,9 @@ import Testing
     try await one.sync()
     let two = try RangeDevice(at: api.url)
     try await two.sync()
-    for table in ["Session", "DopeEntry", "ChronoSession", "VelocityReading", "GroupEntry", "GroupMeasurement", "HolePosition"] {
+    for table in [
+      "Session", "DopeEntry", "ChronoSession", "VelocityReading", "GroupEntry", "GroupMeasurement", "HolePosition",
+    ] {
       let sql = SQL(raw: "SELECT count(*) FROM Offline\(table)")
       #expect(try await two.value(sql, as: Int.self) == (try await one.value(sql, as: Int.self)), "\(table)")
     }

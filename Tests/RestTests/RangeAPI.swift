@@ -41,8 +41,7 @@ final class RangeAPI: Sendable {
   }
 
   deinit {
-    process.terminate()
-    process.waitUntilExit()
+    kill(process.processIdentifier, SIGKILL)
     try? FileManager.default.removeItem(atPath: folder)
   }
 
@@ -77,7 +76,7 @@ final class RangeDevice: Sendable {
 
   init(
     at url: String, routes: String? = nil, token: String = "range-token", network: NetworkState = .online,
-    limits: TransportLimits = TransportLimits()
+    limits: TransportLimits = TransportLimits(), jitter: Double = 0
   ) throws {
     mkdir(folder, 0o700)
     vault = try Self.makeVault(folder)
@@ -85,7 +84,7 @@ final class RangeDevice: Sendable {
     try vault.setRemote(url: url, token: token, routes: try RouteFile.routes(json: text, for: vault))
     let transport = HTTPTransport(address: try ServerAddress(url), limits: limits) { token }
     let remote = RestRemote(transport: transport, file: try RouteFile(json: text), vault: vault)
-    worker = SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: network), jitter: { 0 })
+    worker = SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: network), jitter: { jitter })
   }
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
@@ -111,8 +110,14 @@ final class RangeDevice: Sendable {
 
   /// Rounds until nothing is left to send that is not set aside; each may fail.
   func syncUntilQuiet() async throws {
-    for _ in 0..<12 {
-      _ = try await worker.sync()
+    for _ in 0..<40 {
+      do {
+        _ = try await worker.sync()
+      } catch let refused as SyncRefused where refused == .busy {
+        // The round of a save is still coming to its end.
+        try await Task.sleep(for: .milliseconds(50))
+        continue
+      }
       try await write { try $0.execute("UPDATE OfflineSyncQueue SET scheduledAt = NULL WHERE scheduledAt IS NOT NULL") }
       try await write {
         try $0.execute("UPDATE AttachmentTransfer SET scheduledAt = NULL WHERE scheduledAt IS NOT NULL")

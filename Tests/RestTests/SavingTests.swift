@@ -8,7 +8,9 @@ import WebTransport
 
 /// Saving while the signal goes.
 @Suite(.serialized) struct SavingTests {
-  private func save(_ device: RangeDevice, distance: Int, within limit: Duration = .seconds(20)) async throws -> SaveOutcome {
+  private func save(_ device: RangeDevice, distance: Int, within limit: Duration = .seconds(20)) async throws
+    -> SaveOutcome
+  {
     let (_, outcome) = try await device.worker.save(within: limit) { connection in
       try connection.execute(
         "INSERT INTO OfflineDopeEntry (sessionId, distance) SELECT min(sessionId), \(distance) FROM OfflineSession")
@@ -17,7 +19,7 @@ import WebTransport
   }
 
   private func ready(_ api: RangeAPI) async throws -> RangeDevice {
-    let device = try RangeDevice(at: api.url)
+    let device = try RangeDevice(at: api.url, jitter: 1)
     try await device.sync()
     _ = try await device.addSession()
     try await device.sync()
@@ -57,9 +59,10 @@ import WebTransport
     let api = try RangeAPI()
     let online = try await ready(api)
     let worker = SyncWorker(
-      vault: online.vault, remote: online.worker.remote, monitor: NetworkMonitor(fixed: .offline), jitter: { 0 })
+      vault: online.vault, remote: await online.worker.remote, monitor: NetworkMonitor(fixed: .offline), jitter: { 0 })
     let (_, outcome) = try await worker.save { connection in
-      try connection.execute("INSERT INTO OfflineDopeEntry (sessionId, distance) SELECT min(sessionId), 300 FROM OfflineSession")
+      try connection.execute(
+        "INSERT INTO OfflineDopeEntry (sessionId, distance) SELECT min(sessionId), 300 FROM OfflineSession")
     }
     #expect(outcome == .savedOffline("there is no network"))
     #expect(try await online.waiting() == 1)
@@ -71,7 +74,9 @@ import WebTransport
     let api = try RangeAPI()
     let device = try await ready(api)
     try await api.fault("POST /api/sessions/1/dope", "slow 4")
-    #expect(try await save(device, distance: 300, within: .milliseconds(300)) == .savedOffline("the server has not answered yet"))
+    #expect(
+      try await save(device, distance: 300, within: .milliseconds(300))
+        == .savedOffline("the server has not answered yet"))
     // What is under way is kept when it comes.
     for _ in 0..<100 where try await device.waiting() > 0 { try await Task.sleep(for: .milliseconds(100)) }
     #expect(try await device.waiting() == 0)

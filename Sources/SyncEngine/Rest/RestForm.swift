@@ -73,12 +73,16 @@ struct RestForm: Sendable {
 
   /// What the image belongs to is not at the API any more: a person decides what becomes of it.
   private func contest() async throws(TusProblem) {
-    let names = Set(call.path.placeholders.compactMap(\.first))
-    let column = body.table.columns.last { $0.reference != nil && names.contains($0.name) }
-    guard let column else { return }
     let (table, uuid) = (body.table, body.uuid)
     do {
-      try await records.vault.sync { try $0.contestImage(of: table, uuid, field: column.name) }
+      guard let gone = try await RestGone(client: client, records: records).parent(of: body, call.path) else { return }
+      try await records.vault.sync { transaction in
+        try transaction.contestImage(of: table, uuid, field: gone.field)
+        var counts = ApplyCounts()
+        try transaction.apply(gone.records, counts: &counts)
+      }
+    } catch let failure as RemoteFailure {
+      throw failure.fileProblem
     } catch {
       throw .notRemembered
     }

@@ -141,56 +141,20 @@ struct RestPush: Sendable {
 
   // MARK: Gone
 
-  /// What a new record belongs to is not there any more: a conflict for a person, and the same for what hangs on it here.
+  /// What a new record belongs to is not there any more: a conflict for a person.
   private func parentGone(_ body: RestBody, _ call: RouteCall) async throws -> Sent {
-    let names = Set(call.path.placeholders.compactMap(\.first))
-    var gone: (column: String, type: String, uuid: String)?
-    // The nearest parent is the last in a path; where the API can be asked, it says which one it is.
-    for column in body.table.columns where names.contains(column.name) {
-      guard let reference = column.reference, case .text(let uuid)? = body.fields[column.name] else { continue }
-      guard try await isGone(reference.entityType, uuid) else { continue }
-      gone = (column.name, reference.entityType, uuid)
-    }
-    guard let gone else {
+    guard let gone = try await RestGone(client: client, records: records).parent(of: body, call.path) else {
       return refused("the server says that what this belongs to is not there (status 404)", status: 404)
     }
-    let family = try await records.family(of: gone.type, gone.uuid).map { tombstone($0.type, $0.record) }
-    return Sent(
-      outcome: .conflict(.deletedRemotely, fields: [gone.column], record: nil),
-      gone: GoneRecords(root: family.first, followers: Array(family.dropFirst())))
+    return Sent(outcome: .conflict(.deletedRemotely, fields: [gone.field], record: nil), gone: gone.records)
   }
 
   /// What hangs on the record of the operation, as gone.
   private var followers: [RemoteRecord] {
     get async throws {
-      try await records.family(of: operation.entityType, operation.entityUuid).dropFirst().map {
-        tombstone($0.type, $0.record)
-      }
+      let family = try await RestGone(client: client, records: records).family(
+        of: operation.entityType, operation.entityUuid)
+      return family.followers
     }
-  }
-
-  /// Whether a parent is gone. One that the API cannot be asked about counts as gone: the path names it.
-  private func isGone(_ type: String, _ uuid: String) async throws -> Bool {
-    guard let routes = client.file.entities[type], let table = records.table(type), let call = routes.get,
-      let record = try await records.record(type, uuid)
-    else { return true }
-    let body = RestBody(
-      records: records, routes: routes, table: table, uuid: uuid, serverId: record.serverId, fields: record.state.fields
-    )
-    let answer = try await client.ask(call.method, try await body.path(call.path))
-    switch answer {
-    case .gone: return true
-    case .done, .invalid: return false
-    default: throw RestClient.failure(answer) ?? .offline
-    }
-  }
-
-  private func tombstone(_ type: String, _ record: StoredRecord) -> RemoteRecord {
-    var state = record.state
-    state.isDeleted = true
-    state.syncVersion += 1
-    state.updatedAt = client.serverTime
-    return RemoteRecord(
-      entityType: type, entityUuid: record.uuid, serverId: record.serverId, createdAt: record.createdAt, state: state)
   }
 }

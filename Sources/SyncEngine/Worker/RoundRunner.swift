@@ -89,6 +89,7 @@ struct RoundRunner {
       try transaction.note(serverTime: page.serverTime, between: clock.sent, and: clock.received)
       var counts = ApplyCounts()
       for change in page.changes { try transaction.apply(change, counts: &counts) }
+      for records in page.gone { try transaction.apply(records, counts: &counts) }
       for list in page.fetched { try transaction.note(list) }
       try SyncSettings.set(.cursor, page.cursor, in: transaction.connection)
       if !page.hasMore {

@@ -62,7 +62,7 @@ extension SyncWorker {
   private func send(_ numbers: ClosedRange<Int64>, within limit: Duration) async throws -> SaveOutcome {
     let end = ContinuousClock.now + limit
     // Not a part of this call: an answer that comes later than the limit is not to be lost.
-    let round = Task { try await self.sync(RoundRequest(pulls: false)) }
+    let round = Task { try await self.push(until: end) }
     let isOver = Locked<Result<SyncReport, any Error>?>(nil)
     Task {
       let result = await round.result
@@ -75,15 +75,25 @@ extension SyncWorker {
       switch result {
       case .success(let report)? where report.outcome != .done:
         return .savedOffline(report.failure?.message ?? "the server cannot be reached")
-      case .failure(let refused as SyncRefused)? where refused == .busy:
-        // Another worker sends what it finds.
-        break
+      case .failure(let refused as SyncRefused)?: return .savedOffline(refused.message)
       case .failure(let error)?: throw error
       default: break
       }
       guard ContinuousClock.now < end else { return .savedOffline("the server has not answered yet") }
       try await Task.sleep(for: .milliseconds(pause))
       pause = min(pause * 2, 50)
+    }
+  }
+
+  /// A round that only sends. One that is under way may have looked before this was written, so its end is waited for.
+  private func push(until end: ContinuousClock.Instant) async throws -> SyncReport {
+    while true {
+      do {
+        return try await sync(RoundRequest(pulls: false))
+      } catch let refused as SyncRefused {
+        guard refused == .busy, ContinuousClock.now < end else { throw refused }
+        try await Task.sleep(for: .milliseconds(20))
+      }
     }
   }
 

@@ -17,6 +17,8 @@ public struct ChangesPage: Equatable, Sendable {
   public var remaining: Int64?
   /// The lists that these are from, where the server has lists. Does not stand on the wire.
   public var fetched: [FetchedList] = []
+  /// Records that are not in these any more, with what hung on them. Does not stand on the wire.
+  public var gone: [GoneRecords] = []
 
   /// A page; `serverTime` is in milliseconds since 1970-01-01 UTC.
   public init(serverTime: Int64, changes: [RemoteRecord], cursor: String, hasMore: Bool, remaining: Int64?) {

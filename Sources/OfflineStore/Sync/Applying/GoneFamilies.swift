@@ -40,8 +40,8 @@ extension SyncTransaction {
       var followers: [StoredRecord] = []
       try child.forEach(
         where: """
-          record.\(identifier: column.name) = \(key) AND record.isDeleted = 0 AND record.isDirty = 0
-            AND record.syncVersion > 0
+          record.\(identifier: column.name) = \(key) AND record.isDeleted = 0 AND record.syncVersion > 0
+            AND record.syncStatus <> 'conflict'
           """, in: connection
       ) { followers.append($0) }
       for follower in followers {
@@ -52,7 +52,9 @@ extension SyncTransaction {
           WHERE \(identifier: child.entity.key) = \(follower.key)
           """)
         guard let record = try child.find(key: follower.key, in: connection) else { continue }
-        try ensureGrowing(.create, [], record, child)
+        try BaseTable.forget(child.entity.type, follower.key, in: connection)
+        try ensureGrowing(
+          .create, QueuedOperation.growing(child.entity.type, follower.key, in: connection), record, child)
         if case .text(let content)? = record.state.fields["contentUuid"], AttachmentEntity(child.entity) != nil {
           try noteServer(has: false, content, .full)
         }

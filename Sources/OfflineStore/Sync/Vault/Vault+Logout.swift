@@ -26,6 +26,8 @@ extension SyncTransaction {
     var removed = 0
     for table in catalog.childrenFirst where catalog.isReferenceData(table.entity.type) {
       let entity = table.entity
+      // What stays is only what something points to: it is no cache any more.
+      try connection.execute("DELETE FROM SyncFetch WHERE entityType = \(entity.type)")
       let candidates = try connection.fetch(
         """
         SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) AS record

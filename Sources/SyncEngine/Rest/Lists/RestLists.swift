@@ -41,14 +41,28 @@ struct RestLists: Sendable {
       serverTime: client.serverTime, changes: fetch.changes, cursor: isLast ? Self.end : "\(mode) \(type)",
       hasMore: !isLast, remaining: nil)
     page.fetched = fetch.lists
+    page.gone = fetch.gone
     return page
   }
 
+  private struct Fetch {
+    var changes: [RemoteRecord] = []
+    var gone: [GoneRecords] = []
+    var lists: [FetchedList] = []
+
+    init() {}
+
+    /// A list that did not come.
+    init(problem: String, of type: String) {
+      lists = [FetchedList(entityType: type, isWhole: false, problem: problem)]
+    }
+  }
+
   /// A list with what is within it.
-  private func fetch(_ type: String) async throws(RemoteFailure) -> (changes: [RemoteRecord], lists: [FetchedList]) {
+  private func fetch(_ type: String) async throws(RemoteFailure) -> Fetch {
     guard let routes = client.file.entities[type],
       case .call(let call, let items, let paging, let isComplete)? = routes.list
-    else { return ([], []) }
+    else { return Fetch() }
     let pages = RestPages(client: client, path: call.path.description, items: items, paging: paging, id: routes.id)
     let first: RestPages.List
     do throws(RestPages.Problem) {
@@ -57,14 +71,11 @@ struct RestLists: Sendable {
       switch error {
       case .failure(let failure): throw failure
       // One list that cannot be had is no reason to fetch no other, and to send nothing.
-      case .list(let message): return ([], [FetchedList(entityType: type, isWhole: false, problem: message)])
-      case .gone:
-        let problem = "the server has no such list"
-        return ([], [FetchedList(entityType: type, isWhole: false, problem: problem)])
+      case .list(let message): return Fetch(problem: message, of: type)
+      case .gone: return Fetch(problem: "the server has no such list", of: type)
       }
     }
-    var changes: [RemoteRecord] = []
-    var lists: [FetchedList] = []
+    var fetch = Fetch()
     var elements: [(type: String, items: [RestItem], isWhole: Bool)] = [
       (type, first.items.map { RestItem(value: $0, parent: nil, isOnly: first.isOnly) }, first.isSteady)
     ]
@@ -77,8 +88,12 @@ struct RestLists: Sendable {
         // What was missing may have slipped from one page to another while the list was read.
         result.absent = try await stillAbsent(result.absent, pages)
       }
-      changes += result.changes + result.absent
-      lists.append(FetchedList(entityType: kind, isWhole: isSteady, problem: result.problem))
+      fetch.changes += result.changes
+      for record in result.absent {
+        fetch.gone.append(
+          try await RestGone(client: client, records: records).family(of: kind, record.entityUuid))
+      }
+      fetch.lists.append(FetchedList(entityType: kind, isWhole: isSteady, problem: result.problem))
       for (child, place) in children(of: kind) {
         var inner: [RestItem] = []
         for (uuid, item) in result.items {
@@ -91,7 +106,7 @@ struct RestLists: Sendable {
         elements.append((child, inner, isSteady))
       }
     }
-    return (changes, lists)
+    return fetch
   }
 
   private func stillAbsent(_ absent: [RemoteRecord], _ pages: RestPages) async throws(RemoteFailure) -> [RemoteRecord] {
