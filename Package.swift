@@ -8,6 +8,7 @@ let package = Package(
     .library(name: "FieldVault", targets: ["SyncEngine", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys"]),
     .library(name: "CipherSQL", targets: ["CipherSQL"]),
     .library(name: "RestorationModel", targets: ["RestorationModel"]),
+    .library(name: "ReceiptsModel", targets: ["ReceiptsModel"]),
     .plugin(name: "SchemaPlugin", targets: ["SchemaPlugin"]),
     .executable(name: "fieldvault", targets: ["fieldvault"]),
     .executable(name: "fieldvault-server", targets: ["fieldvault-server"]),
@@ -59,6 +60,9 @@ let package = Package(
       name: "RestorationModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
       plugins: ["SchemaPlugin"]),
     .target(
+      name: "ReceiptsModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
+      plugins: ["SchemaPlugin"]),
+    .target(
       name: "SyncEngine",
       dependencies: [
         "OfflineStore", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CPlatform",
@@ -73,14 +77,16 @@ let package = Package(
     .executableTarget(
       name: "fieldvault",
       dependencies: [
-        "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "SyncModel", "RestorationModel", "CommandLineSupport",
-        "CPlatform",
+        "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "SyncModel", "RestorationModel", "ReceiptsModel",
+        "CommandLineSupport", "CPlatform",
       ]),
 
     .executableTarget(
       name: "fieldvault-server",
       dependencies: [
-        "CipherSQL", "VaultKeys", "OfflineStore", "SyncServer", "RestorationModel", "CommandLineSupport", "CPlatform",
+        "CipherSQL", "VaultKeys", "OfflineStore", "SyncServer", "RestorationModel", "ReceiptsModel",
+        "CommandLineSupport",
+        "CPlatform",
       ]),
 
     // Benchmarks against the C floor.
@@ -109,6 +115,7 @@ let package = Package(
       name: "OfflineStoreTests",
       dependencies: ["OfflineStore", "CipherSQL", "SyncModel", "VaultKeys", "RestorationModel"]),
     .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "OfflineStore"]),
+    .testTarget(name: "ReceiptsModelTests", dependencies: ["ReceiptsModel", "CipherSQL", "OfflineStore"]),
     .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"]),
     .testTarget(name: "SyncEngineTests", dependencies: ["SyncEngine", "SyncModel", "CipherSQL", "SealedFiles"]),
     .testTarget(
@@ -121,6 +128,7 @@ let package = Package(
       name: "SyncTests",
       dependencies: [
         "SyncEngine", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "RestorationModel",
+        "ReceiptsModel",
       ]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(

@@ -1,6 +1,7 @@
 import CipherSQL
 import CommandLineSupport
 import OfflineStore
+import ReceiptsModel
 import RestorationModel
 import SyncServer
 
@@ -13,7 +14,7 @@ import SyncServer
 /// Serves until a signal asks to stop.
 enum ServeCommand {
   /// The schemas that this program carries.
-  private static let shipped: [Schema] = [RestorationSchema.schema]
+  private static let shipped: [Schema] = [RestorationSchema.schema, ReceiptsSchema.schema]
 
   static func run(_ context: CommandContext) async throws {
     let server = try start(context)

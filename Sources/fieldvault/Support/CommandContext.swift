@@ -1,6 +1,7 @@
 import CipherSQL
 import CommandLineSupport
 import OfflineStore
+import ReceiptsModel
 import RestorationModel
 import VaultKeys
 
@@ -33,7 +34,7 @@ final class CommandContext {
   }
 
   /// The schemas that this program carries.
-  static let shippedSchemas: [Schema] = [RestorationSchema.schema]
+  static let shippedSchemas: [Schema] = [RestorationSchema.schema, ReceiptsSchema.schema]
 
   /// The schemas of `--schema`.
   func namedSchemas() throws -> [(source: SchemaSource, schema: Schema)] {
