@@ -35,7 +35,8 @@ final class LocalServer {
   }
 
   /// Ends, and serves the same data again at the same address.
-  func restart(_ limit: (inout ServerLimits) -> Void = { _ in }, while body: () async throws -> Void = {}) async throws {
+  func restart(_ limit: (inout ServerLimits) -> Void = { _ in }, while body: () async throws -> Void = {}) async throws
+  {
     let port = server.url.split(separator: ":").last.map(String.init) ?? "0"
     await server.stop()
     try await body()

@@ -69,7 +69,7 @@ extension Device {
 
   /// An expression over the one receipt that is not deleted.
   func receipt(_ expression: SQL) async throws -> String? {
-    try await values("SELECT ifnull(\(expression), 'none') FROM OfflineReceipt WHERE isDeleted = 0").first
+    try await values("SELECT ifnull(CAST(\(expression) AS TEXT), 'none') FROM OfflineReceipt WHERE isDeleted = 0").first
   }
 
   func attach(_ path: String, to receipt: UUID) throws -> UUID {
