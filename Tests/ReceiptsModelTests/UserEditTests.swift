@@ -108,6 +108,17 @@ import Testing
     #expect(try receipts.value("SELECT isDirty FROM OfflineReceipt", as: Bool.self) == true)
   }
 
+  /// The same for a value that no person has changed away from it.
+  @Test func aValueThatAPersonSetsToItsBaseIsMarkedToo() throws {
+    try receipts.synchronise()
+    try receipts.run(
+      "UPDATE OfflineReceipt SET userNotes = 'x'", "UPDATE WriteContext SET mode = 'sync'",
+      "UPDATE OfflineReceipt SET userNotes = NULL, storeName = 'merged'", "UPDATE WriteContext SET mode = 'person'",
+      "UPDATE OfflineReceipt SET storeName = 'IKEA'")
+    #expect(try marks() == #"["storeName"]"#)
+    #expect(try receipts.queue() == ["update Receipt"])
+  }
+
   /// Nothing is new when the field was marked before.
   @Test func aMarkedValueThatIsChangedBackLeavesTheQueue() throws {
     try receipts.run("UPDATE OfflineReceipt SET storeName = 'b'")
