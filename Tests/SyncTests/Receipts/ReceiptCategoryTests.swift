@@ -68,13 +68,14 @@ import Testing
   }
 
   /// Both rename it: the later one wins, whoever comes first, and what lost can be seen.
-  @Test func theLaterNameOfADefaultCategoryWins() async throws {
+  @Test(arguments: [false, true]) func theLaterNameOfADefaultCategoryWins(isFirst: Bool) async throws {
     try await home.phone.run("UPDATE OfflineCategory SET name = 'Gadgets' WHERE sortOrder = 1")
     try await Task.sleep(for: .milliseconds(20))
     try await home.tablet.run("UPDATE OfflineCategory SET name = 'Devices' WHERE sortOrder = 1")
-    for device in [home.tablet, home.phone, home.tablet] { try await device.sync() }
-    for device in [home.phone, home.tablet] { #expect(try await category(device, 1) == "Devices, laptop") }
-    #expect(try home.phone.conflicts(resolved: true).first?.fields == ["name"])
+    let order = isFirst ? [home.tablet, home.phone, home.tablet] : [home.phone, home.tablet, home.phone]
+    for device in order { try await device.sync() }
+    for device in order { #expect(try await category(device, 1) == "Devices, laptop") }
+    #expect(try order[1].conflicts(resolved: true).first?.fields == ["name"])
     try await home.expectAgreement()
   }
 
