@@ -11,6 +11,7 @@ let package = Package(
     .library(name: "CipherSQL", targets: ["CipherSQL"]),
     .library(name: "RestorationModel", targets: ["RestorationModel"]),
     .library(name: "RangeModel", targets: ["RangeModel"]),
+    .library(name: "ReceiptsModel", targets: ["ReceiptsModel"]),
     .plugin(name: "SchemaPlugin", targets: ["SchemaPlugin"]),
     .executable(name: "fieldvault", targets: ["fieldvault"]),
     .executable(name: "fieldvault-server", targets: ["fieldvault-server"]),
@@ -68,6 +69,9 @@ let package = Package(
       name: "RangeModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
       plugins: ["SchemaPlugin"]),
     .target(
+      name: "ReceiptsModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
+      plugins: ["SchemaPlugin"]),
+    .target(
       name: "SyncEngine",
       dependencies: [
         "OfflineStore", "WebTransport", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CPlatform",
@@ -83,13 +87,14 @@ let package = Package(
       name: "fieldvault",
       dependencies: [
         "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "WebTransport", "SyncModel", "RestorationModel",
-        "RangeModel", "CommandLineSupport", "CPlatform",
+        "RangeModel", "ReceiptsModel", "CommandLineSupport", "CPlatform",
       ]),
 
     .executableTarget(
       name: "fieldvault-server",
       dependencies: [
-        "CipherSQL", "VaultKeys", "OfflineStore", "SyncServer", "RestorationModel", "RangeModel", "CommandLineSupport",
+        "CipherSQL", "VaultKeys", "OfflineStore", "SyncServer", "RestorationModel", "RangeModel", "ReceiptsModel",
+        "CommandLineSupport",
         "CPlatform",
       ]),
 
@@ -124,6 +129,7 @@ let package = Package(
     .testTarget(
       name: "RangeModelTests",
       dependencies: ["RangeModel", "RestorationModel", "CipherSQL", "OfflineStore", "SyncModel", "VaultKeys"]),
+    .testTarget(name: "ReceiptsModelTests", dependencies: ["ReceiptsModel", "CipherSQL", "OfflineStore"]),
     .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"]),
     .target(name: "RawNetwork", dependencies: ["WebTransport", "SyncModel", "CipherSQL"], path: "Tests/RawNetwork"),
     .testTarget(name: "WebTransportTests", dependencies: ["WebTransport", "RawNetwork", "SyncModel", "CipherSQL"]),
@@ -140,7 +146,7 @@ let package = Package(
       name: "SyncTests",
       dependencies: [
         "SyncEngine", "WebTransport", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys",
-        "RestorationModel",
+        "RestorationModel", "ReceiptsModel",
       ]),
     .testTarget(
       name: "RestTests",

@@ -22,8 +22,11 @@ CREATE TABLE SyncedColumn (
   -- What the column is made from: an SQL expression over the columns of the row, of built-in functions. A merge never has a
   -- conflict about it; where the others come from both sides it is computed again, unless it is NULL.
   computedAs TEXT CHECK (length(trim(computedAs)) > 0),
+  -- The column is nobody's to set: it is computed with each write of a person as well, also where it is NULL.
+  isAlwaysComputed INTEGER NOT NULL DEFAULT 0 CHECK (isAlwaysComputed IN (0, 1)),
   mergesAsSet INTEGER NOT NULL DEFAULT 0 CHECK (mergesAsSet IN (0, 1)), -- a JSON array that is merged element by element
-  PRIMARY KEY (entityType, columnName)
+  PRIMARY KEY (entityType, columnName),
+  CHECK (isAlwaysComputed = 0 OR computedAs IS NOT NULL)
 ) STRICT;
 
 -- Settings of the vault.

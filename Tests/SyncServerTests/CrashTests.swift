@@ -23,7 +23,8 @@ import Testing
       Operation.create("Project", Operation.newUuid(), ["title": .text("\(number)")])
     }
     let batches = stride(from: 0, to: operations.count, by: 5).map { Array(operations[$0..<$0 + 5]) }
-    var server = try RunningServer(["serve", "--data", data, "--listen", "127.0.0.1:0", "--quiet"], in: folder)
+    var server = try RunningServer(
+      ["serve", "--data", data, "--listen", "127.0.0.1:0", "--schema", "restoration", "--quiet"], in: folder)
     let client = TestClient(url: try await server.url(), token: token)
     let answered = Locked<[SyncValue]>([])
     let pushing = Task {
@@ -37,7 +38,8 @@ import Testing
     #expect(try await server.end() == 128 + SIGKILL)
     #expect(await (try? pushing.value) == nil, "the push was cut off")
 
-    server = try RunningServer(["serve", "--data", data, "--listen", "127.0.0.1:0", "--quiet"], in: folder)
+    server = try RunningServer(
+      ["serve", "--data", data, "--listen", "127.0.0.1:0", "--schema", "restoration", "--quiet"], in: folder)
     let later = TestClient(url: try await server.url(), token: token)
     let kept = try await later.pull().changes.count
     #expect(kept >= answered.withLock { $0.count } && kept < operations.count && kept % 5 == 0)

@@ -44,6 +44,30 @@ import Testing
     #expect(words == ["merged", "conflict not_unique name"])
     let later = try await client.pull().changes
     #expect(later.count == 1 && later[0]["version"] == 2 && later[0]["fields"]?["name"] == "Petrol")
+    // One that knows the record as new says all of it, and what it was made with: it has changed nothing.
+    let stale = Operation.create("Category", seed, ["name": "Fuel"], base: ["name": "Fuel"])
+    #expect(try await client.results([stale]) == ["merged"])
+    #expect(try await client.pull().changes[0]["fields"]?["name"] == "Petrol")
     await server.stop()
+  }
+
+  /// A device that begins has the row from its schema, and has to hear that it is deleted, however long ago that was.
+  @Test func areDeletedForDevicesThatComeLater() async throws {
+    let folder = try TemporaryFolder()
+    let data = try ServerFolder(folder.path + "/data", isCreating: true)
+    let storage = try EmbeddedStorage(in: data, schemas: [schema], accounts: [])
+    let account = AccountName(name: "home", folder: "home")
+    try await storage.write(account) { data in
+      let name = RecordName("Category", "00000000-0000-7000-8000-000000000001")
+      let record = try #require(try data.record(name))
+      var state = record.state
+      state.isDeleted = true
+      _ = try data.store(NewVersion(name: name, previous: record, state: state, createdAt: 0), at: 1_000)
+      try data.forget(before: 2_000)
+    }
+    let page = try await storage.read(account) { try $0.changes(after: nil, limit: 10, projects: nil) }
+    #expect(page.records.map(\.state.isDeleted) == [true])
+    #expect(try await storage.read(account) { try $0.horizon } == 0)
+    storage.close()
   }
 }

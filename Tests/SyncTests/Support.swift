@@ -22,14 +22,31 @@ final class TemporaryFolder: Sendable {
 final class LocalServer {
   let folder: TemporaryFolder
   private(set) var server: FieldVaultServer
+  private let schemas: [Schema]
+  private let log: RequestLog
 
-  init(in folder: TemporaryFolder = TemporaryFolder(), _ limit: (inout ServerLimits) -> Void = { _ in }) throws {
+  init(
+    in folder: TemporaryFolder = TemporaryFolder(), schemas: [Schema] = [RestorationSchema.schema],
+    log: RequestLog = .silent, _ limit: (inout ServerLimits) -> Void = { _ in }
+  ) throws {
     self.folder = folder
-    server = try Self.start(folder, limit)
+    self.schemas = schemas
+    self.log = log
+    server = try Self.start(folder, schemas, log, limit)
+  }
+
+  /// Ends, and serves the same data again at the same address.
+  func restart(_ limit: (inout ServerLimits) -> Void = { _ in }, while body: () async throws -> Void = {}) async throws
+  {
+    let port = server.url.split(separator: ":").last.map(String.init) ?? "0"
+    await server.stop()
+    try await body()
+    server = try Self.start(folder, schemas, log, port: port, limit)
   }
 
   private static func start(
-    _ folder: TemporaryFolder, port: String = "0", _ limit: (inout ServerLimits) -> Void
+    _ folder: TemporaryFolder, _ schemas: [Schema], _ log: RequestLog, port: String = "0",
+    _ limit: (inout ServerLimits) -> Void
   ) throws -> FieldVaultServer {
     var limits = ServerLimits()
     limits.requestBurst = 1_000_000
@@ -37,7 +54,7 @@ final class LocalServer {
     return try FieldVaultServer(
       FieldVaultServer.Settings(
         folder: try ServerFolder(folder.path + "/data", isCreating: true), listen: "127.0.0.1:\(port)",
-        schemas: [RestorationSchema.schema], limits: limits))
+        schemas: schemas, limits: limits, log: log))
   }
 
   func token(_ user: String, account: String = "water") throws -> String {
@@ -53,15 +70,16 @@ final class Device: Sendable {
   let vault: Vault
   let worker: SyncWorker
 
-  init(_ name: String, at server: LocalServer, account: String = "water") async throws {
-    vault = try await Self.vault(folder.path + "/job.vault")
+  init(
+    _ name: String, at server: LocalServer, account: String = "water", schema: Schema = RestorationSchema.schema
+  ) async throws {
+    vault = try await Self.vault(folder.path + "/job.vault", schema)
     worker = try Self.worker(vault, url: server.server.url, token: try server.token(name, account: account))
   }
 
-  private static func vault(_ path: String) async throws -> Vault {
+  private static func vault(_ path: String, _ schema: Schema) async throws -> Vault {
     try Vault.create(
-      at: path, schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
-      secret: keyFileSecret(1))
+      at: path, schemas: [(SchemaSource(name: schema.name, folder: nil), schema)], secret: keyFileSecret(1))
   }
 
   static func worker(_ vault: Vault, url: String, token: String) throws -> SyncWorker {

@@ -31,6 +31,7 @@ enum DerivedTriggers {
     guard known == 3 else { return }
     let entities = try Entities.read(from: connection)
     try RecordTable.checkComputations(of: entities, in: connection)
+    try UserEditMarks.check(entities)
     for sql in statements(for: entities) { try connection.execute(SQL(raw: sql)) }
     try RouteTriggers.replace(for: entities, in: connection)
     for entity in entities.all {
@@ -53,6 +54,7 @@ enum DerivedTriggers {
         statements += outbox.statements
         statements.append(deletedIndex(of: entity))
         if let revival = revival(of: entity, in: entities) { statements.append(revival) }
+        if let computed = ComputedColumns(entity) { statements += computed.statements }
       } else if let stamp = stamp(of: entity) {
         statements.append(stamp)
       }

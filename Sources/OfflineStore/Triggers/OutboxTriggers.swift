@@ -13,6 +13,8 @@ struct OutboxTriggers {
   let priority: Int
   let columns: [SharedColumn]
   let keepsUserEdits: Bool
+  private let marks: UserEditMarks?
+  private let computed: ComputedColumns?
 
   init?(_ entity: Entity, in entities: Entities) {
     guard let behaviour = entity.sync, entity.hasCommonFields else { return nil }
@@ -20,6 +22,8 @@ struct OutboxTriggers {
     priority = behaviour.defaultPriority
     columns = entity.sharedColumns(in: entities)
     keepsUserEdits = entity.table.column(RecordTable.userEditsColumn) != nil
+    marks = UserEditMarks(entity)
+    computed = ComputedColumns(entity)
   }
 
   var statements: [String] { [insertion, edit, move, furtherEdit, deletion, identity, flags].compactMap { $0 } }
@@ -77,7 +81,12 @@ struct OutboxTriggers {
   private var ofRecord: String { "entityId = NEW.\(key) AND entityType = \(type)" }
   private var depth: String { "(SELECT cascadeDepth FROM WriteContext)" }
 
-  private var watched: [String] { columns.map(\.name) + (keepsUserEdits ? [RecordTable.userEditsColumn] : []) }
+  private var hasBase: String { "EXISTS (SELECT 1 FROM SyncBase WHERE \(ofRecord))" }
+
+  private var watched: [String] {
+    columns.map(\.name).filter { computed?.names.contains($0) != true }
+      + (keepsUserEdits ? [RecordTable.userEditsColumn] : [])
+  }
   private var isEdited: String {
     "(" + watched.map { "NEW.\(SQL.quoted($0)) IS NOT OLD.\(SQL.quoted($0))" }.joined(separator: " OR ") + ")"
   }
@@ -96,14 +105,15 @@ struct OutboxTriggers {
     """
   }
 
-  /// What the server has of the record, before the first change that it does not have.
+  /// What the server has of the record, before the first change that it does not have. A row that is unchanged at version
+  /// 0 was made by the schema itself, and so by the server as well.
   private func keepBase(where condition: String) -> String {
     let edits = keepsUserEdits ? "OLD.\(RecordTable.userEditsColumn)" : "NULL"
     return """
         INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt, userEditedFields)
           SELECT \(type), OLD.\(key), \(RowJSON.object(columns, row: "OLD")),
             OLD.isDeleted AND NOT EXISTS (SELECT 1 FROM SyncCascade WHERE \(ofRecord)), OLD.syncVersion, OLD.updatedAt, \(edits)
-          WHERE OLD.isDirty = 0 AND OLD.syncVersion > 0 AND \(condition) ON CONFLICT DO NOTHING;
+          WHERE OLD.isDirty = 0 AND (OLD.syncVersion > 0 OR OLD.isDeleted = 0) AND \(condition) ON CONFLICT DO NOTHING;
       """
   }
 
@@ -120,7 +130,7 @@ struct OutboxTriggers {
     """
       UPDATE \(table) SET
         updatedAt = CASE WHEN NEW.updatedAt IS OLD.updatedAt THEN \(Self.now) ELSE NEW.updatedAt END,
-        isDirty = 1,
+        isDirty = 1,\(marks.map { "\n    \(RecordTable.userEditsColumn) = \($0.value)," } ?? "")
         syncStatus = CASE OLD.syncStatus WHEN 'conflict' THEN 'conflict' ELSE 'pending' END
       WHERE \(key) = NEW.\(key)\(condition);
     """
@@ -130,11 +140,12 @@ struct OutboxTriggers {
   private var leaveWhenUnchanged: String {
     """
       DELETE FROM OfflineSyncQueue
-        WHERE \(growing) AND operationType = 'update' AND status = 'pending' AND OLD.isDirty = 1 AND NOT \(hasFrozen)
+        WHERE \(growing) AND operationType <> 'delete' AND status = 'pending' AND OLD.isDirty = 1 AND NOT \(hasFrozen)
           AND EXISTS (SELECT 1 FROM SyncBase WHERE \(ofRecord) AND isDeleted = NEW.isDeleted
-            \(keepsUserEdits ? "AND userEditedFields IS NEW.\(RecordTable.userEditsColumn)" : "")
-            AND fields = \(RowJSON.object(columns, row: "NEW")));
-      UPDATE \(table) SET isDirty = 0, syncStatus = 'synced', updatedAt = (SELECT updatedAt FROM SyncBase WHERE \(ofRecord))
+            \(keepsUserEdits ? "AND userEditedFields IS \(marks?.value ?? "NEW.\(RecordTable.userEditsColumn)")" : "")
+            AND fields = \(RowJSON.object(columns, row: "NEW", computed: computed)));
+      UPDATE \(table) SET isDirty = 0, syncStatus = CASE syncVersion WHEN 0 THEN 'pending' ELSE 'synced' END,
+          updatedAt = (SELECT updatedAt FROM SyncBase WHERE \(ofRecord))
         WHERE \(key) = NEW.\(key) AND changes() = 1;
       DELETE FROM SyncBase WHERE \(ofRecord) AND changes() = 1;
       DELETE FROM SyncMoved WHERE \(ofRecord) AND changes() = 1;
@@ -238,7 +249,7 @@ struct OutboxTriggers {
         queue(
           "CASE WHEN \(goes) THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasFrozen) THEN 'create' ELSE 'update' END",
           where: """
-            NOT \(hasGrowing) AND CASE WHEN \(goes) THEN \(hasFrozen) OR OLD.syncVersion > 0 AND \(depth) = 0
+            NOT \(hasGrowing) AND CASE WHEN \(goes) THEN \(hasFrozen) OR (OLD.syncVersion > 0 OR \(hasBase)) AND \(depth) = 0
               ELSE \(depth) = 0 OR \(hasFrozen) OR OLD.syncVersion = 0 END
             """),
         """

@@ -3,12 +3,16 @@ import CipherSQL
 /// The shared values of a row as a JSON object, said in SQL with built-in functions only, so that triggers and the
 /// sqlcipher shell can say it.
 enum RowJSON {
-  /// - Parameter row: what stands before the column names, such as `OLD`.
-  static func object(_ columns: [SharedColumn], row: String) -> String {
+  /// - Parameters:
+  ///   - row: what stands before the column names, such as `OLD`.
+  ///   - computed: the columns that are taken as what they are made to be.
+  static func object(_ columns: [SharedColumn], row: String, computed: ComputedColumns? = nil) -> String {
     // In the order that objects have everywhere, so that equal content is equal text.
     let ordered = columns.sorted { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) }
     let members = ordered.map { column in
-      "'\(column.name.replacingQuotes)', \(value(column, "\(row).\(SQL.quoted(column.name))"))"
+      let isComputed = computed?.names.contains(column.name) == true
+      let expression = isComputed ? computed?.value(of: column.name, row: row) : nil
+      return "'\(column.name.replacingQuotes)', \(value(column, expression ?? "\(row).\(SQL.quoted(column.name))"))"
     }
     return "json_object(\(members.joined(separator: ", ")))"
   }

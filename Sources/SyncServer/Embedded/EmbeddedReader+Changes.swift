@@ -6,8 +6,10 @@ extension EmbeddedReader {
   private static let pageWeight = 8 << 20
 
   func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage {
-    let visible: SQL = sequence == nil ? "isDeleted = 0" : "1"
-    let condition: SQL = "\(visible) AND \(Self.belonging(to: projects))"
+    let belongs = Self.belonging(to: projects)
+    // A device that begins has what the schemas make, and has to hear when it is deleted.
+    let visible: SQL = sequence == nil ? "(isDeleted = 0 OR firstVersion = 0)" : "1"
+    let condition: SQL = "\(visible) AND \(belongs)"
     let start = sequence ?? 0
     let found = try connection.fetchRows(
       """
@@ -26,9 +28,11 @@ extension EmbeddedReader {
     if end == found.last?.0 ?? start {
       return ChangePage(records: records, end: try lastSequence, remaining: 0)
     }
-    // The plus keeps SQLite from reading the whole rows: an index holds all that is counted.
+    // The plus keeps SQLite from reading the whole rows: an index holds all that is counted. Deleted rows of the schemas
+    // are not worth reading them for.
+    let counted: SQL = sequence == nil ? "isDeleted = 0" : "1"
     let remaining = try connection.fetchOne(
-      "SELECT count(*) FROM ServerRecord INDEXED BY ServerRecord_live WHERE isDeleted IN (0, 1) AND +sequence > \(end) AND \(condition)",
+      "SELECT count(*) FROM ServerRecord INDEXED BY ServerRecord_live WHERE isDeleted IN (0, 1) AND +sequence > \(end) AND \(counted) AND \(belongs)",
       as: Int.self)
     return ChangePage(records: records, end: end, remaining: remaining ?? 0)
   }

@@ -102,9 +102,12 @@ extension EmbeddedWriter {
 
   func forget(before time: Int64) throws {
     try connection.execute("DELETE FROM ServerAnswer WHERE storedAt < \(time)")
+    // Those that the schemas make are there on each new device, which has to hear of their deletion at any time.
     var expired = try connection.fetchRows(
-      "SELECT sequence, entityType, entityUuid FROM ServerRecord WHERE isDeleted = 1 AND storedAt < \(time)",
-      as: Int64.self, String.self, String.self
+      """
+      SELECT sequence, entityType, entityUuid FROM ServerRecord
+      WHERE isDeleted = 1 AND firstVersion > 0 AND storedAt < \(time)
+      """, as: Int64.self, String.self, String.self
     ).map { (sequence: $0.0, name: RecordName($0.1, $0.2)) }
     // A record that others still refer to stays; those that go make way for those that they referred to.
     while true {

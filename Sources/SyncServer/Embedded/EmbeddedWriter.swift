@@ -82,9 +82,11 @@ struct EmbeddedWriter: RecordWriting {
       if let previous = new.previous, let row = try table.find(new.name.entityUuid, in: connection) {
         try table.update(
           row.key, from: previous.state, to: state, bookkeeping, references: references, in: connection)
-        try table.compute(new.computing, ofKey: row.key, in: connection)
+        try table.compute(new.computing.filter { !table.alwaysComputed.contains($0) }, ofKey: row.key, in: connection)
+        try table.compute(table.alwaysComputed, ofKey: row.key, in: connection)
       } else {
-        try table.insert(new.name.entityUuid, state, bookkeeping, references: references, in: connection)
+        let key = try table.insert(new.name.entityUuid, state, bookkeeping, references: references, in: connection)
+        try table.compute(table.alwaysComputed, ofKey: key, in: connection)
       }
     } catch let error as MissingReferences {
       throw StorageRefusal.invalid(

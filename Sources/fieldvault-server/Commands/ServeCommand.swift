@@ -2,6 +2,7 @@ import CipherSQL
 import CommandLineSupport
 import OfflineStore
 import RangeModel
+import ReceiptsModel
 import RestorationModel
 import SyncServer
 
@@ -14,7 +15,7 @@ import SyncServer
 /// Serves until a signal asks to stop.
 enum ServeCommand {
   /// The schemas that this program carries.
-  private static let shipped: [Schema] = [RestorationSchema.schema, RangeSchema.schema]
+  private static let shipped: [Schema] = [RestorationSchema.schema, RangeSchema.schema, ReceiptsSchema.schema]
 
   static func run(_ context: CommandContext) async throws {
     let server = try start(context)

@@ -38,7 +38,7 @@ enum ServerProgram {
       dataOption, keyOption,
       .value("listen", "HOST:PORT", "where to listen; port 0 lets the system choose", default: "127.0.0.1:8787"),
       .value(
-        "schema", "NAME_OR_FOLDER", "restoration, range, or a folder of SQL files", repetition: .list,
+        "schema", "NAME_OR_FOLDER", "restoration, range, receipts, or a folder of SQL files", repetition: .list,
         completion: .folder),
       .value("tls-cert", "FILE", "the certificate, PEM; with it the server speaks TLS", completion: .file),
       .value("tls-key", "FILE", "the private key of the certificate, PEM", completion: .file),

@@ -11,12 +11,13 @@ extension FieldVaultProgram {
         """,
       options: [
         .value(
-          "schema", "NAME_OR_FOLDER", "the tables: restoration, range, or a folder of SQL files; may be repeated",
+          "schema", "NAME_OR_FOLDER", "restoration, range, receipts, or a folder of SQL files; may be repeated",
           repetition: .list, required: true, completion: .folder)
       ],
       examples: [
         Example("fieldvault init --schema restoration --vault job.vault", "a vault for restoration projects"),
         Example("fieldvault init --schema range --vault range.vault", "a vault for sessions at the shooting range"),
+        Example("fieldvault init --schema receipts --vault home.vault", "a vault for receipts and warranties"),
         Example("fieldvault init --schema ./Schema --vault mine.vault", "a vault with tables of one's own"),
       ],
       exitCodes: usual + [.noSpace, .refused]),

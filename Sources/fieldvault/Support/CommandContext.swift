@@ -2,6 +2,7 @@ import CipherSQL
 import CommandLineSupport
 import OfflineStore
 import RangeModel
+import ReceiptsModel
 import RestorationModel
 import VaultKeys
 
@@ -34,7 +35,7 @@ final class CommandContext {
   }
 
   /// The schemas that this program carries.
-  static let shippedSchemas: [Schema] = [RestorationSchema.schema, RangeSchema.schema]
+  static let shippedSchemas: [Schema] = [RestorationSchema.schema, RangeSchema.schema, ReceiptsSchema.schema]
 
   /// The schemas of `--schema`.
   func namedSchemas() throws -> [(source: SchemaSource, schema: Schema)] {

@@ -12,15 +12,17 @@ import Foundation
 final class SyncWorkshop {
   let shop: Workshop
   private let program: String
+  private let schema: String
   private var server: Running?
   private(set) var url = ""
 
-  init() throws {
+  init(schema: String = "restoration") throws {
+    self.schema = schema
     shop = try Workshop(vault: false)
     let beside = URL(fileURLWithPath: try Program.path.get()).deletingLastPathComponent()
     program = beside.appendingPathComponent("fieldvault-server").path
     for (vault, person) in [("a.vault", "ada"), ("b.vault", "bob")] {
-      try shop.done("init", "--schema", "restoration", "--quiet", vault: vault)
+      try shop.done("init", "--schema", schema, "--quiet", vault: vault)
       let added = try run(program, ["user", "add", person, "--account", "water", "--data", shop.path("data"), "-q"])
       guard added.status == 0 else { throw Unexpected("no user: \(added.errors)") }
       try shop.write(added.output, to: "token-\(vault)")
@@ -37,7 +39,7 @@ final class SyncWorkshop {
   func start() throws {
     let place = url.isEmpty ? "127.0.0.1:0" : String(url.dropFirst("http://".count))
     let started = try Running(
-      program, ["serve", "--data", shop.path("data"), "--listen", place, "--schema", "restoration", "-q"],
+      program, ["serve", "--data", shop.path("data"), "--listen", place, "--schema", schema, "-q"],
       environment: shop.environment())
     server = started
     try until("the server listens") { try started.outputSoFar().hasSuffix("\n") }

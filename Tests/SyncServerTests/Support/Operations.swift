@@ -7,12 +7,13 @@ enum Operation {
   static func newUuid() -> String { UUID.version7().uuidString.lowercased() }
 
   static func create(
-    _ type: String, _ uuid: String, _ fields: SyncObject, id: String = newUuid(),
+    _ type: String, _ uuid: String, _ fields: SyncObject, base: SyncObject = [:], id: String = newUuid(),
     at time: String = "2026-03-01T08:00:00.000Z"
   ) -> SyncValue {
     [
       "operationId": .text(id), "operationType": "create", "entityType": .text(type), "entityUuid": .text(uuid),
       "baseVersion": 0, "createdAt": .text(time), "updatedAt": .text(time), "fields": .object(fields),
+      "base": .object(base),
     ]
   }
 

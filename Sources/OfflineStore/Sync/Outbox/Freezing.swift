@@ -73,7 +73,10 @@ extension SyncTransaction {
   ) throws -> PushOperation? {
     let schemaVersion = try schemaVersion(of: table)
     func corrected(_ time: Int64) -> Int64 { time + clockOffset }
-    if record.state.syncVersion == 0, base == nil {
+    if record.state.syncVersion == 0, base == nil || !record.state.isDeleted {
+      // A row that every device makes by itself has a base at version 0. A server that made it too merges, one that does
+      // not know it takes it whole.
+      if let base, base.hasContent(of: record.state) { return nil }
       var fields = record.state.fields
       for name in circular { fields[name] = .null }
       return PushOperation(
@@ -81,7 +84,7 @@ extension SyncTransaction {
         baseVersion: 0, schemaVersion: schemaVersion, createdAt: corrected(record.createdAt),
         patch: RecordPatch(
           fields: fields, userEditedFields: table.keepsUserEdits ? record.state.userEditedFields : nil,
-          updatedAt: corrected(record.state.updatedAt)))
+          updatedAt: corrected(record.state.updatedAt)), base: base?.fields ?? [:])
     }
     // Without a base every field counts as changed, and the server has to tell which it has otherwise.
     let ground =

@@ -2,17 +2,18 @@ import CipherSQL
 
 /// Columns that are made from others of the same row by an SQL expression of the registry.
 extension RecordTable {
-  /// Computes columns of a row again; those that nobody gave a value stay without one.
+  /// Computes columns of a row again; those that nobody gave a value stay without one, unless they are always computed.
   /// - Parameter names: nil for all columns that are computed.
   /// - Throws: ``SQLError`` when the table refuses the value.
   package func compute(_ names: [String]? = nil, ofKey key: Int64, in connection: WriteConnection) throws {
     for name in names ?? computations.keys.sorted() {
       guard let expression = computations[name] else { continue }
       let column = SQL.quoted(name)
+      let isDue = alwaysComputed.contains(name) ? "\(column) IS NOT (\(expression)\n)" : "\(column) IS NOT NULL"
       // On lines of its own, so that a comment in it ends with it.
       let sql = """
         UPDATE \(SQL.quoted(entity.table.name)) SET \(column) = (\(expression)
-        ) WHERE \(SQL.quoted(entity.key)) = ? AND \(column) IS NOT NULL
+        ) WHERE \(SQL.quoted(entity.key)) = ? AND \(isDue)
         """
       try connection.withStatement(sql) { statement in
         try statement.bind(key, at: 1)

@@ -19,6 +19,8 @@ package struct RecordTable: Sendable {
   let places: [String: Int]
   package let keepsUserEdits: Bool
   let computations: [String: String]
+  /// The columns that are nobody's to set, ordered.
+  package let alwaysComputed: [String]
   private let selection: String
   private let presence: String
   /// The columns of an INSERT of all that a server sends as a rule, the shared ones first in the order of their names, and
@@ -37,6 +39,7 @@ package struct RecordTable: Sendable {
     self.entity = entity
     rules = behaviour.rules
     computations = behaviour.computations
+    alwaysComputed = behaviour.alwaysComputed.sorted()
     columns = entity.sharedColumns(in: entities)
     places = Dictionary(uniqueKeysWithValues: columns.enumerated().map { ($1.name, $0) })
     keepsUserEdits = entity.table.column(Self.userEditsColumn) != nil

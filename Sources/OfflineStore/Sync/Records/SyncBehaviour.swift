@@ -11,15 +11,20 @@ public struct SyncBehaviour: Sendable, Hashable {
   public let rules: MergeRules
   /// SQL expressions of the columns that are made from others.
   public let computations: [String: String]
+  /// Those among them that are computed with each write of a person as well.
+  public let alwaysComputed: Set<String>
 
   /// Reads the rows of all entities.
   static func all(from connection: Connection) throws -> [String: SyncBehaviour] {
     let columns = try connection.fetchRows(
-      "SELECT entityType, columnName, ownership, isLocalOnly, computedAs, mergesAsSet FROM SyncedColumn",
-      as: String.self, String.self, Optional<String>.self, Bool.self, Optional<String>.self, Bool.self)
+      """
+      SELECT entityType, columnName, ownership, isLocalOnly, computedAs, isAlwaysComputed, mergesAsSet FROM SyncedColumn
+      """, as: String.self, String.self, Optional<String>.self, Bool.self, Optional<String>.self, Bool.self, Bool.self)
     var rules: [String: [String: FieldRule]] = [:]
     var computations: [String: [String: String]] = [:]
-    for (entity, column, ownership, isLocalOnly, computedAs, mergesAsSet) in columns {
+    var alwaysComputed: [String: Set<String>] = [:]
+    for (entity, column, ownership, isLocalOnly, computedAs, isAlwaysComputed, mergesAsSet) in columns {
+      if isAlwaysComputed { alwaysComputed[entity, default: []].insert(column) }
       if let computedAs { computations[entity, default: [:]][column] = computedAs }
       rules[entity, default: [:]][column] = FieldRule(
         ownership: ownership.flatMap(FieldOwnership.init), mergesAsSet: mergesAsSet, isComputed: computedAs != nil,
@@ -33,7 +38,7 @@ public struct SyncBehaviour: Sendable, Hashable {
       behaviours[entity] = SyncBehaviour(
         schemaName: schema, defaultPriority: priority,
         rules: MergeRules(policy: ConflictPolicy(rawValue: policy) ?? .lastWriteWins, fields: rules[entity] ?? [:]),
-        computations: computations[entity] ?? [:])
+        computations: computations[entity] ?? [:], alwaysComputed: alwaysComputed[entity] ?? [])
     }
     return behaviours
   }

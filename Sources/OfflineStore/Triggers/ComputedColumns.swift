@@ -1,0 +1,58 @@
+import CipherSQL
+
+/// The columns of an entity that are nobody's to set (`SyncedColumn.isAlwaysComputed`), and the triggers that compute them
+/// with each write of a person. They are no edits: they follow from one.
+struct ComputedColumns {
+  private let entity: Entity
+  /// In the order of their names.
+  let names: [String]
+  private let expressions: [String: String]
+
+  /// Nil for an entity that has none.
+  init?(_ entity: Entity) {
+    guard let behaviour = entity.sync, entity.hasCommonFields, !behaviour.alwaysComputed.isEmpty else { return nil }
+    self.entity = entity
+    names = behaviour.alwaysComputed.sorted()
+    expressions = behaviour.computations
+  }
+
+  /// What a column is made to be, for a row of a trigger.
+  func value(of name: String, row: String) -> String {
+    guard let expression = expressions[name] else { return "\(row).\(SQL.quoted(name))" }
+    let inputs = self.inputs(of: name).map { "\(row).\(SQL.quoted($0)) AS \(SQL.quoted($0))" }
+    let source = inputs.isEmpty ? "" : " FROM (SELECT \(inputs.joined(separator: ", "))) AS \(table)"
+    // On lines of its own, so that a comment in it ends with it.
+    return "(SELECT (\(expression)\n  )\(source))"
+  }
+
+  var statements: [String] {
+    let watched = entity.table.columns.map(\.name).filter { name in
+      names.contains(name) || names.contains { inputs(of: $0).contains(name) }
+    }
+    return [
+      trigger("compute_insert", "INSERT"),
+      trigger("compute", "UPDATE OF \(watched.map(SQL.quoted).joined(separator: ", "))"),
+    ]
+  }
+
+  private var table: String { SQL.quoted(entity.table.name) }
+
+  /// The columns of the row that an expression names.
+  private func inputs(of name: String) -> [String] {
+    let words = (expressions[name] ?? "").lowercased()
+    return entity.table.columns.map(\.name).filter { words.contains($0.lowercased()) }
+  }
+
+  private func trigger(_ name: String, _ event: String) -> String {
+    let key = SQL.quoted(entity.key)
+    let isDue = names.map { "NEW.\(SQL.quoted($0)) IS NOT \(value(of: $0, row: "NEW"))" }
+    let values = names.map { "\(SQL.quoted($0)) = \(value(of: $0, row: "NEW"))" }
+    return """
+      CREATE TRIGGER \(DerivedTriggers.prefix)\(name)_\(entity.table.name) AFTER \(event) ON \(table)
+      WHEN (SELECT mode FROM WriteContext) IN ('person', 'import') AND (\(isDue.joined(separator: " OR ")))
+      BEGIN
+        UPDATE \(table) SET \(values.joined(separator: ",\n    ")) WHERE \(key) = NEW.\(key);
+      END
+      """
+  }
+}

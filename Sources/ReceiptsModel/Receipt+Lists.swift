@@ -1,0 +1,43 @@
+import CipherSQL
+
+/// A field that is read from a receipt at first and the user's from the user's first edit on; see
+/// `Receipt.userEditedFields`.
+public enum UserEditedField: String, CaseIterable, Sendable {
+  case storeName, category, warrantyMonths
+}
+
+extension Receipt {
+  /// The user's tags.
+  /// - Throws: `DecodingError` when the column holds anything but a JSON array of texts.
+  public func tags() throws -> [String] { try userTags.decoded() }
+
+  /// Replaces the tags.
+  public mutating func setTags(_ tags: [String]) throws { userTags = try JSONText(encoding: tags) }
+
+  /// The object keys of the images that are uploaded.
+  /// - Throws: `DecodingError` when the column holds anything but a JSON array of texts.
+  public func uploadedImageKeys() throws -> [String] { try imageKeys.decoded() }
+
+  /// Replaces the object keys of the images.
+  public mutating func setUploadedImageKeys(_ keys: [String]) throws { imageKeys = try JSONText(encoding: keys) }
+
+  /// The files of images that this device has beside the vault's own.
+  /// - Throws: `DecodingError` when the column holds anything but a JSON array of texts.
+  public func localImages() throws -> [String] { try localImagePaths.decoded() }
+
+  /// Replaces the files of images that this device has beside the vault's own.
+  public mutating func setLocalImages(_ paths: [String]) throws { localImagePaths = try JSONText(encoding: paths) }
+
+  /// The fields that the user has edited. The database keeps them: an UPDATE that gives such a field another value marks it,
+  /// and it stays marked. Values that a receipt is made with count as read by a machine.
+  /// - Throws: `DecodingError` when the column holds anything but a JSON array of texts.
+  public func editedFields() throws -> Set<UserEditedField> {
+    Set(try userEditedFields.decoded(as: [String].self).compactMap(UserEditedField.init))
+  }
+
+  /// Says of a new receipt which values the user has typed, for a form in which a receipt is entered by hand.
+  public mutating func markAsEdited(_ fields: Set<UserEditedField>) throws {
+    let names = Set(try userEditedFields.decoded(as: [String].self)).union(fields.map(\.rawValue))
+    userEditedFields = try JSONText(encoding: names.sorted())
+  }
+}

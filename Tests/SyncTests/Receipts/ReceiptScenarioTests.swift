@@ -1,0 +1,253 @@
+import CipherSQL
+import Foundation
+import ReceiptsModel
+import SyncModel
+import SyncServer
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// What becomes of receipts when devices, network and server do what they do in life.
+@Suite struct ReceiptScenarioTests {
+  private static let photo = URL(filePath: #filePath).deletingLastPathComponent().path + "/../../Data/rocket.jpg"
+
+  private func makeReceipts(_ count: Int, on device: Device, named name: String = "shop") async throws {
+    try await device.write { db in
+      for number in 0..<count { try db.insert(Receipt(storeName: "\(name) \(number)")) }
+    }
+  }
+
+  // MARK: One receipt, two devices
+
+  @Test func aReceiptEditedOnTwoOfflineDevicesHasBothEdits() async throws {
+    let home = try await Household()
+    try await home.shareReceipt(Receipt(storeName: "IKEA"))
+    try await home.phone.run("UPDATE OfflineReceipt SET storeName = 'IKEA Thessaloniki'")
+    try await home.tablet.run("UPDATE OfflineReceipt SET userNotes = 'blue chair'")
+    for device in [home.phone, home.tablet, home.phone] { #expect(try await device.sync().conflicts == 0) }
+    for device in [home.phone, home.tablet] {
+      #expect(try await device.receipt("storeName || ', ' || userNotes") == "IKEA Thessaloniki, blue chair")
+    }
+    try await home.expectAgreement()
+  }
+
+  /// The same field, the user's own: the second device to sync wins, and what lost can still be seen.
+  @Test(arguments: ["userNotes", "storeName"]) func ofTwoEditsOfOneFieldTheSecondToSyncWins(field: String) async throws
+  {
+    let home = try await Household()
+    try await home.shareReceipt(Receipt(storeName: "IKEA"))
+    try await home.phone.run("UPDATE OfflineReceipt SET \(identifier: field) = 'phone'")
+    try await home.tablet.run("UPDATE OfflineReceipt SET \(identifier: field) = 'tablet'")
+    for device in [home.phone, home.tablet, home.phone] { #expect(try await device.sync().conflicts == 0) }
+    for device in [home.phone, home.tablet] {
+      #expect(try await device.receipt("\(identifier: field)") == "tablet")
+    }
+    #expect(try home.tablet.conflicts(resolved: true).first?.fields == [field])
+    try await home.expectAgreement()
+  }
+
+  // MARK: Many receipts
+
+  /// In batches of 25, each of which is there for good: what is cut off goes on, and nothing is sent twice.
+  @Test func aLargeImportWhileOfflineGoesInBatchesAndSurvivesACut() async throws {
+    let pushes = Locked(0)
+    let monitor = NetworkMonitor(fixed: .online)
+    let home = try await Household(
+      log: RequestLog { line in
+        guard line.contains("POST /v1/push 200") else { return }
+        // The signal goes in the middle.
+        if pushes.withLock({
+          $0 += 1; return $0
+        }) == 2 {
+          monitor.isForcedOffline = true
+        }
+      })
+    try await makeReceipts(130, on: home.phone)
+    #expect(try await home.phone.value("SELECT count(*) FROM receipts", as: Int.self) == 130)
+    let worker = SyncWorker(
+      vault: home.phone.vault, remote: await home.phone.worker.remote, monitor: monitor, jitter: { 0 })
+    let first = try await worker.sync()
+    #expect(first.outcome == .offline && first.pushed % 25 == 0 && (50...75).contains(first.pushed))
+    #expect(try await home.phone.waiting() == 130 - first.pushed)
+    #expect(try await home.phone.value("SELECT max(retryCount) FROM OfflineSyncQueue", as: Int.self) == 0)
+    monitor.isForcedOffline = false
+    #expect(try await worker.sync().pushed == 130 - first.pushed)
+    #expect(pushes.withLock { $0 } == 6)
+    #expect(try await home.tablet.sync().pulled == 140)
+    try await home.expectAgreement()
+  }
+
+  /// Page by page; thumbnails come by themselves, the whole image when somebody looks at it.
+  @Test func theFirstSyncOfANewDeviceBringsEverythingAndThumbnailsFirst() async throws {
+    let pages = Locked(0)
+    let home = try await Household(
+      log: RequestLog { line in if line.contains("GET /v1/changes") { pages.withLock { $0 += 1 } } })
+    try await makeReceipts(700, on: home.phone)
+    let receipt = try #require(try await home.phone.value("SELECT uuid FROM OfflineReceipt LIMIT 1", as: UUID.self))
+    let image = try home.phone.attach(Self.photo, to: receipt)
+    try await home.phone.sync()
+    pages.withLock { $0 = 0 }
+    let report = try await home.tablet.sync()
+    // 700 receipts, an image and ten categories.
+    #expect(report.pulled == 711 && pages.withLock { $0 } >= 2)
+    #expect(report.filesFetched == 1)
+    #expect(home.tablet.content(image, .thumbnail) != nil && home.tablet.content(image) == nil)
+    #expect(try await home.tablet.sync().filesFetched == 1)
+    #expect(home.tablet.content(image) == home.phone.content(image))
+    try await home.expectAgreement()
+  }
+
+  // MARK: Images
+
+  /// The receipt is everywhere while its image is still on one device; then the image comes too.
+  @Test func aReceiptDoesNotWaitForAnImageThatFails() async throws {
+    let home = try await Household { $0.fileBytes = 2_000 }
+    let uuid = Receipt(storeName: "IKEA")
+    try await home.phone.write { _ = try $0.insert(uuid) }
+    let image = try home.phone.attach(bytes: 5_000, to: uuid.uuid)
+    let failed = try await home.phone.sync()
+    #expect(failed.pushed == 2 && failed.filesFailed == 1)
+    #expect(try await home.phone.values("SELECT uploadStatus FROM OfflineReceiptImage") == ["failed"])
+    try await home.tablet.sync()
+    #expect(try await home.tablet.values("SELECT storeName || ' ' || full FROM receiptImages") == ["IKEA absent"])
+    #expect(try await home.tablet.receipt("imageKeys") == "[]")
+    #expect(home.tablet.content(image) == nil)
+
+    try await home.server.restart()
+    #expect(try home.phone.retryFiles() == 1)
+    #expect(try await home.phone.sync().filesSent == 1)
+    // What an app does then: it says under which key the image is stored.
+    try await home.phone.run(#"UPDATE OfflineReceipt SET imageKeys = '["users/1/receipt.jpg"]'"#)
+    try await home.phone.sync()
+    try await home.tablet.sync()
+    #expect(try await home.tablet.receipt("imageKeys") == #"["users/1/receipt.jpg"]"#)
+    #expect(home.tablet.content(image) == 5_000)
+    try await home.expectAgreement()
+  }
+
+  // MARK: The server
+
+  /// An outage counts against no operation, however often it is tried, and much waiting is compared afterwards.
+  @Test func anOutageOfTheServerFailsNothing() async throws {
+    let home = try await Household()
+    try await home.phone.sync()
+    try await home.tablet.sync()
+    try await home.server.restart(while: {
+      try await makeReceipts(120, on: home.phone)
+      for _ in 0..<7 { #expect(try await home.phone.worker.sync().outcome != .done) }
+      #expect(try await home.phone.waiting() == 120)
+      #expect(
+        try await home.phone.value(
+          "SELECT count(*) FROM OfflineSyncQueue WHERE status <> 'pending' OR retryCount > 0", as: Int.self) == 0)
+      // The receipts are here to read, to search and to change meanwhile.
+      try await home.phone.run("UPDATE OfflineReceipt SET isFavorite = 1 WHERE storeName = 'shop 7'")
+      let found = try await home.phone.value(
+        "SELECT count(*) FROM ReceiptSearch WHERE ReceiptSearch MATCH 'shop 7'", as: Int.self)
+      #expect(found == 1)
+      #expect(try await home.phone.waiting() == 120)
+    })
+    let report = try await home.phone.sync()
+    #expect(report.pushed == 120 && report.hasCompared)
+    try await home.tablet.sync()
+    try await home.expectAgreement()
+  }
+
+  /// What is ahead by days in one device and behind in the other decides nothing: the order is the server's.
+  @Test func wrongClocksLoseNothingAndWinNothing() async throws {
+    let home = try await Household()
+    let ahead = Date.nowInMilliseconds().addingTimeInterval(2 * 86_400)
+    let behind = Date.nowInMilliseconds().addingTimeInterval(-2 * 86_400)
+    let receipt = Receipt(storeName: "IKEA", createdAt: ahead, updatedAt: ahead)
+    try await home.shareReceipt(receipt)
+    // No time is later than the server's now.
+    let created = try #require(try await home.tablet.value("SELECT createdAt FROM OfflineReceipt", as: Date.self))
+    #expect(created <= Date.nowInMilliseconds())
+
+    try await home.phone.run("UPDATE OfflineReceipt SET storeName = 'ahead', updatedAt = \(ahead)")
+    try await home.tablet.run("UPDATE OfflineReceipt SET userNotes = 'behind', updatedAt = \(behind)")
+    for device in [home.phone, home.tablet, home.phone] { try await device.sync() }
+    #expect(try await home.phone.receipt("storeName || ', ' || userNotes") == "ahead, behind")
+    try await home.expectAgreement()
+
+    // Of two names of a category the later one wins, although the first claims to be of the day after tomorrow.
+    try await home.phone.run(
+      "UPDATE OfflineCategory SET name = 'first', updatedAt = \(ahead) WHERE sortOrder = 1")
+    try await home.phone.sync()
+    try await Task.sleep(for: .milliseconds(20))
+    try await home.tablet.run("UPDATE OfflineCategory SET name = 'second' WHERE sortOrder = 1")
+    for device in [home.tablet, home.phone] { try await device.sync() }
+    for device in [home.phone, home.tablet] {
+      #expect(try await device.values("SELECT name FROM OfflineCategory WHERE sortOrder = 1") == ["second"])
+    }
+    try await home.expectAgreement()
+  }
+
+  // MARK: With the cloud and without
+
+  /// Nothing is sent or fetched any more and nothing is lost: what waits is kept for the way back, and so is the place in
+  /// the server's changes.
+  @Test func aVaultThatGoesDeviceOnlyKeepsItsDataItsQueueAndItsPlace() async throws {
+    let home = try await Household()
+    try await home.shareReceipt(Receipt(storeName: "IKEA"))
+    let place = try await home.phone.value("SELECT value FROM Setting WHERE name = 'cursor'", as: String.self)
+    try await home.phone.run("UPDATE OfflineReceipt SET userNotes = 'unsent'")
+    try home.phone.set(.mode, "device")
+    await #expect(throws: SyncRefused.deviceOnly) { try await home.phone.worker.sync() }
+    try await makeReceipts(2, on: home.phone)
+    #expect(try await home.phone.value("SELECT count(*) FROM receipts", as: Int.self) == 3)
+    #expect(try await home.phone.waiting() == 3)
+    #expect(place != nil)
+    #expect(try await home.phone.value("SELECT value FROM Setting WHERE name = 'cursor'", as: String.self) == place)
+    // What the server has stays there, and the other device goes on with it.
+    let third = try await Device("laptop", at: home.server, schema: ReceiptsSchema.schema)
+    try await third.sync()
+    #expect(try await third.values("SELECT storeName FROM OfflineReceipt") == ["IKEA"])
+    try await home.tablet.run("UPDATE OfflineReceipt SET isFavorite = 1")
+    #expect(try await home.tablet.sync().pushed == 1)
+  }
+
+  /// Everything is compared, sent, fetched and merged: receipts and images from here, what others did meanwhile.
+  @Test func aVaultThatComesBackToTheCloudIsComparedAndMerged() async throws {
+    let home = try await Household()
+    let uuid = try await home.shareReceipt(Receipt(storeName: "IKEA"))
+    try home.phone.set(.mode, "device")
+    try await home.phone.run("UPDATE OfflineReceipt SET userNotes = 'phone'")
+    try await makeReceipts(3, on: home.phone, named: "phone")
+    let image = try home.phone.attach(Self.photo, to: uuid)
+    try await home.tablet.run("UPDATE OfflineReceipt SET category = 'Furniture'")
+    try await makeReceipts(2, on: home.tablet, named: "tablet")
+    try await home.tablet.sync()
+
+    try home.phone.set(.mode, "cloud")
+    let report = try await home.phone.sync()
+    #expect(report.hasCompared && report.conflicts == 0)
+    // A receipt that was edited, three new ones and an image; its content and its thumbnail.
+    #expect(report.pushed == 5 && report.filesSent == 2)
+    try await home.tablet.sync()
+    _ = home.tablet.content(image)
+    try await home.tablet.sync()
+    #expect(home.tablet.content(image) == home.phone.content(image))
+    for device in [home.phone, home.tablet] {
+      #expect(try await device.value("SELECT count(*) FROM receipts", as: Int.self) == 6)
+      let both = try await device.values("SELECT userNotes || category FROM OfflineReceipt WHERE storeName = 'IKEA'")
+      #expect(both == ["phoneFurniture"])
+    }
+    try await home.expectAgreement()
+  }
+
+  /// A vault that was device-only from its first day.
+  @Test func aVaultThatNeverHadACloudSendsAllItHas() async throws {
+    let home = try await Household()
+    try home.phone.set(.mode, "device")
+    try await makeReceipts(4, on: home.phone)
+    try await home.phone.run("UPDATE OfflineCategory SET name = 'Gadgets' WHERE sortOrder = 1")
+    try await makeReceipts(2, on: home.tablet, named: "tablet")
+    try await home.tablet.sync()
+    try home.phone.set(.mode, "cloud")
+    #expect(try await home.phone.sync().pushed == 5)
+    try await home.tablet.sync()
+    #expect(try await home.tablet.value("SELECT count(*) FROM receipts", as: Int.self) == 6)
+    try await home.expectAgreement()
+  }
+}

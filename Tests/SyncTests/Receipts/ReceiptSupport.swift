@@ -1,0 +1,97 @@
+import CipherSQL
+import Foundation
+import ReceiptsModel
+import SyncModel
+import SyncServer
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// A person's phone and tablet, and the server that reads receipts.
+struct Household {
+  let server: LocalServer
+  let phone: Device
+  let tablet: Device
+
+  init(log: RequestLog = .silent, _ limit: (inout ServerLimits) -> Void = { _ in }) async throws {
+    server = try LocalServer(schemas: [ReceiptsSchema.schema], log: log, limit)
+    phone = try await Device("phone", at: server, schema: ReceiptsSchema.schema)
+    tablet = try await Device("tablet", at: server, schema: ReceiptsSchema.schema)
+  }
+
+  /// Both have the one receipt, and nothing waits.
+  @discardableResult
+  func shareReceipt(_ receipt: Receipt) async throws -> UUID {
+    try await phone.write { _ = try $0.insert(receipt) }
+    try await phone.sync()
+    try await tablet.sync()
+    return receipt.uuid
+  }
+
+  /// What an extraction service at the server stores: values of a machine, on top of the newest version.
+  /// - Parameter version: another version that it has started from.
+  func extract(_ uuid: UUID, _ fields: SyncObject, base: SyncObject = [:], version: Int64? = nil) async throws
+    -> PushResult.Outcome
+  {
+    let token = try server.token("extraction-\(UUID().uuidString)")
+    let transport = HTTPTransport(address: try ServerAddress(server.server.url)) { token }
+    let remote = FieldVaultRemote(transport: transport)
+    let records = try await remote.records(entityType: "Receipt", uuids: [uuid.sqlText])
+    let newest = try #require(records.changes.first)
+    let operation = PushOperation(
+      operationId: UUID.version7().sqlText, kind: .update, entityType: "Receipt", entityUuid: uuid.sqlText,
+      baseVersion: version ?? newest.state.syncVersion, schemaVersion: 6,
+      patch: RecordPatch(
+        fields: fields, userEditedFields: [], updatedAt: Date.nowInMilliseconds().milliseconds), base: base)
+    let answer = try await remote.push(PushRequest(deviceId: "extraction", cursor: nil, operations: [operation]))
+    return try #require(answer.results.first).outcome
+  }
+
+  /// The devices agree with each other and with the server, and nothing waits.
+  func expectAgreement(_ place: SourceLocation = #_sourceLocation) async throws {
+    #expect(try await phone.digests() == tablet.digests(), sourceLocation: place)
+    for device in [phone, tablet] {
+      #expect(try await device.sync(RoundRequest(isFull: true)).repaired == 0, sourceLocation: place)
+      #expect(try await device.waiting() == 0, sourceLocation: place)
+      #expect(try await device.value("SELECT count(*) FROM SyncInbox", as: Int.self) == 0, sourceLocation: place)
+    }
+  }
+}
+
+extension Device {
+  func run(_ sql: SQL) async throws { try await write { _ = try $0.execute(sql) } }
+
+  /// How many operations the server does not have.
+  func waiting() async throws -> Int {
+    try await value("SELECT count(*) FROM OfflineSyncQueue WHERE completedAt IS NULL", as: Int.self) ?? 0
+  }
+
+  /// An expression over the one receipt that is not deleted.
+  func receipt(_ expression: SQL) async throws -> String? {
+    try await values("SELECT ifnull(CAST(\(expression) AS TEXT), 'none') FROM OfflineReceipt WHERE isDeleted = 0").first
+  }
+
+  func attach(_ path: String, to receipt: UUID) throws -> UUID {
+    try vault.attach([path], to: try vault.entities.entity("Receipt"), receipt)[0]
+  }
+
+  func attach(bytes: Int, to receipt: UUID) throws -> UUID {
+    let path = folder.path + "/receipt-\(bytes).bin"
+    try Data((0..<bytes).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }).write(to: URL(filePath: path))
+    return try attach(path, to: receipt)
+  }
+
+  /// How many bytes of an image this device shows; asks for it where it is not here.
+  func content(_ image: UUID, _ variant: AttachmentVariant = .full) -> Int? {
+    do {
+      var count = 0
+      try vault.openAttachment(image, variant).forEachPart { count += $0.count }
+      return count
+    } catch {
+      return nil
+    }
+  }
+
+  func retryFiles() throws -> Int { try vault.retryTransfers() }
+}
