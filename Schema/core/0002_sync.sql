@@ -19,9 +19,9 @@ CREATE TABLE OfflineSyncQueue (
   queueNumber INTEGER PRIMARY KEY, -- the order in which operations were made
   -- Names the operation for ever: a server that has seen it answers as it did before.
   operationId TEXT NOT NULL UNIQUE
-    DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
+    DEFAULT (printf('%08x-%04x-7%03x-%04x-%012x',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
-      random() & 4095, 32768 | (random() & 16383), hex(randomblob(6))))),
+      random() & 4095, 32768 | (random() & 16383), random() & 281474976710655)),
   entityType TEXT NOT NULL,
   entityId INTEGER NOT NULL, -- the record's local id
   entityUuid TEXT NOT NULL,
@@ -35,7 +35,8 @@ CREATE TABLE OfflineSyncQueue (
   priority INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 3), -- 0 critical, 1 high, 2 medium, 3 low
   retryCount INTEGER NOT NULL DEFAULT 0 CHECK (retryCount >= 0), -- answers to the operation itself that were failures
   maxRetries INTEGER NOT NULL DEFAULT 5 CHECK (maxRetries >= 0),
-  createdAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+  -- As strftime('%Y-%m-%dT%H:%M:%fZ', 'now') says it, in less time.
+  createdAt TEXT NOT NULL DEFAULT (date('now') || 'T' || time('now', 'subsec') || 'Z'),
   scheduledAt TEXT CHECK (scheduledAt IS strftime('%Y-%m-%dT%H:%M:%fZ', scheduledAt)), -- not to be tried before
   lastAttemptAt TEXT CHECK (lastAttemptAt IS strftime('%Y-%m-%dT%H:%M:%fZ', lastAttemptAt)),
   sendCount INTEGER NOT NULL DEFAULT 0, -- how often this payload was handed over to be sent

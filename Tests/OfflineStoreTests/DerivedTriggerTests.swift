@@ -48,6 +48,31 @@ import Testing
     }
   }
 
+  /// Thousandths go a shorter way than other numbers; all read back as what they were.
+  @Test func numbersInTheBaseReadBackAsTheyWere() throws {
+    let key = try entities.entity("Room").sharedColumns(in: entities).filter { $0.name == "squareFootage" }
+    let object = RowJSON.object(key, row: "record")
+    let seed = UInt64.random(in: .min ... .max)
+    var random = Seeded(seed)
+    var numbers: [Double] = [
+      0, -0.0, 0.1 + 0.2, 1 / 3, 0.0005, 1e12, 1e12 + 0.125, -1e12, 4_503_599_627_370.497, 1e15,
+      123_456_789_012_345_680,
+    ]
+    for digits in [1.0, 10, 1000, 10_000, 1_000_000] {
+      for _ in 0..<100 { numbers.append((Double.random(in: -1e9...1e9, using: &random) * digits).rounded() / digits) }
+    }
+    for _ in 0..<500 { numbers.append(Double.random(in: -1e6...1e6, using: &random)) }
+    for number in numbers {
+      let found = try database.read { db in
+        try db.fetchOne(
+          SQL(raw: "SELECT \(object) FROM (SELECT ? AS squareFootage) AS record", arguments: [.real(number)]),
+          as: String.self)
+      }
+      let text = try #require(found).dropFirst(#"{"squareFootage":"#.count).dropLast()
+      #expect(Double(text) == number, "\(number) as \(text), seed \(seed)")
+    }
+  }
+
   @Test func aDELETEMarksTheRowAndKeepsIt() throws {
     try makeTree()
     try database.write { _ = try $0.execute("DELETE FROM OfflineAtmosphericLog WHERE logId = 1") }

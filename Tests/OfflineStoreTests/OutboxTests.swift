@@ -53,6 +53,30 @@ import Testing
     try run("UPDATE OfflineSyncQueue SET payload = '{}', status = 'processing' WHERE entityType = \(type)")
   }
 
+  /// Operations have names of version 7, each its own, and times as strftime writes them.
+  @Test func operationsHaveNamesAndTimes() throws {
+    try run(
+      """
+      INSERT INTO OfflineRoom (projectId, title)
+        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) SELECT 1, 'room ' || i FROM n
+      """)
+    #expect(try value("SELECT count(DISTINCT operationId) FROM OfflineSyncQueue", as: Int.self) == 2005)
+    #expect(
+      try value(
+        """
+        SELECT count(*) FROM OfflineSyncQueue
+        WHERE operationId GLOB '????????-????-7???-[89ab]???-????????????' AND length(unhex(operationId, '-')) IS 16
+          AND operationId = lower(operationId) AND createdAt IS strftime('%Y-%m-%dT%H:%M:%fZ', createdAt)
+          AND substr(operationId, 1, 8) BETWEEN printf('%08x', (unixepoch() - 60) * 1000 / 65536)
+            AND printf('%08x', (unixepoch() + 60) * 1000 / 65536)
+        """, as: Int.self) == 2005)
+    // No random digit stays the same.
+    for place in [16, 17, 18, 21, 22, 23] + Array(25...36) {
+      #expect(
+        try value("SELECT count(DISTINCT substr(operationId, \(place), 1)) FROM OfflineSyncQueue", as: Int.self) == 16)
+    }
+  }
+
   @Test func whatIsMadeIsQueuedInTheOrderInWhichItWasMade() throws {
     #expect(
       try queue() == [

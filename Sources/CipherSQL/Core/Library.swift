@@ -3,13 +3,14 @@ import CSQLCipher
 /// The linked SQLCipher: checked and initialised once per process, before the first connection.
 enum Library {
   /// The oldest version that is accepted.
-  static let minimumVersion = (4, 5, 6)
+  static let minimumVersion = (4, 5, 7)
 
   // Runs once; every connection looks at the result.
   private static let initialisation: Result<Void, SQLError> = {
-    // Refused when some other code has initialised the library already; then statistics stay on, which costs
-    // parallel readers some speed and nothing else.
+    // Refused when some other code has initialised the library already; then statistics stay on and blocks come from
+    // the C library, which costs some speed and nothing else.
     _ = csqlcipher_disable_memory_statistics()
+    _ = csqlcipher_keep_spare_blocks()
     let result = sqlite3_initialize()
     guard result == SQLITE_OK else { return .failure(SQLError.last(nil, result: result)) }
     return .success(())

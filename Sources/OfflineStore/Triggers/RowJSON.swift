@@ -24,7 +24,8 @@ enum RowJSON {
       return "CASE WHEN \(expression) IS NOT NULL THEN (\(uuid)) END"
     }
     switch column.column.type {
-    case .bool: return "CASE \(expression) WHEN 1 THEN json('true') WHEN 0 THEN json('false') END"
+    // The binary forms of true and false, which need no parsing.
+    case .bool: return "CASE \(expression) WHEN 1 THEN json(x'01') WHEN 0 THEN json(x'02') END"
     case .json: return "json(\(expression))"
     case .real: return real(expression)
     case .blob: return base64(expression)
@@ -33,11 +34,12 @@ enum RowJSON {
   }
 
   /// The fewest of 15 to 17 digits that read back as the same number; json_object alone keeps 15, which is enough for what
-  /// people measure.
+  /// people measure: mostly thousandths, which is seen without writing any digits.
   private static func real(_ expression: String) -> String {
     func text(_ digits: Int) -> String { "printf('%!.\(digits)g', \(expression))" }
     return """
-      CASE WHEN CAST(\(text(15)) AS REAL) = \(expression) THEN \(expression) WHEN \(expression) IS NOT NULL THEN \
+      CASE WHEN round(\(expression) * 1000) / 1000 = \(expression) AND \(expression) BETWEEN -1e12 AND 1e12 THEN \(expression) \
+      WHEN CAST(\(text(15)) AS REAL) = \(expression) THEN \(expression) WHEN \(expression) IS NOT NULL THEN \
       json(CASE WHEN CAST(\(text(16)) AS REAL) = \(expression) THEN \(text(16)) ELSE \(text(17)) END) END
       """
   }

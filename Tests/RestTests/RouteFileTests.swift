@@ -1,0 +1,149 @@
+import Foundation
+import SyncModel
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+@Suite struct RouteFileTests {
+  let folder = NSTemporaryDirectory() + "fieldvault-routes-\(UUID().uuidString)"
+
+  /// What is wrong with a file for the range vault, one text each.
+  private func problems(_ json: String) throws -> [String] {
+    mkdir(folder, 0o700)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let vault = try RangeDevice.makeVault(folder)
+    do throws(RouteFileError) {
+      _ = try RouteFile.routes(json: json, for: vault)
+      return []
+    } catch {
+      return error.problems.map(\.description)
+    }
+  }
+
+  private func file(_ entities: String) -> String {
+    #"{"format": 1, "service": "x", "entities": {\#(entities)}}"#
+  }
+
+  @Test func theRoutesThatShipAreRight() throws {
+    #expect(try problems(RangeAPI.routeFile()) == [])
+  }
+
+  /// A mistake, and what has to be said of it.
+  @Test(
+    arguments: [
+      (
+        #""DopeEntry": {"create": "POST /dope", "fields": {"distance": "distance"}, "repeat": {"mayDuplicate": true}}"#,
+        "entities.DopeEntry.create: sessionId is neither in the path nor in a field, so that the API could not tell what the record belongs to"
+      ),
+      (
+        #""Session": {"create": "POST /sessions"}"#,
+        "entities.Session.repeat: it does not say what makes a repeat harmless whose first answer was lost"
+      ),
+      (#""Sesion": {"create": "POST /sessions"}"#, "entities.Sesion: this vault has no synced entity 'Sesion'"),
+      (
+        #""Session": {"create": "POST /s/{rifleSetupId}", "repeat": {"mayDuplicate": true}}"#,
+        "entities.Session.create: {rifleSetupId} needs the id of a RifleSetup, which the API never gives"
+      ),
+      (
+        #""Session": {"create": "POST /s/{id}", "repeat": {"mayDuplicate": true}}"#,
+        "entities.Session.create: a new record has no {id} yet"
+      ),
+      (
+        #""Session": {"create": "POST /s/{rifle}", "repeat": {"mayDuplicate": true}}"#,
+        "entities.Session.create: {rifle} is nothing that Session has"
+      ),
+      (#""Session": {"update": "PATCH /sessions"}"#, "entities.Session.update: the path does not say which record is meant"),
+      (#""Session": {"create": "PUSH /sessions"}"#, "entities.Session.create: 'PUSH /sessions' is no call"),
+      (#""Session": {"create": "POST sessions"}"#, "entities.Session.create: 'sessions' is no path"),
+      (#""Session": {"create": "POST /s/{rifle"}"#, "entities.Session.create: '/s/{rifle' has a { without its }"),
+      (#""Session": {"crate": "POST /sessions"}"#, "entities.Session.crate: nobody knows 'crate'"),
+      (
+        #""Session": {"fields": {"noets": "notes"}, "list": {"request": "GET /s"}}"#,
+        "entities.Session.fields.noets: Session has no shared field 'noets'"
+      ),
+      (
+        #""Session": {"fields": {"notes": "text", "windSpeed": "text"}, "list": {"request": "GET /s"}}"#,
+        "entities.Session.fields: notes and windSpeed are both 'text'"
+      ),
+      (#""Session": {"list": {"request": "GET /s", "page": {"number": "p"}}}"#, "entities.Session.list.page.count: it is missing"),
+      (
+        #""AmmoLot": {"list": {"within": "Ammunition", "items": "lots"}}"#,
+        "entities.AmmoLot.list.within: Ammunition has no list"
+      ),
+      (
+        #""Session": {"list": {"within": "DopeEntry", "items": "a"}}, "DopeEntry": {"list": {"within": "Session", "items": "b"}}"#,
+        "entities.DopeEntry.list.within: DopeEntry is within Session is within DopeEntry"
+      ),
+      (
+        #""Session": {"list": {"request": "GET /s"}, "image": {"multipart": "POST /i"}}"#,
+        "entities.Session.image: Session has no images"
+      ),
+      (
+        #""Session": {"create": "POST /s", "repeat": {"lookUp": "GET /s"}}"#,
+        "entities.Session.repeat.match: no field is named"
+      ),
+    ])
+  func aMistakeIsSaidWithItsPlace(_ entities: String, _ expected: String) throws {
+    let found = try problems(file(entities))
+    #expect(found.contains { $0.hasPrefix(expected) }, "\(found)")
+  }
+
+  @Test func recordsThatNeedEachOtherAreACircle() throws {
+    // A group needs the id of its measurement, and the measurement that of its group.
+    let entities = #"""
+      "RifleSetup": {"list": {"request": "GET /r"}},
+      "GroupImage": {"fields": {"groupMeasurementId": "m"}, "create": "POST /i/{groupEntryId}/{groupMeasurementId}", "repeat": {"mayDuplicate": true}},
+      "GroupEntry": {"fields": {"notes": "n"}, "create": "POST /g/{sessionId}", "repeat": {"mayDuplicate": true}},
+      "GroupMeasurement": {"fields": {"bulletDiameter": "b"}, "create": "POST /m/{groupEntryId}", "repeat": {"mayDuplicate": true}},
+      "Session": {"fields": {"rifleSetupId": "r"}, "create": "POST /s", "repeat": {"mayDuplicate": true}}
+      """#
+    #expect(try problems(file(entities)) == [])
+  }
+
+  @Test func textThatIsNoJSONIsSaidWithItsLine() throws {
+    #expect(try problems("{\n\"format\": 1,\n}").first?.hasPrefix("line 3: ") == true)
+    #expect(try problems("[]").first?.hasPrefix("it is no object") == true)
+    #expect(try problems("{}").contains { $0.hasPrefix("format: it is missing") })
+  }
+
+  /// The shipped file with one thing changed at random is taken, or refused with a place; nothing else.
+  @Test func aFileThatIsChangedAtRandomIsTakenOrRefusedWithAPlace() throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    print("RouteFileTests seed \(seed)")
+    var random = SplitMix(seed)
+    let bytes = Array(try RangeAPI.routeFile().utf8)
+    mkdir(folder, 0o700)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let vault = try RangeDevice.makeVault(folder)
+    for _ in 0..<400 {
+      var changed = bytes
+      for _ in 0..<Int.random(in: 1...3, using: &random) {
+        let place = Int.random(in: 0..<changed.count, using: &random)
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: changed.remove(at: place)
+        case 1: changed[place] = UInt8.random(in: 32...126, using: &random)
+        default: changed.insert(UInt8.random(in: 32...126, using: &random), at: place)
+        }
+      }
+      do throws(RouteFileError) {
+        _ = try RouteFile.routes(json: String(decoding: changed, as: UTF8.self), for: vault)
+      } catch {
+        #expect(!error.problems.isEmpty && error.problems.allSatisfy { !$0.message.isEmpty && !$0.hint.isEmpty })
+      }
+    }
+  }
+}
+
+/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
+private struct SplitMix: RandomNumberGenerator {
+  private var state: UInt64
+  init(_ seed: UInt64) { state = seed }
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}
