@@ -53,7 +53,10 @@ import Testing
         #""Session": {"create": "POST /s/{rifle}", "repeat": {"mayDuplicate": true}}"#,
         "entities.Session.create: {rifle} is nothing that Session has"
       ),
-      (#""Session": {"update": "PATCH /sessions"}"#, "entities.Session.update: the path does not say which record is meant"),
+      (
+        #""Session": {"update": "PATCH /sessions"}"#,
+        "entities.Session.update: the path does not say which record is meant"
+      ),
       (#""Session": {"create": "PUSH /sessions"}"#, "entities.Session.create: 'PUSH /sessions' is no call"),
       (#""Session": {"create": "POST sessions"}"#, "entities.Session.create: 'sessions' is no path"),
       (#""Session": {"create": "POST /s/{rifle"}"#, "entities.Session.create: '/s/{rifle' has a { without its }"),
@@ -66,7 +69,10 @@ import Testing
         #""Session": {"fields": {"notes": "text", "windSpeed": "text"}, "list": {"request": "GET /s"}}"#,
         "entities.Session.fields: notes and windSpeed are both 'text'"
       ),
-      (#""Session": {"list": {"request": "GET /s", "page": {"number": "p"}}}"#, "entities.Session.list.page.count: it is missing"),
+      (
+        #""Session": {"list": {"request": "GET /s", "page": {"number": "p"}}}"#,
+        "entities.Session.list.page.count: it is missing"
+      ),
       (
         #""AmmoLot": {"list": {"within": "Ammunition", "items": "lots"}}"#,
         "entities.AmmoLot.list.within: Ammunition has no list"

@@ -11,6 +11,7 @@ enum ListCommand {
     selection.includesDeleted = context.arguments.flag("deleted")
     let vault = try context.openVault()
     let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
+    try sayHowOld(entity, vault, context)
     let format = RowFormat(entity)
     try vault.database.read { connection in
       let reader = RecordReader(connection)
@@ -28,6 +29,19 @@ enum ListCommand {
         try table(reader, entity, selection, format, context)
       }
       try context.adviseOnCache(connection)
+    }
+  }
+
+  /// Of what the server decides about: how old it is here, or that none has ever come.
+  private static func sayHowOld(_ entity: Entity, _ vault: Vault, _ context: CommandContext) throws {
+    guard vault.isReferenceData(entity), try vault.remote() != nil else { return }
+    do {
+      let state = try vault.fetched(entity)
+      context.note("Cached data of \(TimeText.ago(state.fetchedAt.sqlText)).")
+      if let problem = state.problem { context.note("Not all of it could be read: \(problem)") }
+    } catch let error as VaultError {
+      guard error.code == .notFetched else { throw error }
+      context.note("\(error.message); \(error.hint)")
     }
   }
 

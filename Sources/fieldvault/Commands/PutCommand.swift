@@ -1,6 +1,7 @@
 import CipherSQL
 import CommandLineSupport
 import OfflineStore
+import SyncEngine
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -19,6 +20,9 @@ enum PutCommand {
       let (uuids, isArray) = try vault.put(entity, json: try source.readText(), name: source.name)
       return try show(uuids, isArray: isArray, entity, vault, context)
     }
+    if let seconds = try context.arguments.value("send").map({ try parseSeconds($0, context) }) {
+      return try send(entity, fields, uuid, within: seconds, vault, context)
+    }
     try show([try vault.put(entity, fields, uuid: uuid)], isArray: false, entity, vault, context)
   }
 
@@ -28,6 +32,40 @@ enum PutCommand {
       throw context.arguments.mistake("a field is given as FIELD=VALUE", about: "FIELD=VALUE")
     }
     return (String(word[..<sign]), .text(String(word[word.index(after: sign)...])))
+  }
+
+  private static func parseSeconds(_ text: String, _ context: CommandContext) throws -> Double {
+    guard let seconds = Double(text), (0...3600).contains(seconds) else {
+      throw context.arguments.mistake("--send is a number of seconds, 0 to 3600")
+    }
+    return seconds
+  }
+
+  /// Saves as an app does: the record is in the vault whatever becomes of the rest, which is told.
+  private static func send(
+    _ entity: Entity, _ fields: [(name: String, value: FieldInput)], _ uuid: UUID?, within seconds: Double,
+    _ vault: Vault, _ context: CommandContext
+  ) throws {
+    let server = try Server(of: vault)
+    let (saved, outcome) = try Waiting.run {
+      await server.monitor.probe()
+      return try await SyncWorker(vault: vault, remote: server.remote, monitor: server.monitor)
+        .save(within: .seconds(seconds)) { connection in
+          try RecordWriter(connection, entities: vault.entities).put(entity, fields, uuid: uuid)
+        }
+    }
+    try show([saved], isArray: false, entity, vault, context)
+    switch outcome {
+    case .sent: context.note("The server has it.")
+    case .savedOffline(let why): context.note("Saved on this device; it is sent when that works: \(why).")
+    case .refused(let message, _):
+      context.note("Saved on this device, but the server does not take it: \(message)")
+      context.hint("Edit it with 'put --uuid', or 'fieldvault queue discard' it.")
+      context.exitCode = .attention
+    case .conflict:
+      context.note("Saved on this device, and in conflict with what the server has: fieldvault conflicts list")
+      context.exitCode = .attention
+    }
   }
 
   static func parseUUID(_ text: String, _ name: String, _ context: CommandContext) throws -> UUID {

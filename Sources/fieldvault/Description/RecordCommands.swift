@@ -13,12 +13,14 @@ extension FieldVaultProgram {
         .value("uuid", "UUID", "the record to create or change"),
         .value(
           "from", "FILE", "a JSON object or an array of them; - is standard input; all or none", completion: .file),
+        .value("send", "SECONDS", "send it at once, and wait that long for the server; 0 to 3600"),
       ],
-      choices: [Choice("FIELD=VALUE", "from", required: true), Choice("uuid", "from")],
+      choices: [Choice("FIELD=VALUE", "from", required: true), Choice("uuid", "from"), Choice("send", "from")],
       examples: [
         Example("fieldvault put Project title='14 Elm Street' status=active", "a new project"),
         Example("fieldvault put Room projectId=0193... title=Attic squareFootage=120.5", "a room of it"),
         Example("fieldvault put Room --uuid 0193... title=Loft", "another title"),
+        Example("fieldvault put Room --uuid 0193... title=Loft --send 5", "and tell whether the server has it"),
       ],
       exitCodes: usual + [.noSpace, .refused]),
     CommandDescription(

@@ -68,7 +68,7 @@ struct ErrorReport {
     case .badValue, .refused, .migrationNeeded: .refused
     case .noSpace: .noSpace
     // The server may have it.
-    case .notHere: .offline
+    case .notHere, .notFetched: .offline
     default: .failed
     }
   }

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import ReceiptsModel
 import SyncModel
+import WebTransport
 import SyncServer
 import Testing
 
