@@ -66,7 +66,7 @@ let package = Package(
     .target(
       name: "SyncEngine",
       dependencies: [
-        "OfflineStore", "WebTransport", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CPlatform",
+        "OfflineStore", "WebTransport", "SyncModel", "CipherSQL", "SealedFiles", "Pictures", "VaultKeys", "CPlatform",
       ]),
     .target(
       name: "SyncServer",
