@@ -125,14 +125,14 @@ let package = Package(
     .testTarget(
       name: "SyncServerTests",
       dependencies: [
-        "fieldvault-server", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "SealedFiles", "RestorationModel",
-        "CommandLineSupport", "CPlatform",
+        "fieldvault-server", "SyncServer", "WebTransport", "RawNetwork", "SyncModel", "OfflineStore", "CipherSQL",
+        "SealedFiles", "RestorationModel", "CommandLineSupport", "CPlatform",
       ]),
     .testTarget(
       name: "SyncTests",
       dependencies: [
-        "SyncEngine", "WebTransport", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys",
-        "RestorationModel",
+        "SyncEngine", "WebTransport", "RawNetwork", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL",
+        "VaultKeys", "RestorationModel",
       ]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(

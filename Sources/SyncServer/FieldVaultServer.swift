@@ -94,7 +94,8 @@ public final class FieldVaultServer: Sendable {
       handlers: HTTPServer.Handlers(admit: { router.admit($0) }, answer: { await router.answer($0) }))
     url = (settings.identity == nil ? "http://" : "https://") + http.address
     let retention = Retention(
-      days: settings.retentionDays, storage: storage, files: files, objects: objects, inUse: inUse, directory: directory,
+      days: settings.retentionDays, storage: storage, files: files, objects: objects, inUse: inUse,
+      directory: directory,
       log: settings.log)
     housekeeping = Task { await retention.run() }
   }

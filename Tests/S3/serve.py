@@ -22,6 +22,7 @@ import hashlib
 import io
 import json
 import logging
+import socket
 import sys
 import threading
 import time
@@ -141,6 +142,7 @@ def application(environ, start_response):
         with lock:
             state["mode"] = "pass"
         list(answered)
+        environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
         raise ConnectionAbortedError
     if method == "PUT" and mode == "hang":
         while state["mode"] == "hang":
@@ -154,7 +156,8 @@ class Handler(MotoRequestHandler):
 
 
 logging.disable(logging.CRITICAL)
-if inside.put(f"/{bucket}", headers=trusted).status_code != 200:
+place = f"<CreateBucketConfiguration><LocationConstraint>{region}</LocationConstraint></CreateBucketConfiguration>"
+if inside.put(f"/{bucket}", data=place, headers=trusted).status_code != 200:
     sys.exit("the bucket could not be made")
 server = make_server("127.0.0.1", port, application, threaded=True, request_handler=Handler)
 print(f"ready {server.server_port}", flush=True)

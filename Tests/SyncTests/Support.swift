@@ -23,21 +23,25 @@ final class LocalServer {
   let folder: TemporaryFolder
   private(set) var server: FieldVaultServer
 
-  init(in folder: TemporaryFolder = TemporaryFolder(), _ limit: (inout ServerLimits) -> Void = { _ in }) throws {
+  init(
+    in folder: TemporaryFolder = TemporaryFolder(), objectStore: ObjectStore? = nil,
+    _ limit: (inout ServerLimits) -> Void = { _ in }
+  ) throws {
     self.folder = folder
-    server = try Self.start(folder, limit)
+    server = try Self.start(folder, objectStore, limit)
   }
 
   private static func start(
-    _ folder: TemporaryFolder, port: String = "0", _ limit: (inout ServerLimits) -> Void
+    _ folder: TemporaryFolder, port: String = "0", _ objectStore: ObjectStore?, _ limit: (inout ServerLimits) -> Void
   ) throws -> FieldVaultServer {
     var limits = ServerLimits()
     limits.requestBurst = 1_000_000
     limit(&limits)
-    return try FieldVaultServer(
-      FieldVaultServer.Settings(
-        folder: try ServerFolder(folder.path + "/data", isCreating: true), listen: "127.0.0.1:\(port)",
-        schemas: [RestorationSchema.schema], limits: limits))
+    var settings = FieldVaultServer.Settings(
+      folder: try ServerFolder(folder.path + "/data", isCreating: true), listen: "127.0.0.1:\(port)",
+      schemas: [RestorationSchema.schema], limits: limits)
+    settings.objectStore = objectStore
+    return try FieldVaultServer(settings)
   }
 
   func token(_ user: String, account: String = "water") throws -> String {

@@ -67,7 +67,8 @@ import Testing
   @Test(
     arguments: [
       ("https://sync.example.org", "https://s3.example.org/b/k?a=%2F", true),
-      ("http://127.0.0.1:8787", "http://127.0.0.1:9000/b/k", true), ("http://localhost", "https://s3.example.org", true),
+      ("http://127.0.0.1:8787", "http://127.0.0.1:9000/b/k", true),
+      ("http://localhost", "https://s3.example.org", true),
       ("https://sync.example.org", "http://127.0.0.1:9000/b", false),
       ("https://sync.example.org", "http://s3.example.org/b", false), ("http://localhost", "http://10.0.0.1/b", false),
       ("https://sync.example.org", "https://a:b@s3.example.org/b", false),

@@ -133,10 +133,16 @@ struct ObjectFiles: Sendable {
     return content
   }
 
-  /// Where a content may be fetched; nil when there is none. The store itself says when its bytes are gone.
+  /// Where a content may be fetched; nil when there is none. It is looked whether it is still there, because many stores
+  /// refuse whoever asks for what is gone as if the address were wrong.
+  /// - Throws: ``Refusal`` with `notReached`.
   func addressToFetch(_ account: AccountName, _ name: ContentName) async throws -> FileAddress? {
-    try await database(account).read { try ObjectTables(connection: $0).content(name) }
-      .map { store.addressToFetch(key(account, $0.id)) }
+    try await content(account, name).map { store.addressToFetch(key(account, $0.id)) }
+  }
+
+  /// Whether a content is said to be in the store, which is not asked.
+  func knows(_ account: AccountName, _ name: ContentName) async throws -> Bool {
+    try await database(account).read { try ObjectTables(connection: $0).content(name) } != nil
   }
 
   // MARK: Removing

@@ -35,7 +35,7 @@ public struct ObjectStore: Sendable {
   private let host: String
   private let bucket: String
   /// The time in milliseconds since 1970-01-01 UTC; tests decide it.
-  var clock: @Sendable () -> Int64 = { Date.nowInMilliseconds().milliseconds }
+  package var clock: @Sendable () -> Int64 = { Date.nowInMilliseconds().milliseconds }
 
   /// A bucket.
   /// - Parameters:
@@ -54,7 +54,8 @@ public struct ObjectStore: Sendable {
     }
     let origin = address.description.split(separator: "/", omittingEmptySubsequences: true)
     guard origin.count == 2, let parts = URLComponents(string: address.description), let name = parts.host else {
-      throw ServerError(.badObjectStore, "the address of the object store has a path; the bucket is named apart from it")
+      throw ServerError(
+        .badObjectStore, "the address of the object store has a path; the bucket is named apart from it")
     }
     guard (3...63).contains(bucket.utf8.count), bucket.utf8.allSatisfy(Self.isOfBucket) else {
       throw ServerError(

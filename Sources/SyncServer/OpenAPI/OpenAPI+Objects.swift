@@ -19,7 +19,8 @@ extension OpenAPI {
     "/v1/files/{content}/{variant}/download-address": {"parameters": [\(names(["content", "variant"]))],
       "post": {"summary": "Where a finished content may be fetched, without the token",
         "requestBody": \(body("Nothing")),
-        "responses": {\(answer("FileAddress")), "404": \(reference("NotFound")), \(bodyProblems()), \(problems())}}},
+        "responses": {\(answer("FileAddress")), "404": \(reference("NotFound")),
+          "503": \(reference("StoreNotReached")), \(bodyProblems()), \(problems())}}},
     """
   }
 

@@ -9,7 +9,7 @@ extension FileService {
     }
     guard let (stored, file) = try await storage.open(call.member.account, name) else {
       // A redirect would have the client send its token to the store.
-      if try await objects?.addressToFetch(call.member.account, name) != nil { throw HTTPProblem.inObjectStore }
+      if try await objects?.knows(call.member.account, name) == true { throw HTTPProblem.inObjectStore }
       throw HTTPProblem.noSuchContent
     }
     return Self.answer(call.request, stored, file)

@@ -77,7 +77,8 @@ extension FileService {
   private func downloadAddress(_ call: RouteCall, _ objects: ObjectFiles) async throws -> Response {
     let name = try name(call)
     let account = call.member.account
-    if let address = try await objects.addressToFetch(account, name) { return .json(address.wire) }
+    let address = try await refusing { try await objects.addressToFetch(account, name) }
+    if let address { return .json(address.wire) }
     guard try await storage.content(account, name) != nil else { throw HTTPProblem.noSuchContent }
     // From before there was an object store; the device asks for it here, with its token.
     return .json(
@@ -158,7 +159,8 @@ extension HTTPProblem {
 
   static func objectMismatch(_ member: String) -> HTTPProblem {
     HTTPProblem(
-      409, "Something else was sent", "\(member) of what is in the object store is not what was announced; ask for a new "
+      409, "Something else was sent",
+      "\(member) of what is in the object store is not what was announced; ask for a new "
         + "address and send it again", type: "urn:fieldvault:object-mismatch", field: member)
   }
 

@@ -160,7 +160,8 @@ import WebTransport
       server.close()
       unlink(part)
     }
-    let size = try await FileDownload(transport: try transport(server)).fetch(HTTPRequest("/f"), into: try PartFile(part))
+    let size = try await FileDownload(transport: try transport(server)).fetch(
+      HTTPRequest("/f"), into: try PartFile(part))
     #expect(size == 0)
   }
 

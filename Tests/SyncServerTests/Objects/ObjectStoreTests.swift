@@ -53,7 +53,8 @@ import Testing
     #expect(address.expiresAt == 1_772_352_600_000)
     #expect(
       address.url.contains(
-        "&X-Amz-SignedHeaders=content-length%3Bcontent-type%3Bhost%3Bx-amz-checksum-sha256%3Bx-amz-sdk-checksum-algorithm&"))
+        "&X-Amz-SignedHeaders=content-length%3Bcontent-type%3Bhost%3Bx-amz-checksum-sha256%3Bx-amz-sdk-checksum-algorithm&"
+      ))
     #expect(address.headers["Content-Type"] == "image/jpeg" && address.headers["x-amz-checksum-sha256"] == digest)
     // Another length is another signature.
     let longer = store.addressToSend("folder/id", byteCount: 6, sha256: digest, contentType: "image/jpeg")

@@ -18,7 +18,8 @@ struct FileDownload: Sendable {
   /// - Returns: the size of the file.
   @discardableResult
   func fetch(
-    _ source: HTTPRequest, into place: any ArrivingFile, tag: String? = nil, verify: @Sendable () async -> Bool = { true },
+    _ source: HTTPRequest, into place: any ArrivingFile, tag: String? = nil,
+    verify: @Sendable () async -> Bool = { true },
     progress: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in }
   ) async throws(DownloadProblem) -> Int64 {
     let plan = Locked(DownloadPlan(bytes: place.byteCount, tag: tag))
