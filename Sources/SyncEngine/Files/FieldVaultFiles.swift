@@ -1,5 +1,4 @@
 import CipherSQL
-import SealedFiles
 import SyncModel
 import WebTransport
 
@@ -7,7 +6,7 @@ import WebTransport
 public struct FieldVaultFiles: FileRemote {
   let transport: HTTPTransport
   private let uploads: TusClient
-  private let downloads: FileDownload
+  let downloads: FileDownload
   private let known = Locked<FileWay?>(nil)
 
   /// Files of the server of a transport.
@@ -22,7 +21,7 @@ public struct FieldVaultFiles: FileRemote {
   // MARK: Which way
 
   /// How the server takes and gives files; asked once.
-  private func way() async throws(TransportFailure) -> FileWay {
+  func way() async throws(TransportFailure) -> FileWay {
     if let way = known.withLock({ $0 }) { return way }
     var request = HTTPRequest(Self.endpoint, isAuthorized: false)
     request.method = "OPTIONS"
@@ -34,9 +33,12 @@ public struct FieldVaultFiles: FileRemote {
     return way
   }
 
+  /// Asks again which way the server wants, the next time.
+  func forgetWay() { known.withLock { $0 = nil } }
+
   /// Whether the server takes files in another way by now than was known.
   private func hasAnotherWay(than way: FileWay) async throws(TransportFailure) -> Bool {
-    known.withLock { $0 = nil }
+    forgetWay()
     return try await self.way().isPresigned != way.isPresigned
   }
 
@@ -100,61 +102,6 @@ public struct FieldVaultFiles: FileRemote {
     return api
   }
 
-  // MARK: Fetching
-
-  /// By `GET` with a range, from the server or an address that it names. Whether it is the right file is the vault's to find
-  /// out: it has the key.
-  public func fetch(
-    _ name: FileName, into part: String, _ sealing: ContentSealing,
-    progress: @escaping @Sendable (Int64, Int64?) -> Void
-  ) async throws(DownloadProblem) {
-    let found: SealedFileBeginning
-    do throws(SealedFileError) {
-      found = try SealedFileBeginning(ofFileAt: part)
-      // An earlier attempt was through and did not come to say so. Which of the two the server keeps, it does not tell.
-      if found == .finished, try SealedFileBeginning.isWhole(part) { return }
-    } catch {
-      throw .notWritten
-    }
-    // Opened when it is known what it is, and once: that an address expires on the way changes nothing about the file.
-    var place: (any ArrivingFile)?
-    try await withSource(of: name) { source async throws(DownloadProblem) in
-      let open: any ArrivingFile
-      if let place {
-        open = place
-      } else {
-        let isSealed =
-          switch found {
-          case .unfinished: false
-          // What an encrypted file was begun with says nothing about what another device has sent since.
-          case .nothing, .notSealed, .finished: try await self.isSealed(source)
-          }
-        open = isSealed ? try PartFile(part, beginsWith: SealedFileBeginning.mark) : try ArrivingContent(part, sealing)
-        place = open
-      }
-      try await downloads.fetch(source, into: open, progress: progress)
-    }
-  }
-
-  /// Runs a body with the request that fetches a file; again with another, where an address has expired.
-  private func withSource(
-    of name: FileName, _ body: (HTTPRequest) async throws(DownloadProblem) -> Void
-  ) async throws(DownloadProblem) {
-    let path = "\(Self.endpoint)/\(name.text)"
-    do throws(DownloadProblem) {
-      guard try await wayToFetch().isPresigned else { return try await body(HTTPRequest(path)) }
-      try await withPresignedSource(path, body)
-    } catch {
-      // The server may have begun to keep files elsewhere since it was asked.
-      if case .refused = error { known.withLock { $0 = nil } }
-      throw error
-    }
-  }
-
-  private func wayToFetch() async throws(DownloadProblem) -> FileWay {
-    do throws(TransportFailure) { return try await way() } catch { throw .transport(error) }
-  }
-
   /// Which of some files the server does not have: `POST /v1/files/missing`. A server that does not know the question says
   /// nothing against any file.
   public func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName> {
@@ -169,49 +116,4 @@ public struct FieldVaultFiles: FileRemote {
       throw error
     }
   }
-
-  /// Whether the server keeps a file encrypted, as its first bytes tell.
-  private func isSealed(_ source: HTTPRequest) async throws(DownloadProblem) -> Bool {
-    var request = source
-    request.headers += [("Accept-Encoding", "identity"), ("Range", "bytes=0-\(SealedFileBeginning.byteCount - 1)")]
-    let first = Locked<[UInt8]>([])
-    request.download = HTTPDownload { head in
-      guard head.status == 200 || head.status == 206 else { return nil }
-      // A server without ranges sends all of it.
-      return { bytes in first.withLock { $0 += bytes.prefix(max(0, SealedFileBeginning.byteCount - $0.count)) } }
-    }
-    let answer: HTTPAnswer
-    do throws(TransportFailure) {
-      answer = try await transport.send(request)
-    } catch {
-      throw .transport(error)
-    }
-    if let failure = FileDownload.stranger(answer) { throw .transport(failure) }
-    // Nothing can be asked of what is empty, and no encrypted file is that.
-    if [200, 206, 416].contains(answer.status) { return SealedFileBeginning(first.withLock { $0 }) == .finished }
-    var plan = DownloadPlan(bytes: 0, tag: nil)
-    let refusal = DownloadPlan.Event.refused(
-      status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, length: nil)
-    guard case .stop(let problem) = plan.next(after: refusal) else { throw .refused(status: answer.status) }
-    throw problem
-  }
-}
-
-/// How a server takes and gives files.
-enum FileWay: Sendable {
-  /// It keeps them itself; this is what it can do of tus.
-  case tus(TusServer)
-  /// It names addresses of an object store; the longest file that it takes, in bytes.
-  case presigned(greatestBytes: Int64?)
-
-  /// What an answer to `OPTIONS` says; a server that says nothing takes files by tus.
-  init(_ answer: HTTPAnswer) {
-    let isPresigned = (200..<300).contains(answer.status) && answer.headers["fieldvault-uploads"] == "presigned"
-    self =
-      isPresigned
-      ? .presigned(greatestBytes: answer.headers["fieldvault-max-size"].flatMap { Int64($0) })
-      : .tus((200..<300).contains(answer.status) ? TusServer(answer.headers) : TusServer())
-  }
-
-  var isPresigned: Bool { if case .presigned = self { true } else { false } }
 }

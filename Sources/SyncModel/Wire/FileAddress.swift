@@ -54,7 +54,9 @@ extension FileAddress: WireMessage {
     let reader = try WireReader(wire)
     var headers: [String: String] = [:]
     for member in try reader.object("headers").members {
-      guard case .text(let value) = member.value else { throw reader.wrong("headers", "an object of strings is needed") }
+      guard case .text(let value) = member.value else {
+        throw reader.wrong("headers", "an object of strings is needed")
+      }
       headers[member.name] = value
     }
     self.init(
@@ -64,7 +66,9 @@ extension FileAddress: WireMessage {
 
   /// The answer as it is written.
   public var wire: SyncValue {
-    var object: SyncObject = ["url": .text(url), "method": .text(method), "expiresAt": .text(WireTime.text(expiresAt))]
+    var object: SyncObject = [
+      "url": .text(url), "method": .text(method), "expiresAt": .text(WireTime.text(expiresAt)),
+    ]
     var values = SyncObject()
     for name in headers.keys.sorted() { values[name] = headers[name].map { .text($0) } }
     object["headers"] = .object(values)

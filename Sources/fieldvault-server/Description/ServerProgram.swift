@@ -56,7 +56,8 @@ enum ServerProgram {
         "s3-endpoint", "URL", "an object store (S3); with it files go there, at addresses that the server signs"),
       .value("s3-bucket", "NAME", "the bucket in the object store"),
       .value(
-        "s3-credentials", "FILE", "two lines, the access key id and the secret access key; mode 0600", completion: .file),
+        "s3-credentials", "FILE", "two lines, the access key id and the secret access key; mode 0600",
+        completion: .file),
       .value("s3-region", "R", "the region of the bucket (default: us-east-1)"),
       .value("s3-address-seconds", "N", "how long an address is good (default: 600)"),
       .value(

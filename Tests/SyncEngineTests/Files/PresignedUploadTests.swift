@@ -41,6 +41,14 @@ import WebTransport
         + "\"with\": {\"x-amz-checksum-sha256\": \"abc\", \"Content-Length\": \"1\"}}}", status: "201 Created")
   }
 
+  /// Names an address of the store, and says something to a confirmation.
+  private func server(naming store: RawServer, then text: String) throws -> RawServer {
+    let given = given(store)
+    return try RawServer { request, connection in
+      connection.send(request.line.hasPrefix("POST") ? given : text)
+    }
+  }
+
   private func upload(
     _ server: RawServer, _ api: PresignedAPI? = nil, key: String? = nil, remembered: Locked<[String]> = Locked([])
   ) async throws -> PresignedResult {
@@ -50,10 +58,7 @@ import WebTransport
 
   @Test func aFileGoesToAForeignOriginWithoutTheToken() async throws {
     let store = try RawServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-    let given = given(store)
-    let server = try RawServer { request, connection in
-      connection.send(request.line.hasPrefix("POST") ? given : answer("{\"done\": true}"))
-    }
+    let server = try server(naming: store, then: answer("{\"done\": true}"))
     defer {
       server.close()
       store.close()
@@ -93,10 +98,7 @@ import WebTransport
           ? answer("<Error><Code>AccessDenied</Code></Error>", status: "403 No", type: "application/xml")
           : answer("", type: nil))
     }
-    let given = given(store)
-    let server = try RawServer { request, connection in
-      connection.send(request.line.hasPrefix("POST") ? given : answer("{}"))
-    }
+    let server = try server(naming: store, then: answer("{}"))
     defer {
       server.close()
       store.close()
@@ -110,10 +112,7 @@ import WebTransport
   /// The store took all of it, and its answer was lost; the server finds it.
   @Test func anAnswerThatIsLostIsFound() async throws {
     let store = try RawServer { _, _ in false }
-    let given = given(store)
-    let server = try RawServer { request, connection in
-      connection.send(request.line.hasPrefix("POST") ? given : answer("{}"))
-    }
+    let server = try server(naming: store, then: answer("{}"))
     defer {
       server.close()
       store.close()
@@ -128,10 +127,7 @@ import WebTransport
 
   @Test func aCutBeginsAnewAndAStoreThatIsAwayIsNotTheServer() async throws {
     let store = try RawServer { _, _ in false }
-    let given = given(store)
-    let server = try RawServer { request, connection in
-      connection.send(request.line.hasPrefix("POST") ? given : problem(404))
-    }
+    let server = try server(naming: store, then: problem(404))
     defer { server.close() }
     store.close()
     let result = try await upload(server)
@@ -161,10 +157,7 @@ import WebTransport
   @Test func aCaptivePortalIsNoAnswer() async throws {
     let page = answer("<p>Log in</p>", status: "403 No", type: "text/html")
     let store = try RawServer(answering: page)
-    let given = given(store)
-    let server = try RawServer { request, connection in
-      connection.send(request.line.hasPrefix("POST") ? given : page)
-    }
+    let server = try server(naming: store, then: page)
     defer {
       server.close()
       store.close()
