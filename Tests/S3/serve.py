@@ -10,6 +10,7 @@ GET /gate tells what was asked; POST /gate with JSON changes what happens:
   {"mode": "pass"}           all is well
   {"mode": "unavailable"}    503 for everything
   {"mode": "failing"}        500 for everything
+  {"mode": "cut"}            devices are cut off, and the server is not
   {"mode": "drop-answer"}    the next PUT is stored, and its connection closed without an answer
   {"mode": "hang"}           PUTs are stored, and are not answered until the mode changes
   {"tamper": true}           one byte of each object is another from now on
@@ -56,6 +57,11 @@ def answer(start_response, status, body, kind="application/json"):
     body = body.encode()
     start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
     return [body]
+
+
+def cut(environ):
+    environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+    raise ConnectionAbortedError
 
 
 def check(environ, body):
@@ -129,6 +135,8 @@ def application(environ, start_response):
         return answer(start_response, "503 Slow Down", "<Error><Code>SlowDown</Code></Error>", "application/xml")
     if mode == "failing":
         return answer(start_response, "500 Error", "<Error><Code>InternalError</Code></Error>", "application/xml")
+    if mode == "cut" and method in ("PUT", "GET"):
+        cut(environ)
     if not is_plain:
         try:
             check(environ, body)
@@ -142,8 +150,7 @@ def application(environ, start_response):
         with lock:
             state["mode"] = "pass"
         list(answered)
-        environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
-        raise ConnectionAbortedError
+        cut(environ)
     if method == "PUT" and mode == "hang":
         while state["mode"] == "hang":
             time.sleep(0.02)
