@@ -74,7 +74,7 @@ let package = Package(
     .target(
       name: "SyncEngine",
       dependencies: [
-        "OfflineStore", "WebTransport", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CPlatform",
+        "OfflineStore", "WebTransport", "SyncModel", "CipherSQL", "SealedFiles", "Pictures", "VaultKeys", "CPlatform",
       ]),
     .target(
       name: "SyncServer",
@@ -139,14 +139,14 @@ let package = Package(
     .testTarget(
       name: "SyncServerTests",
       dependencies: [
-        "fieldvault-server", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "SealedFiles", "RestorationModel",
-        "CommandLineSupport", "CPlatform",
+        "fieldvault-server", "SyncServer", "WebTransport", "RawNetwork", "SyncModel", "OfflineStore", "CipherSQL",
+        "SealedFiles", "RestorationModel", "CommandLineSupport", "CPlatform",
       ]),
     .testTarget(
       name: "SyncTests",
       dependencies: [
-        "SyncEngine", "WebTransport", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys",
-        "RestorationModel", "ReceiptsModel",
+        "SyncEngine", "WebTransport", "RawNetwork", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL",
+        "VaultKeys", "RestorationModel", "ReceiptsModel",
       ]),
     .testTarget(
       name: "RestTests",

@@ -27,8 +27,10 @@ public final class FieldVaultServer: Sendable {
     /// Where clients see the server, without a slash at the end, such as `https://sync.example.org`. With it the addresses
     /// of uploads are told in full, which some clients of tus need; without it they are paths.
     public var publicURL = ""
+    /// Where devices send and fetch the contents of files; nil to keep them on the server's own disk.
+    public var objectStore: ObjectStore?
     /// Where files are kept; tests put something else here.
-    var fileStorage: @Sendable (ServerFolder) -> any FileStorage = { DiskFileStorage(in: $0) }
+    var fileStorage: @Sendable (ServerFolder) -> DiskFileStorage = { DiskFileStorage(in: $0) }
 
     /// Settings with the usual limits and a silent log.
     public init(
@@ -73,10 +75,14 @@ public final class FieldVaultServer: Sendable {
       try await storage.read(account) { try $0.contentsInUse(among: contents) }
     }
     let records = SyncService(
-      storage: storage, limits: limits, serverUuid: directory.serverUuid, log: settings.log)
+      storage: storage, limits: limits, serverUuid: directory.serverUuid, log: settings.log,
+      isPresigned: settings.objectStore != nil)
+    let objects = settings.objectStore.map { store in
+      ObjectFiles(store: store, database: { try files.database($0) }, log: settings.log)
+    }
     let fileService = FileService(
       storage: files, inUse: inUse, limits: limits, sessions: sessions, log: settings.log,
-      publicURL: settings.publicURL)
+      objects: objects, publicURL: settings.publicURL)
     let router = Router(
       routes: records.routes + fileService.routes, member: { try directory.member(token: $0) },
       limiters: (
@@ -88,7 +94,8 @@ public final class FieldVaultServer: Sendable {
       handlers: HTTPServer.Handlers(admit: { router.admit($0) }, answer: { await router.answer($0) }))
     url = (settings.identity == nil ? "http://" : "https://") + http.address
     let retention = Retention(
-      days: settings.retentionDays, storage: storage, files: files, inUse: inUse, directory: directory,
+      days: settings.retentionDays, storage: storage, files: files, objects: objects, inUse: inUse,
+      directory: directory,
       log: settings.log)
     housekeeping = Task { await retention.run() }
   }

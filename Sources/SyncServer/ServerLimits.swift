@@ -26,6 +26,8 @@ public struct ServerLimits: Sendable {
   public var fileBytes: Int64 = 10 << 30
   /// What the files of one user may take, in bytes.
   public var quotaBytes: Int64 = 100 << 30
+  /// What files may be that are sent to an object store; what is sent to the server itself is bytes.
+  public var contentTypes = ContentTypes.usual
   /// Seconds after which an upload that got no bytes is given up.
   public var uploadSeconds = 7 * 86_400
   /// Uploads of one user that may get bytes at once.

@@ -3,7 +3,7 @@ public struct HTTPRequest: Sendable {
   /// `GET`, `POST` or another one, in upper case.
   public var method: String
   /// Below the server's address, such as `/v1/push`. Its parts are percent-encoded. Or a whole address that the server
-  /// has given, which has to be one of the same server.
+  /// has given: one of the same server or, for a request without the token, one of somebody else that is encrypted.
   public var path: String
   /// Names and values as they are; the transport encodes them.
   public var query: [(name: String, value: String)]

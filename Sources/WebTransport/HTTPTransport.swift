@@ -64,9 +64,10 @@ public final class HTTPTransport: Sendable {
       guard token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw .badToken }
       headers.append((name: "Authorization", value: "Bearer \(token)"))
     }
+    let url = try address.url(of: request)
     return OutgoingRequest(
-      url: try address.url(of: request), headers: headers, method: request.method, body: request.body,
-      upload: request.upload, decompresses: request.download == nil, usesProxies: address.isEncrypted,
+      url: url, headers: headers, method: request.method, body: request.body, upload: request.upload,
+      decompresses: request.download == nil, usesProxies: url.lowercased().hasPrefix("https:"),
       isRepeatable: request.isRepeatable)
   }
 }

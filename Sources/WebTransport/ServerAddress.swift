@@ -48,14 +48,27 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
   }
 
   /// Where a request goes.
-  /// - Throws: ``TransportFailure`` `notTheServer` for an address that the server gave and that is somebody else's: the
-  ///   token must not go there.
+  /// - Throws: ``TransportFailure`` `notTheServer` for an address that the server gave and that is somebody else's, when the
+  ///   token would go along; `insecure` when what is sent could be read on the way there.
   func url(of request: HTTPRequest) throws(TransportFailure) -> String {
     guard request.path.contains("://") else { return url(request.path, request.query) }
-    guard isOrigin(of: request.path) else {
-      throw .notTheServer(detail: "it names an address of another server")
-    }
+    if isOrigin(of: request.path) { return request.path }
+    guard !request.isAuthorized else { throw .notTheServer(detail: "it names an address of another server") }
+    try checkForeign(request.path)
     return request.path
+  }
+
+  /// Refuses an address of somebody else that is not encrypted. One of this machine is taken from a server that is on it
+  /// too: no other has business with what runs here.
+  private func checkForeign(_ address: String) throws(TransportFailure) {
+    guard let parts = URLComponents(string: address), parts.user == nil, parts.password == nil, parts.fragment == nil,
+      let scheme = parts.scheme?.lowercased(), let host = parts.host, !host.isEmpty
+    else { throw .notTheServer(detail: "it names an address that is none") }
+    if scheme == "https" { return }
+    let other = try ServerAddress("\(scheme)://\(host)", allowsInsecure: true)
+    guard other.isLoopback, isLoopback else {
+      throw .insecure(detail: "the server names an address for files that is not encrypted")
+    }
   }
 
   /// The whole address of what an answer names, which may be relative to the path that was asked for.

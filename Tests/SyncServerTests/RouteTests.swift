@@ -103,16 +103,20 @@ import Testing
     #expect(lines.contains { $0.contains("GET /v1/digests/{entity}/{bucket} 200") })
   }
 
-  @Test func documentHasTheRoutesAndOnlyThese() throws {
-    let document = try OpenAPI(limits: ServerLimits()).document()
+  @Test(arguments: [false, true]) func documentHasTheRoutesAndOnlyThese(isPresigned: Bool) throws {
+    let document = try OpenAPI(limits: ServerLimits(), isPresigned: isPresigned).document()
     let server = try TestServer()
     let service = SyncService(
       storage: try EmbeddedStorage(
         in: try ServerFolder(server.folder.path + "/other", isCreating: true), schemas: [], accounts: []),
       limits: ServerLimits(), serverUuid: "", log: .silent)
-    let files = FileService(
-      storage: DiskFileStorage(in: try ServerFolder(server.folder.path + "/other", isCreating: true)),
-      inUse: { _, _ in [] }, limits: ServerLimits(), sessions: UploadSessions(limit: 1), log: .silent)
+    let storage = DiskFileStorage(in: try ServerFolder(server.folder.path + "/other", isCreating: true))
+    var files = FileService(
+      storage: storage, inUse: { _, _ in [] }, limits: ServerLimits(), sessions: UploadSessions(limit: 1), log: .silent)
+    if isPresigned {
+      files.objects = ObjectFiles(
+        store: try objectStore("https://s3.example.org"), database: { try storage.database($0) }, log: .silent)
+    }
     guard case .object(let paths)? = document["paths"] else { throw CancellationError() }
     var described: Set<String> = []
     for path in paths.members {

@@ -24,15 +24,17 @@ final class LocalServer {
   private(set) var server: FieldVaultServer
   private let schemas: [Schema]
   private let log: RequestLog
+  private let objectStore: ObjectStore?
 
   init(
     in folder: TemporaryFolder = TemporaryFolder(), schemas: [Schema] = [RestorationSchema.schema],
-    log: RequestLog = .silent, _ limit: (inout ServerLimits) -> Void = { _ in }
+    objectStore: ObjectStore? = nil, log: RequestLog = .silent, _ limit: (inout ServerLimits) -> Void = { _ in }
   ) throws {
     self.folder = folder
     self.schemas = schemas
     self.log = log
-    server = try Self.start(folder, schemas, log, limit)
+    self.objectStore = objectStore
+    server = try Self.start(folder, schemas, objectStore, log, limit)
   }
 
   /// Ends, and serves the same data again at the same address.
@@ -41,20 +43,21 @@ final class LocalServer {
     let port = server.url.split(separator: ":").last.map(String.init) ?? "0"
     await server.stop()
     try await body()
-    server = try Self.start(folder, schemas, log, port: port, limit)
+    server = try Self.start(folder, schemas, objectStore, log, port: port, limit)
   }
 
   private static func start(
-    _ folder: TemporaryFolder, _ schemas: [Schema], _ log: RequestLog, port: String = "0",
-    _ limit: (inout ServerLimits) -> Void
+    _ folder: TemporaryFolder, _ schemas: [Schema], _ objectStore: ObjectStore?, _ log: RequestLog,
+    port: String = "0", _ limit: (inout ServerLimits) -> Void
   ) throws -> FieldVaultServer {
     var limits = ServerLimits()
     limits.requestBurst = 1_000_000
     limit(&limits)
-    return try FieldVaultServer(
-      FieldVaultServer.Settings(
-        folder: try ServerFolder(folder.path + "/data", isCreating: true), listen: "127.0.0.1:\(port)",
-        schemas: schemas, limits: limits, log: log))
+    var settings = FieldVaultServer.Settings(
+      folder: try ServerFolder(folder.path + "/data", isCreating: true), listen: "127.0.0.1:\(port)",
+      schemas: schemas, limits: limits, log: log)
+    settings.objectStore = objectStore
+    return try FieldVaultServer(settings)
   }
 
   func token(_ user: String, account: String = "water") throws -> String {

@@ -62,4 +62,27 @@ import Testing
     // 2026-03-01T08:00:20.500Z, of which a part of a second counts as a whole one.
     #expect(RetryAfter.seconds(text, date: date, now: 1_772_352_020_500) == seconds)
   }
+
+  /// Files go to addresses of others, and the token never does.
+  @Test(
+    arguments: [
+      ("https://sync.example.org", "https://s3.example.org/b/k?a=%2F", true),
+      ("http://127.0.0.1:8787", "http://127.0.0.1:9000/b/k", true),
+      ("http://localhost", "https://s3.example.org", true),
+      ("https://sync.example.org", "http://127.0.0.1:9000/b", false),
+      ("https://sync.example.org", "http://s3.example.org/b", false), ("http://localhost", "http://10.0.0.1/b", false),
+      ("https://sync.example.org", "https://a:b@s3.example.org/b", false),
+      ("https://sync.example.org", "https:///b", false), ("http://localhost", "ftp://localhost/b", false),
+      ("http://localhost", "file:///etc/passwd", false),
+    ])
+  func anAddressOfSomebodyElse(server: String, other: String, isTaken: Bool) throws {
+    let address = try ServerAddress(server)
+    #expect(throws: TransportFailure.self) { try address.url(of: HTTPRequest(other)) }
+    let request = HTTPRequest(other, isAuthorized: false)
+    if isTaken {
+      #expect(try address.url(of: request) == other)
+    } else {
+      #expect(throws: TransportFailure.self) { try address.url(of: request) }
+    }
+  }
 }

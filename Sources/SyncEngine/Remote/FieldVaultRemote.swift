@@ -4,15 +4,19 @@ import WebTransport
 /// A FieldVault server over HTTP, as `WireFormat.md` has it.
 public struct FieldVaultRemote: Remote {
   private let transport: HTTPTransport
+  private let ownFiles: FieldVaultFiles
 
   /// A server that is reached by a transport.
-  public init(transport: HTTPTransport) { self.transport = transport }
+  public init(transport: HTTPTransport) {
+    self.transport = transport
+    ownFiles = FieldVaultFiles(transport: transport)
+  }
 
   /// What has gone over the network so far, with answers that were received whole.
   public var traffic: Traffic { transport.traffic }
 
   /// The files of the server.
-  public var files: (any FileRemote)? { FieldVaultFiles(transport: transport) }
+  public var files: (any FileRemote)? { ownFiles }
 
   /// `GET /v1/health`. An answer of another service is none of this server.
   public func health() async throws(RemoteFailure) -> ServerHealth {

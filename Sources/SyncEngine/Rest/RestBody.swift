@@ -19,7 +19,7 @@ struct RestBody: Sendable {
   func path(_ template: PathTemplate) async throws -> String {
     var values: [[String]: String] = [:]
     for names in template.placeholders { values[names] = try await value(names) }
-    return template.path { values[$0] ?? "" }
+    return template.path { values[$0] ?? "" }.replacing("%7Bkey%7D", with: "{key}")
   }
 
   /// The members of a body.
@@ -50,6 +50,8 @@ struct RestBody: Sendable {
       return serverId.description
     }
     if names == ["uuid"] { return uuid }
+    // The key of an upload is known only when the API has given it.
+    if names == ["key"] { return "{key}" }
     var (table, fields) = (table, fields)
     for (index, name) in names.enumerated() {
       guard let column = table.columns.first(where: { $0.name == name }) else {

@@ -14,14 +14,15 @@ struct RestFiles: FileRemote {
 
   /// Sends an image for each record that has it. The small pictures are this device's own.
   func send(
-    _ file: TusSource, _ name: FileName, address: String?, link: FileLink,
-    remember: @Sendable (String?) async throws -> Void, progress: @Sendable (Int64) async -> Void
-  ) async -> TusResult {
-    func result(_ problem: TusProblem?) -> TusResult {
-      TusResult(problem: problem, address: address, offset: 0, server: link.server, chunk: link.chunk)
+    _ file: UploadSource, _ name: FileName, address: String?, link: FileLink,
+    remember: @Sendable (String?) async throws -> Void, progress: @escaping @Sendable (Int64) async -> Void
+  ) async -> UploadResult {
+    var link = link
+    func result(_ problem: UploadProblem?) -> UploadResult {
+      UploadResult(problem: problem, offset: 0, link: link)
     }
     guard name.variant == .full else { return result(nil) }
-    do throws(TusProblem) {
+    do throws(UploadProblem) {
       for (table, record) in try await owners(of: name.contentUuid) {
         guard let routes = client.file.entities[table.entity.type], let image = routes.image else { continue }
         let body = RestBody(
@@ -33,7 +34,8 @@ struct RestFiles: FileRemote {
           let form = RestForm(client: client, records: records, body: body, call: call, part: part)
           try await form.send(file, isRepeated: address != nil, remember: remember)
         case .presigned(let route):
-          try await RestPresigned(client: client, body: body, route: route).send(file)
+          try await RestPresigned(client: client, body: body, route: route).send(
+            file, key: address, remember: remember, progress: progress)
         case .tus(let path, let metadata):
           var values: [(name: String, value: String)] = []
           for (name, field) in metadata.sorted(by: { $0.key < $1.key }) {
@@ -44,13 +46,15 @@ struct RestFiles: FileRemote {
           let sent = await uploads.upload(
             file, metadata: values, address: address, server: link.server, chunk: link.chunk, remember: remember,
             progress: progress)
-          if sent.problem != nil { return sent }
+          link.server = sent.server
+          link.chunk = sent.chunk
+          if sent.problem != nil { return UploadResult(problem: sent.problem, offset: sent.offset, link: link) }
         }
       }
     } catch {
       return result(error)
     }
-    return TusResult(problem: nil, address: nil, offset: file.byteCount ?? 0, server: link.server, chunk: link.chunk)
+    return UploadResult(problem: nil, offset: file.byteCount ?? 0, link: link)
   }
 
   /// Nothing: what a route file describes are uploads.
@@ -62,7 +66,7 @@ struct RestFiles: FileRemote {
   /// None: an API that exists already cannot be asked that.
   func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName> { [] }
 
-  static func path(_ template: PathTemplate, _ body: RestBody) async throws(TusProblem) -> String {
+  static func path(_ template: PathTemplate, _ body: RestBody) async throws(UploadProblem) -> String {
     do {
       return try await body.path(template)
     } catch {
@@ -72,7 +76,7 @@ struct RestFiles: FileRemote {
   }
 
   /// The records that have a content and that the API has, or is to get with it.
-  private func owners(of content: String) async throws(TusProblem) -> [(RecordTable, StoredRecord)] {
+  private func owners(of content: String) async throws(UploadProblem) -> [(RecordTable, StoredRecord)] {
     let catalog = records.catalog
     do throws(RemoteFailure) {
       return try await records.read { connection in
@@ -94,7 +98,7 @@ struct RestFiles: FileRemote {
 
 extension RestAnswer {
   /// What an answer means for an image; nil for success.
-  var fileProblem: TusProblem? {
+  var fileProblem: UploadProblem? {
     switch self {
     case .done: nil
     case .gone: .refused(status: 404)

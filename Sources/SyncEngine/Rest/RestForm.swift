@@ -17,8 +17,8 @@ struct RestForm: Sendable {
   ///   - isRepeated: whether it may have been sent before.
   ///   - remember: stores durably that it is being sent.
   func send(
-    _ file: TusSource, isRepeated: Bool, remember: @Sendable (String?) async throws -> Void
-  ) async throws(TusProblem) {
+    _ file: UploadSource, isRepeated: Bool, remember: @Sendable (String?) async throws -> Void
+  ) async throws(UploadProblem) {
     let path = client.file.base + (try await RestFiles.path(call.path, body))
     if isRepeated, let id = try await lookUp() { return try await keep(id) }
     do { try await remember(path) } catch { throw .notRemembered }
@@ -52,7 +52,7 @@ struct RestForm: Sendable {
     try await keep(id)
   }
 
-  private func lookUp() async throws(TusProblem) -> ServerId? {
+  private func lookUp() async throws(UploadProblem) -> ServerId? {
     do {
       return try await RestLookUp(client: client, records: records, body: body, routes: body.routes).find()
     } catch let failure as RemoteFailure {
@@ -62,7 +62,7 @@ struct RestForm: Sendable {
     }
   }
 
-  private func keep(_ id: ServerId) async throws(TusProblem) {
+  private func keep(_ id: ServerId) async throws(UploadProblem) {
     let (table, uuid) = (body.table, body.uuid)
     do {
       try await records.vault.sync { try $0.keep(id, of: table, uuid) }
@@ -72,7 +72,7 @@ struct RestForm: Sendable {
   }
 
   /// What the image belongs to is not at the API any more: a person decides what becomes of it.
-  private func contest() async throws(TusProblem) {
+  private func contest() async throws(UploadProblem) {
     let (table, uuid) = (body.table, body.uuid)
     do {
       guard let gone = try await RestGone(client: client, records: records).parent(of: body, call.path) else { return }
@@ -90,7 +90,7 @@ struct RestForm: Sendable {
 
   // MARK: The form
 
-  private func parts(_ boundary: String) async throws(TusProblem) -> (head: [UInt8], tail: [UInt8]) {
+  private func parts(_ boundary: String) async throws(UploadProblem) -> (head: [UInt8], tail: [UInt8]) {
     let members: SyncObject
     do {
       members = try await body.members()
@@ -126,7 +126,7 @@ struct RestForm: Sendable {
   }
 
   private static func read(
-    at offset: Int64, _ buffer: UnsafeMutableRawBufferPointer, _ head: [UInt8], _ file: TusSource, _ length: Int64,
+    at offset: Int64, _ buffer: UnsafeMutableRawBufferPointer, _ head: [UInt8], _ file: UploadSource, _ length: Int64,
     _ tail: [UInt8]
   ) throws -> Int {
     func copy(_ bytes: [UInt8], from start: Int) -> Int {
@@ -146,7 +146,7 @@ struct RestForm: Sendable {
 
 extension RemoteFailure {
   /// What a failure of a request means for an image.
-  var fileProblem: TusProblem {
+  var fileProblem: UploadProblem {
     switch answer {
     case .later(let seconds): .later(seconds: seconds)
     case .pauseCredentials: .credentials

@@ -20,6 +20,8 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
     case wrongKey
     /// The schemas are not those that the data were made with.
     case schemas
+    /// The object store cannot be used as it was described.
+    case badObjectStore
     /// A request of the operating system failed.
     case system
   }

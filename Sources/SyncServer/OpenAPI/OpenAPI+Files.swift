@@ -1,6 +1,10 @@
 /// The part about files: tus 1.0.0 for what comes, ranges for what goes. `FileEndpoints.md` says the same for people.
 extension OpenAPI {
-  static func filePaths() -> String {
+  static func filePaths(isPresigned: Bool) -> String {
+    (isPresigned ? objectPaths() : tusPaths()) + "\n" + contentPaths()
+  }
+
+  private static func tusPaths() -> String {
     """
     "/v1/files": {
       "options": {"summary": "What the server can do of tus", "security": [], "responses": {"204": \(reference("Tus"))}},
@@ -23,6 +27,11 @@ extension OpenAPI {
       "delete": {"summary": "Give an upload up", "parameters": [\(names(["version"]))],
         "responses": {"204": {"description": "It is gone"}, \(missing()), "412": \(reference("OtherTus")),
           \(problems())}}},
+    """
+  }
+
+  private static func contentPaths() -> String {
+    """
     "/v1/files/missing": {"post": {"summary": "Which of some files are not there",
       "requestBody": \(body("MissingFilesRequest")),
       "responses": {\(answer("MissingFiles")), \(bodyProblems()), \(problems())}}},
@@ -37,7 +46,7 @@ extension OpenAPI {
     """
   }
 
-  private static func names(_ parameters: [String]) -> String {
+  static func names(_ parameters: [String]) -> String {
     parameters.map { ##"{"$ref": "#/components/parameters/\##($0)"}"## }.joined(separator: ", ")
   }
 
@@ -75,6 +84,7 @@ extension OpenAPI {
       "Content": {"description": "The bytes", "headers": {"ETag": {"schema": {"type": "string"}},
           "Content-Range": {"schema": {"type": "string"}}},
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
+      \(objectResponses(problem)),
       "ContentExists": \(problem("urn:fieldvault:content-exists: nothing is left to send")),
       "OffsetMismatch": \(problem(
         "urn:fieldvault:offset-mismatch: Upload-Offset says where it goes on; or urn:fieldvault:content-exists")),

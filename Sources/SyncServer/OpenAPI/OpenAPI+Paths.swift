@@ -1,6 +1,6 @@
 extension OpenAPI {
   /// The routes, as JSON.
-  static func paths(_ limits: ServerLimits) -> String {
+  static func paths(_ limits: ServerLimits, isPresigned: Bool) -> String {
     """
     {
       "/v1/health": {"get": {"summary": "Whether this is a FieldVault server", "security": [],
@@ -43,7 +43,7 @@ extension OpenAPI {
       "/v1/records": {"post": {"summary": "Records by uuid",
         "requestBody": \(body("RecordsRequest")),
         "responses": {\(answer("Records")), \(bodyProblems()), \(problems())}}},
-      \(filePaths())
+      \(filePaths(isPresigned: isPresigned))
     }
     """
   }

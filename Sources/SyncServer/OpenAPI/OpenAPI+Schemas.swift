@@ -100,7 +100,8 @@ extension OpenAPI {
           "items": {"$ref": "#/components/schemas/FileName"}}}},
       "MissingFiles": {"type": "object", "required": ["missing"], "properties": {
         "missing": {"type": "array", "items": {"$ref": "#/components/schemas/FileName"}}}},
-      "FileName": {"type": "string", "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/(full|thumbnail)$"}
+      "FileName": {"type": "string", "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/(full|thumbnail)$"},
+      \(objectSchemas)
     """
   }
 }

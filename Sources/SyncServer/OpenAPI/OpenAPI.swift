@@ -3,6 +3,8 @@ import SyncModel
 /// What the server answers, for programs: OpenAPI 3.1. `WireFormat.md` says the same for people.
 struct OpenAPI {
   let limits: ServerLimits
+  /// Whether files go to an object store.
+  var isPresigned = false
 
   /// The document.
   /// - Throws: `SyncModelError` when the texts of this folder are not JSON, which a test rules out.
@@ -15,7 +17,7 @@ struct OpenAPI {
       ],
       "security": [["token": [:]]],
     ]
-    document["paths"] = try SyncValue(parsing: Self.paths(limits))
+    document["paths"] = try SyncValue(parsing: Self.paths(limits, isPresigned: isPresigned))
     document["components"] = [
       "securitySchemes": ["token": ["type": "http", "scheme": "bearer"]],
       "schemas": try SyncValue(parsing: Self.schemas(limits)),

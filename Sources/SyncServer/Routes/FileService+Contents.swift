@@ -4,9 +4,14 @@ extension FileService {
   /// `GET` and `HEAD /v1/files/{content}/{variant}`: a finished content, whole or a part.
   func content(_ call: RouteCall) async throws -> Response {
     let words = call.variables
-    guard let name = ContentName(text: "\(words["content"] ?? "")/\(words["variant"] ?? "")"),
-      let (stored, file) = try await storage.open(call.member.account, name)
-    else { throw HTTPProblem.noSuchContent }
+    guard let name = ContentName(text: "\(words["content"] ?? "")/\(words["variant"] ?? "")") else {
+      throw HTTPProblem.noSuchContent
+    }
+    guard let (stored, file) = try await storage.open(call.member.account, name) else {
+      // A redirect would have the client send its token to the store.
+      if try await objects?.knows(call.member.account, name) == true { throw HTTPProblem.inObjectStore }
+      throw HTTPProblem.noSuchContent
+    }
     return Self.answer(call.request, stored, file)
   }
 
@@ -21,15 +26,41 @@ extension FileService {
     guard request.files.count <= MissingFilesRequest.greatestCount else {
       throw HTTPProblem.invalid("files is a list of at most \(MissingFilesRequest.greatestCount)", field: "files")
     }
-    var missing: [String] = []
+    var lacking: [(file: String, name: ContentName)] = []
     for file in request.files {
       guard let name = ContentName(text: file) else {
         throw HTTPProblem.invalid("files are a UUID in lower case, /, and full or thumbnail", field: "files")
       }
-      if try await storage.content(call.member.account, name) == nil { missing.append(file) }
+      if try await storage.content(call.member.account, name) == nil { lacking.append((file, name)) }
     }
-    return .json(["missing": .array(missing.map { .text($0) })])
+    let found = try await inObjectStore(call.member.account, lacking.map(\.name))
+    let missing = lacking.filter { !found.contains($0.name) }
+    return .json(["missing": .array(missing.map { .text($0.file) })])
   }
+
+  /// Which of some contents the object store has, if there is one. It is asked for several at a time.
+  private func inObjectStore(_ account: AccountName, _ names: [ContentName]) async throws -> Set<ContentName> {
+    guard let objects else { return [] }
+    return try await refusing {
+      try await withThrowingTaskGroup(of: ContentName?.self) { group in
+        var rest = names[...]
+        func next() {
+          guard let name = rest.popFirst() else { return }
+          group.addTask { try await objects.content(account, name) == nil ? nil : name }
+        }
+        for _ in 0..<Self.questionsAtOnce { next() }
+        var found: Set<ContentName> = []
+        while let name = try await group.next() {
+          if let name { found.insert(name) }
+          next()
+        }
+        return found
+      }
+    }
+  }
+
+  /// How many questions to an object store are under way for one request.
+  private static let questionsAtOnce = 8
 
   static func answer(_ request: Request, _ stored: StoredContent, _ file: OpenedFile) -> Response {
     let tag = "\"\(stored.tag)\""

@@ -160,7 +160,7 @@ extension FileService {
   }
 
   /// Puts what a storage refuses in the words of HTTP.
-  private func refusing<Value>(_ body: () async throws -> Value) async throws -> Value {
+  func refusing<Value>(_ body: () async throws -> Value) async throws -> Value {
     do {
       return try await body()
     } catch {

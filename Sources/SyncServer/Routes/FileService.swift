@@ -14,14 +14,19 @@ struct FileService: Sendable {
   let limits: ServerLimits
   let sessions: UploadSessions
   let log: RequestLog
+  /// Where contents are kept beside the server's own disk; nil for nowhere.
+  var objects: ObjectFiles?
   /// What stands before the path in the addresses of uploads: nothing, or where clients see the server.
   var publicURL = ""
 
   static let uploadPattern = "/v1/files/uploads/{upload}"
   static let contentPattern = "/v1/files/{content}/{variant}"
 
-  /// All routes, in the order in which they are described. Uploads come first: their path looks like that of a content.
-  var routes: [Route] {
+  /// All routes, in the order in which they are described.
+  var routes: [Route] { objects.map { routes(of: $0) } ?? tusRoutes }
+
+  /// Uploads come first: their path looks like that of a content.
+  private var tusRoutes: [Route] {
     [
       Route("OPTIONS", "/v1/files", .open { Tus.capabilities(self.limits) }, .tus),
       Route("POST", "/v1/files", .upload { try await self.create($0) }, .tus),
@@ -29,7 +34,7 @@ struct FileService: Sendable {
       Route("HEAD", Self.uploadPattern, .member { try await self.state($0) }, .tus),
       Route("PATCH", Self.uploadPattern, .upload { try await self.append($0) }, .tus),
       Route("DELETE", Self.uploadPattern, .member { try await self.terminate($0) }, .tus),
-      Route("POST", "/v1/files/missing", .member { try await self.missing($0) }),
+      Route("POST", "/v1/files/missing", .member { try await self.missing($0) }, .fileQuestion),
       Route("GET", Self.contentPattern, .member { try await self.content($0) }, .file),
       Route("HEAD", Self.contentPattern, .member { try await self.content($0) }, .file),
     ]
@@ -41,6 +46,13 @@ struct FileService: Sendable {
   /// How a refusal of the storage is told.
   static func problem(_ error: any Error) -> HTTPProblem? {
     if let problem = error as? HTTPProblem { return problem }
+    if let refusal = error as? ObjectFiles.Refusal {
+      return switch refusal {
+      case .notSent: .notSent
+      case .mismatch(let member): .objectMismatch(member)
+      case .notReached: .storeNotReached
+      }
+    }
     guard let refusal = error as? FileRefusal else { return nil }
     return switch refusal {
     case .exists: .contentExists

@@ -13,18 +13,21 @@ struct SyncService: Sendable {
   let limits: ServerLimits
   let serverUuid: String
   let log: RequestLog
+  /// Whether files go to an object store.
+  var isPresigned = false
   let waiting = Locked(0)
 
   static let name = "fieldvault"
   static let protocolVersion: Int64 = 1
 
+  private var openAPI: OpenAPI { OpenAPI(limits: limits, isPresigned: isPresigned) }
   var now: Int64 { Date.nowInMilliseconds().milliseconds }
 
   /// All routes, in the order in which they are described.
   var routes: [Route] {
     [
       Route("GET", "/v1/health", .open { self.health() }),
-      Route("GET", "/v1/openapi.json", .open { Response.json(try OpenAPI(limits: self.limits).document()) }),
+      Route("GET", "/v1/openapi.json", .open { Response.json(try self.openAPI.document()) }),
       Route("GET", "/v1/account", .member { self.account($0) }),
       Route("POST", "/v1/push", .member { try await self.push($0) }),
       Route("GET", "/v1/changes", .member { try await self.changes($0) }),

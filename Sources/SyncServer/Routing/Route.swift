@@ -18,6 +18,8 @@ struct Route: Sendable {
     case tus
     /// Plain downloads.
     case file
+    /// Bodies are JSON; counted with the requests about files.
+    case fileQuestion
   }
 
   let method: String
@@ -43,7 +45,7 @@ struct Route: Sendable {
   }
 
   /// Whether its handler reads a body that was collected. What comes to other routes is dropped.
-  var takesBody: Bool { dialect == .json && method == "POST" }
+  var takesBody: Bool { (dialect == .json || dialect == .fileQuestion) && method == "POST" }
 
   /// The values of the variables when a path is one of this route; else nil.
   func variables(in path: String) -> [String: String]? {

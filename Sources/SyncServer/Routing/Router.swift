@@ -82,7 +82,7 @@ struct Router: Sendable {
       throw HTTPProblem.tooManyRequests(retryAfter: seconds)
     }
     switch route.dialect {
-    case .json: if route.takesBody, !request.isJSON { throw HTTPProblem.notJSON }
+    case .json, .fileQuestion: if route.takesBody, !request.isJSON { throw HTTPProblem.notJSON }
     case .tus: try Tus.checkVersion(of: request)
     case .file: break
     }

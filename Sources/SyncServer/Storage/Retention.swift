@@ -12,6 +12,7 @@ struct Retention: Sendable {
   let days: Int
   let storage: any RecordStorage
   let files: any FileStorage
+  var objects: ObjectFiles?
   /// Which of these contents records of an account refer to.
   let inUse: @Sendable (AccountName, [String]) async throws -> Set<String>
   let directory: ServerDirectory
@@ -41,13 +42,17 @@ struct Retention: Sendable {
   func forget(before time: Int64) async {
     await forEachAccount("old answers, deletions and files could not be forgotten") { account in
       try await storage.write(account) { data in try data.forget(before: time) }
-      try await files.sweep(
-        account, SweepRule(neverUsedBefore: time) { contents in try await inUse(account, contents) })
+      let rule = SweepRule(neverUsedBefore: time) { contents in try await inUse(account, contents) }
+      try await files.sweep(account, rule)
+      try await objects?.sweep(account, rule, at: Date.nowInMilliseconds().milliseconds)
     }
   }
 
   func expireUploads(at time: Int64) async {
-    await forEachAccount("uploads could not be given up") { account in try await files.expire(account, at: time) }
+    await forEachAccount("uploads could not be given up") { account in
+      try await files.expire(account, at: time)
+      try await objects?.expire(account, at: time)
+    }
   }
 
   private func forEachAccount(_ failure: String, _ body: (AccountName) async throws -> Void) async {

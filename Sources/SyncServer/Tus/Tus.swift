@@ -24,7 +24,8 @@ enum Tus {
     .empty(
       204,
       [
-        ("Tus-Version", version), ("Tus-Extension", extensions), ("Tus-Max-Size", String(limits.fileBytes)),
+        (FileService.wayHeader, "tus"), ("Tus-Version", version), ("Tus-Extension", extensions),
+        ("Tus-Max-Size", String(limits.fileBytes)),
         ("Tus-Checksum-Algorithm", UploadChecksum.Algorithm.allCases.map(\.rawValue).joined(separator: ",")),
       ])
   }

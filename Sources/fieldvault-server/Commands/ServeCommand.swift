@@ -40,6 +40,9 @@ enum ServeCommand {
     limits.quotaBytes = Int64(try arguments.integer("quota", in: 1...(1 << 60)) ?? Int(limits.quotaBytes))
     limits.uploadSeconds =
       try arguments.integer("upload-days", in: 1...3_650).map { $0 * 86_400 } ?? limits.uploadSeconds
+    let objectStore = try objectStore(arguments)
+    let types = arguments.values("s3-type")
+    if !types.isEmpty { limits.contentTypes = try contentTypes(types, arguments) }
     let identity = try identity(arguments)
     let publicURL = try publicURL(arguments)
     let named = try arguments.values("schema").map(schema)
@@ -52,6 +55,7 @@ enum ServeCommand {
       folder: folder, listen: try arguments.required("listen"), schemas: schemas, identity: identity, limits: limits,
       retentionDays: days, log: log)
     settings.publicURL = publicURL
+    settings.objectStore = objectStore
     return try FieldVaultServer(settings)
   }
 
@@ -63,6 +67,31 @@ enum ServeCommand {
       throw arguments.mistake("--public-url begins with https:// or http://")
     }
     return url
+  }
+
+  private static func objectStore(_ arguments: ParsedArguments) throws -> ObjectStore? {
+    let (endpoint, bucket) = (arguments.value("s3-endpoint"), arguments.value("s3-bucket"))
+    switch (endpoint, bucket, arguments.value("s3-credentials")) {
+    case (nil, nil, nil):
+      let others = ["s3-region", "s3-address-seconds", "s3-type"]
+      if let other = others.first(where: { !arguments.values($0).isEmpty }) {
+        throw arguments.mistake("--\(other) is for an object store, which --s3-endpoint names")
+      }
+      return nil
+    case (let endpoint?, let bucket?, let file?):
+      return try ObjectStore(
+        endpoint: endpoint, bucket: bucket, region: arguments.value("s3-region") ?? "us-east-1",
+        credentials: ObjectStoreCredentials(file: file),
+        addressSeconds: arguments.integer("s3-address-seconds", in: 1...604_800) ?? ObjectStore.usualAddressSeconds)
+    default: throw arguments.mistake("--s3-endpoint, --s3-bucket and --s3-credentials are given together")
+    }
+  }
+
+  private static func contentTypes(_ types: [String], _ arguments: ParsedArguments) throws -> ContentTypes {
+    for type in types where !ContentTypes.isType(type.hasSuffix("/*") ? type.dropLast() + "x" : type) {
+      throw arguments.mistake("--s3-type is a media type such as image/jpeg, or image/*")
+    }
+    return ContentTypes(types)
   }
 
   private static func identity(_ arguments: ParsedArguments) throws -> TLSIdentity? {

@@ -52,12 +52,26 @@ enum ServerProgram {
       .value("max-file", "BYTES", "the largest file", default: "10737418240"),
       .value("quota", "BYTES", "what the files of one user may take", default: "107374182400"),
       .value("upload-days", "N", "how long an upload that stands still is kept", default: "7"),
+      .value(
+        "s3-endpoint", "URL", "an object store (S3); with it files go there, at addresses that the server signs"),
+      .value("s3-bucket", "NAME", "the bucket in the object store"),
+      .value(
+        "s3-credentials", "FILE", "two lines, the access key id and the secret access key; mode 0600",
+        completion: .file),
+      .value("s3-region", "R", "the region of the bucket (default: us-east-1)"),
+      .value("s3-address-seconds", "N", "how long an address is good (default: 600)"),
+      .value(
+        "s3-type", "TYPE", "a type of files that may be sent to the object store, such as image/jpeg or image/*",
+        repetition: .list),
     ],
     examples: [
       Example("fieldvault-server serve --data data --schema restoration", "listen on 127.0.0.1:8787"),
       Example(
         "fieldvault-server serve --data data --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem",
         "listen to everybody, encrypted"),
+      Example(
+        "fieldvault-server serve --data data --s3-endpoint https://s3.eu-central-1.amazonaws.com --s3-bucket photos "
+          + "--s3-region eu-central-1 --s3-credentials s3.key", "keep files in an object store"),
     ],
     exitCodes: codes + [.busy, .refused])
 

@@ -34,7 +34,7 @@ import WebTransport
   private func fetch(_ server: RawServer, tag: String? = nil) async throws -> Int64 {
     let (content, part) = (content, part)
     return try await FileDownload(transport: try transport(server)).fetch(
-      "/v1/files/1/full", into: try PartFile(part), tag: tag,
+      HTTPRequest("/v1/files/1/full"), into: try PartFile(part), tag: tag,
       verify: { (try? Data(contentsOf: URL(fileURLWithPath: part))) == Data(content) })
   }
 
@@ -160,7 +160,8 @@ import WebTransport
       server.close()
       unlink(part)
     }
-    let size = try await FileDownload(transport: try transport(server)).fetch("/f", into: try PartFile(part))
+    let size = try await FileDownload(transport: try transport(server)).fetch(
+      HTTPRequest("/f"), into: try PartFile(part))
     #expect(size == 0)
   }
 
@@ -169,7 +170,7 @@ import WebTransport
     defer { server.close() }
     let download = FileDownload(transport: try transport(server))
     await #expect(throws: DownloadProblem.notWritten) {
-      try await download.fetch("/f", into: try PartFile("/nowhere/at/all.part"))
+      try await download.fetch(HTTPRequest("/f"), into: try PartFile("/nowhere/at/all.part"))
     }
   }
 }

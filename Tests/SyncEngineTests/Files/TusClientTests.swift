@@ -54,7 +54,7 @@ import WebTransport
     _ server: RawServer, _ stored: Locked<Stored>, byteCount: Int? = nil, from address: String? = nil
   ) async throws -> TusResult {
     let content = content
-    let source = TusSource(byteCount: Int64(byteCount ?? content.count)) { offset, buffer in
+    let source = UploadSource(byteCount: Int64(byteCount ?? content.count)) { offset, buffer in
       let part = content[min(Int(offset), content.count)..<min(content.count, Int(offset) + buffer.count)]
       buffer.copyBytes(from: part)
       return part.count

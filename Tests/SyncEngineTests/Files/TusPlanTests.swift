@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test func whatEndsAnAttempt() {
-    let ends: [(Int, Int?, TusProblem)] = [
+    let ends: [(Int, Int?, UploadProblem)] = [
       (401, nil, .credentials), (412, nil, .refused(status: 412)), (423, nil, .later(seconds: 2)),
       (429, 7, .later(seconds: 7)), (503, nil, .later(seconds: nil)), (500, nil, .serverFailed(status: 500)),
       (507, nil, .later(seconds: 300)), (502, nil, .transport(.unreachable(status: 502))),

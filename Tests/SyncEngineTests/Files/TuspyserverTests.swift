@@ -23,8 +23,8 @@ struct TuspyserverTests {
     content = (0..<600_000).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } } + [1, 2, 3]
   }
 
-  private func source(_ content: [UInt8], isKnown: Bool = true, failsAt: Int64 = .max) -> TusSource {
-    TusSource(byteCount: isKnown ? Int64(content.count) : nil) { offset, buffer in
+  private func source(_ content: [UInt8], isKnown: Bool = true, failsAt: Int64 = .max) -> UploadSource {
+    UploadSource(byteCount: isKnown ? Int64(content.count) : nil) { offset, buffer in
       if offset >= failsAt { throw CancellationError() }
       let part = content[min(content.count, Int(offset))..<min(content.count, Int(offset) + buffer.count)]
       buffer.copyBytes(from: part)
@@ -44,7 +44,7 @@ struct TuspyserverTests {
 
   /// Goes on until it is done, as the worker does.
   private func upload(
-    _ client: TusClient, _ source: TusSource, from address: String? = nil, attempts: Int = 30
+    _ client: TusClient, _ source: UploadSource, from address: String? = nil, attempts: Int = 30
   ) async throws -> (result: TusResult, attempts: Int) {
     let remembered = Locked(address)
     var result: TusResult?

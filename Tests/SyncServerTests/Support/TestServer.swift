@@ -13,7 +13,7 @@ final class TestServer: Sendable {
 
   init(
     in given: TemporaryFolder? = nil, identity: TLSIdentity? = nil,
-    freeBytes: Locked<Int64>? = nil, _ change: (inout ServerLimits) -> Void = { _ in }
+    freeBytes: Locked<Int64>? = nil, objectStore: ObjectStore? = nil, _ change: (inout ServerLimits) -> Void = { _ in }
   ) throws {
     folder = try given ?? TemporaryFolder()
     var limits = ServerLimits()
@@ -24,6 +24,7 @@ final class TestServer: Sendable {
     var settings = FieldVaultServer.Settings(
       folder: data, listen: "127.0.0.1:0", schemas: [RestorationSchema.schema], identity: identity, limits: limits,
       log: log)
+    settings.objectStore = objectStore
     if let freeBytes {
       settings.fileStorage = { DiskFileStorage(in: $0) { _ in freeBytes.withLock { $0 } } }
     }

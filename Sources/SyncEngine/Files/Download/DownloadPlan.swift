@@ -110,6 +110,8 @@ public struct DownloadPlan: Equatable, Sendable {
 public enum DownloadProblem: Error, Equatable, Sendable {
   /// The server was not reached, or the connection was lost.
   case transport(TransportFailure)
+  /// The server was reached, and the place where it keeps files was not.
+  case storeNotReached(TransportFailure)
   /// The server wants to be left alone for so long; nil when it does not say.
   case later(seconds: Int?)
   /// The server failed at it.

@@ -10,7 +10,7 @@ struct FileDownload: Sendable {
 
   /// Fetches a file until it is whole, on the disk, and what it should be. The caller gives it its name.
   /// - Parameters:
-  ///   - path: such as `/v1/files/UUID/full`.
+  ///   - source: what fetches all of it; ranges and tags are added.
   ///   - place: where it is written; what is there is gone on with.
   ///   - tag: the tag of what is there, where it is known. Without one the comparison at the end finds what does not fit.
   ///   - verify: whether the file is what it should be.
@@ -18,7 +18,8 @@ struct FileDownload: Sendable {
   /// - Returns: the size of the file.
   @discardableResult
   func fetch(
-    _ path: String, into place: any ArrivingFile, tag: String? = nil, verify: @Sendable () async -> Bool = { true },
+    _ source: HTTPRequest, into place: any ArrivingFile, tag: String? = nil,
+    verify: @Sendable () async -> Bool = { true },
     progress: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in }
   ) async throws(DownloadProblem) -> Int64 {
     let plan = Locked(DownloadPlan(bytes: place.byteCount, tag: tag))
@@ -26,7 +27,7 @@ struct FileDownload: Sendable {
     while true {
       let event: DownloadPlan.Event
       switch step {
-      case .fetch(let offset, let tag): event = await fetch(path, place, plan, offset, tag, progress)
+      case .fetch(let offset, let tag): event = await fetch(source, place, plan, offset, tag, progress)
       case .empty:
         try place.empty()
         event = .emptied
@@ -43,11 +44,11 @@ struct FileDownload: Sendable {
   }
 
   private func fetch(
-    _ path: String, _ place: any ArrivingFile, _ plan: Locked<DownloadPlan>, _ offset: Int64, _ tag: String?,
+    _ source: HTTPRequest, _ place: any ArrivingFile, _ plan: Locked<DownloadPlan>, _ offset: Int64, _ tag: String?,
     _ progress: @escaping @Sendable (Int64, Int64?) -> Void
   ) async -> DownloadPlan.Event {
-    var request = HTTPRequest(path)
-    request.headers = [("Accept-Encoding", "identity")]
+    var request = source
+    request.headers.append(("Accept-Encoding", "identity"))
     if offset > 0 {
       request.headers.append(("Range", "bytes=\(offset)-"))
       if let tag { request.headers.append(("If-Range", tag)) }

@@ -41,6 +41,7 @@ extension FileLane {
     switch problem {
     case .transport(.cancelled): throw CancellationError()
     case .transport(let failure): return try await interrupted(transfer, .stop(.unreachable, failure.message))
+    case .storeNotReached: return try await interrupted(transfer, waiting: Self.storePause, .goOn)
     case .later(let seconds): return try await interrupted(transfer, waiting: seconds ?? 5, .goOn)
     case .absent:
       try await settle { try $0.downloadAbsent(transfer) }

@@ -1,5 +1,6 @@
 import CipherSQL
 import OfflineStore
+import Pictures
 import SealedFiles
 import VaultKeys
 
@@ -13,7 +14,7 @@ import VaultKeys
 
 extension FileLane {
   mutating func send(_ transfer: FileTransfer) async throws -> Verdict {
-    let source: TusSource
+    let source: UploadSource
     do {
       source = try await self.source(of: transfer)
     } catch let error as SealedFileError {
@@ -42,7 +43,7 @@ extension FileLane {
         tell(.file(told(bytes)))
         await letDataGoFirst()
       })
-    (link.server, link.chunk) = (result.server, result.chunk)
+    link = result.link
     if let error = notRemembered.withLock({ $0 }) { throw error }
     let offset = result.offset
     guard let problem = result.problem else {
@@ -56,28 +57,35 @@ extension FileLane {
   }
 
   /// What is sent: the encrypted file as it is, or for a server that works with images what is in it.
-  private func source(of transfer: FileTransfer) async throws -> TusSource {
+  private func source(of transfer: FileTransfer) async throws -> UploadSource {
     let path = vault.layout.file(of: transfer)
     let isChosen = try await vault.database.read { try AttachmentSettings.read(from: $0).sendsPlaintext }
     if isChosen || files.takesPlaintext {
       let content = try OpenContent(
         SealedFileReader(path, key: try transfer.sealingKey, identity: try transfer.identity))
-      return TusSource(byteCount: Int64(content.byteCount)) { offset, buffer in try content.read(at: offset, buffer) }
+      return UploadSource(byteCount: Int64(content.byteCount), contentType: try content.kind().mimeType) {
+        offset, buffer in try content.read(at: offset, buffer)
+      }
     }
     let file = try OpenSealedFile(path)
-    return TusSource(byteCount: file.byteCount) { offset, buffer in try file.read(at: offset, buffer) }
+    return UploadSource(byteCount: file.byteCount) { offset, buffer in try file.read(at: offset, buffer) }
   }
 
-  private mutating func verdict(of problem: TusProblem, _ transfer: FileTransfer) async throws -> Verdict {
+  private mutating func verdict(of problem: UploadProblem, _ transfer: FileTransfer) async throws -> Verdict {
     switch problem {
     case .transport(.cancelled): throw CancellationError()
     case .transport(.bodyFailed), .unreadable:
       return try await refused(transfer, "its file cannot be read; 'fieldvault attach verify' tells more")
     case .transport(let failure): return try await interrupted(transfer, .stop(.unreachable, failure.message))
+    case .storeNotReached: return try await interrupted(transfer, waiting: Self.storePause, .goOn)
     case .later(let seconds): return try await interrupted(transfer, waiting: seconds ?? 5, .goOn)
     case .credentials:
       return try await interrupted(transfer, .stop(.pauseCredentials, "the server does not take the token for files"))
     case .tooLarge: return try await refused(transfer, "the server takes no file of this size")
+    case .notTaken(let what): return try await refused(transfer, "the server does not take it: \(what)")
+    case .storeRefused(let status, let code):
+      let reason = code.map { ", \($0)" } ?? ""
+      return try await failed(transfer, "where the server keeps files it is not taken (status \(status)\(reason))")
     case .noRoom: return try await refused(transfer, "the server has no room left for this account")
     case .refused(let status): return try await refused(transfer, "the server does not take it (status \(status))")
     case .serverFailed(let status): return try await failed(transfer, "the server failed at it (status \(status))")
@@ -112,6 +120,13 @@ private final class OpenContent: @unchecked Sendable {
   init(_ reader: SealedFileReader) {
     self.reader = reader
     byteCount = reader.byteCount
+  }
+
+  /// What it is, by its first bytes.
+  func kind() throws -> FileKind {
+    var first = [UInt8](repeating: 0, count: FileKind.prefixBytes)
+    let count = try first.withUnsafeMutableBytes { try read(at: 0, $0) }
+    return FileKind(beginning: Array(first.prefix(count)))
   }
 
   func read(at offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int {

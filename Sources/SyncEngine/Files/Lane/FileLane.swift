@@ -33,6 +33,8 @@ struct FileLane {
 
   /// So many at a time: while one waits for a disk, here or there, others are on their way.
   private static let atOnce = 3
+  /// Seconds until a file is tried again whose store was not reached. The server is there, so the others go on.
+  static let storePause = 30
 
   /// Moves files until none is due, `isEnough` says so after a file, or the server cannot be reached.
   /// - Throws: what goes wrong on this device; `CancellationError`.

@@ -8,7 +8,7 @@ extension TusClient {
   /// Why a request has no answer that says anything.
   enum RequestProblem: Error {
     case failure(TransportFailure)
-    case problem(TusProblem)
+    case problem(UploadProblem)
   }
 
   func ask() async throws(RequestProblem) -> TusPlan.Event {
@@ -41,7 +41,7 @@ extension TusClient {
   }
 
   func send(
-    _ source: TusSource, _ address: String, _ offset: Int64, _ bytes: Int64, checksum: Bool
+    _ source: UploadSource, _ address: String, _ offset: Int64, _ bytes: Int64, checksum: Bool
   ) async throws(RequestProblem) -> TusPlan.Event {
     var headers = [("Content-Type", "application/offset+octet-stream"), ("Upload-Offset", String(offset))]
     var count = bytes
@@ -61,7 +61,7 @@ extension TusClient {
 
   /// How long a part really is, and its checksum.
   private static func look(
-    into source: TusSource, _ offset: Int64, _ bytes: Int64
+    into source: UploadSource, _ offset: Int64, _ bytes: Int64
   ) throws(RequestProblem) -> (count: Int64, checksum: String) {
     let digest = ContentDigest()
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)

@@ -1,25 +1,9 @@
 import WebTransport
 
-/// What is uploaded.
-public struct TusSource: Sendable {
-  /// How long it is; nil when that is known at its end only.
-  public var byteCount: Int64?
-  /// Reads bytes from an offset on and returns how many; 0 at the end and only there.
-  public var read: @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
-
-  /// A source.
-  public init(
-    byteCount: Int64?,
-    read: @escaping @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
-  ) {
-    (self.byteCount, self.read) = (byteCount, read)
-  }
-}
-
 /// How an upload ended.
 public struct TusResult: Sendable {
   /// Nil when the server has all of it.
-  public var problem: TusProblem?
+  public var problem: UploadProblem?
   /// Where it is, or was; nil when the server has had it before, or nothing is there.
   public var address: String?
   /// How much the server has, as far as is known.
@@ -46,14 +30,14 @@ public struct TusClient: Sendable {
   ///     to an address before this has returned.
   ///   - progress: is told how much the server has; the next part goes when it returns.
   public func upload(
-    _ source: TusSource, metadata: [(name: String, value: String)], address: String?, server: TusServer? = nil,
+    _ source: UploadSource, metadata: [(name: String, value: String)], address: String?, server: TusServer? = nil,
     chunk: ChunkSize = ChunkSize(), remember: @Sendable (String?) async throws -> Void,
     progress: @Sendable (Int64) async -> Void = { _ in }
   ) async -> TusResult {
     var plan = TusPlan(byteCount: source.byteCount, address: address, server: server, chunk: chunk)
     var step = plan.first
     var known = address
-    func result(_ problem: TusProblem?, _ address: String?) -> TusResult {
+    func result(_ problem: UploadProblem?, _ address: String?) -> TusResult {
       TusResult(problem: problem, address: address, offset: plan.offset, server: plan.server, chunk: plan.chunk)
     }
     while true {
@@ -65,7 +49,7 @@ public struct TusClient: Sendable {
         known = address
         step = plan.next(after: .remembered)
       case .ask, .create, .look, .send:
-        do throws(TusProblem) {
+        do throws(UploadProblem) {
           step = plan.next(after: try await event(of: step, source, metadata, plan.server))
         } catch {
           return result(error, known)
@@ -76,7 +60,7 @@ public struct TusClient: Sendable {
   }
 
   /// Gives an upload up, so that the server need not keep it. One that is gone already is no problem.
-  public func terminate(_ address: String) async throws(TusProblem) {
+  public func terminate(_ address: String) async throws(UploadProblem) {
     let answer: HTTPAnswer
     do throws(RequestProblem) {
       answer = try await send("DELETE", address)
@@ -90,8 +74,8 @@ public struct TusClient: Sendable {
   }
 
   private func event(
-    of step: TusPlan.Step, _ source: TusSource, _ metadata: [(name: String, value: String)], _ server: TusServer?
-  ) async throws(TusProblem) -> TusPlan.Event {
+    of step: TusPlan.Step, _ source: UploadSource, _ metadata: [(name: String, value: String)], _ server: TusServer?
+  ) async throws(UploadProblem) -> TusPlan.Event {
     do throws(RequestProblem) {
       switch step {
       case .ask: return try await ask()

@@ -17,7 +17,7 @@ public struct TusPlan: Equatable, Sendable {
     /// The server has all of it. `address` is nil where it has had it before.
     case done(address: String?)
     /// Ends for now.
-    case stop(TusProblem)
+    case stop(UploadProblem)
   }
 
   /// What has happened.
@@ -173,30 +173,4 @@ public struct TusPlan: Equatable, Sendable {
     repetitions += 1
     return repetitions <= Self.mostRepetitions
   }
-}
-
-/// Why an upload ends for now.
-public enum TusProblem: Error, Equatable, Sendable {
-  /// The server was not reached, or the connection was lost.
-  case transport(TransportFailure)
-  /// The server wants to be left alone for so long; nil when it does not say.
-  case later(seconds: Int?)
-  /// The server failed at it.
-  case serverFailed(status: Int)
-  /// Again and again the server has something else than was sent.
-  case noProgress
-  /// The token is not valid.
-  case credentials
-  /// The file is larger than the server takes.
-  case tooLarge
-  /// The server has no room left for this account.
-  case noRoom
-  /// One of the two programs is mistaken.
-  case refused(status: Int)
-  /// An answer to what was not asked.
-  case unexpected
-  /// The file has changed or cannot be read.
-  case unreadable
-  /// What was to be remembered could not be stored.
-  case notRemembered
 }

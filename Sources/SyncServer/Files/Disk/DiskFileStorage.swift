@@ -35,8 +35,11 @@ public final class DiskFileStorage: FileStorage {
     }
   }
 
+  /// The tables of an account's files, which those in an object store share.
+  func database(_ account: AccountName) throws -> Database { try files(account).database }
+
   /// 128 bits that nobody guesses.
-  private static func newName() -> String {
+  static func newName() -> String {
     _ = sodium_init()
     var bytes = [UInt8](repeating: 0, count: 16)
     randombytes_buf(&bytes, bytes.count)

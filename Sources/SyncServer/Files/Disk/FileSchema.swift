@@ -62,7 +62,63 @@ enum FileSchema {
           CREATE TRIGGER Content_removed AFTER DELETE ON Content BEGIN
             UPDATE FileUsage SET bytes = bytes - OLD.counted WHERE userId = OLD.userId;
           END;
-          """)
+          """),
+      MigrationFile(
+        version: 2, name: "objects",
+        sql: """
+          -- An address was given to send a file to an object store; the row goes when the server has found it there, or when
+          -- it has waited too long.
+          CREATE TABLE ObjectUpload (
+            id TEXT NOT NULL PRIMARY KEY, -- the last part of its key in the store, and its name in requests
+            userId INTEGER NOT NULL,
+            content TEXT NOT NULL,
+            variant TEXT NOT NULL CHECK (variant IN ('full', 'thumbnail')),
+            byteCount INTEGER NOT NULL CHECK (byteCount >= 0),
+            sha256 TEXT NOT NULL, -- of what is sent, in base64
+            contentType TEXT NOT NULL,
+            counted INTEGER NOT NULL CHECK (counted >= 0), -- bytes towards the quota
+            addressEndsAt INTEGER NOT NULL, -- in milliseconds since 1970: until then something may come
+            expiresAt INTEGER NOT NULL, -- in milliseconds since 1970
+            UNIQUE (userId, content, variant)
+          ) STRICT, WITHOUT ROWID;
+
+          CREATE INDEX ObjectUpload_expiry ON ObjectUpload (expiresAt);
+
+          -- A file that is complete in the object store.
+          CREATE TABLE ObjectContent (
+            content TEXT NOT NULL,
+            variant TEXT NOT NULL CHECK (variant IN ('full', 'thumbnail')),
+            userId INTEGER NOT NULL, -- who sent it
+            id TEXT NOT NULL UNIQUE, -- the last part of its key in the store
+            byteCount INTEGER NOT NULL CHECK (byteCount >= 0),
+            counted INTEGER NOT NULL CHECK (counted >= 0), -- bytes towards the quota
+            addressEndsAt INTEGER NOT NULL, -- in milliseconds since 1970: until then it may be sent once more
+            finishedAt INTEGER NOT NULL, -- in milliseconds since 1970
+            wasUsed INTEGER NOT NULL DEFAULT 0 CHECK (wasUsed IN (0, 1)), -- whether a record has referred to it
+            PRIMARY KEY (content, variant)
+          ) STRICT, WITHOUT ROWID;
+
+          -- What has to be removed from the object store, which may not be reached just then.
+          CREATE TABLE ObjectRemoval (
+            id TEXT NOT NULL PRIMARY KEY,
+            notBefore INTEGER NOT NULL -- in milliseconds since 1970
+          ) STRICT, WITHOUT ROWID;
+
+          CREATE TRIGGER ObjectUpload_added AFTER INSERT ON ObjectUpload BEGIN
+            INSERT INTO FileUsage (userId, bytes) VALUES (NEW.userId, NEW.counted)
+            ON CONFLICT (userId) DO UPDATE SET bytes = bytes + excluded.bytes;
+          END;
+          CREATE TRIGGER ObjectUpload_removed AFTER DELETE ON ObjectUpload BEGIN
+            UPDATE FileUsage SET bytes = bytes - OLD.counted WHERE userId = OLD.userId;
+          END;
+          CREATE TRIGGER ObjectContent_added AFTER INSERT ON ObjectContent BEGIN
+            INSERT INTO FileUsage (userId, bytes) VALUES (NEW.userId, NEW.counted)
+            ON CONFLICT (userId) DO UPDATE SET bytes = bytes + excluded.bytes;
+          END;
+          CREATE TRIGGER ObjectContent_removed AFTER DELETE ON ObjectContent BEGIN
+            UPDATE FileUsage SET bytes = bytes - OLD.counted WHERE userId = OLD.userId;
+          END;
+          """),
     ])
 
   /// What a file counts beside its bytes, so that many empty ones are not free.

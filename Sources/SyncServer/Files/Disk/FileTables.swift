@@ -64,7 +64,7 @@ struct FileTables {
       "SELECT DISTINCT content FROM Content WHERE content > \(last) ORDER BY content LIMIT \(limit)", as: String.self)
   }
 
-  private static func variant(_ text: String) throws -> ContentName.Variant {
+  static func variant(_ text: String) throws -> ContentName.Variant {
     guard let variant = ContentName.Variant(rawValue: text) else {
       throw ServerError(.system, "a variant is stored that is none")
     }

@@ -1,0 +1,85 @@
+import CipherSQL
+import SealedFiles
+import WebTransport
+
+/// Fetching.
+extension FieldVaultFiles {
+  /// By `GET` with a range, from the server or an address that it names. Whether it is the right file is the vault's to find
+  /// out: it has the key.
+  public func fetch(
+    _ name: FileName, into part: String, _ sealing: ContentSealing,
+    progress: @escaping @Sendable (Int64, Int64?) -> Void
+  ) async throws(DownloadProblem) {
+    let found: SealedFileBeginning
+    do throws(SealedFileError) {
+      found = try SealedFileBeginning(ofFileAt: part)
+      // An earlier attempt was through and did not come to say so. Which of the two the server keeps, it does not tell.
+      if found == .finished, try SealedFileBeginning.isWhole(part) { return }
+    } catch {
+      throw .notWritten
+    }
+    // Opened when it is known what it is, and once: that an address expires on the way changes nothing about the file.
+    var place: (any ArrivingFile)?
+    try await withSource(of: name) { source async throws(DownloadProblem) in
+      let open: any ArrivingFile
+      if let place {
+        open = place
+      } else {
+        let isSealed =
+          switch found {
+          case .unfinished: false
+          // What an encrypted file was begun with says nothing about what another device has sent since.
+          case .nothing, .notSealed, .finished: try await self.isSealed(source)
+          }
+        open = isSealed ? try PartFile(part, beginsWith: SealedFileBeginning.mark) : try ArrivingContent(part, sealing)
+        place = open
+      }
+      try await downloads.fetch(source, into: open, progress: progress)
+    }
+  }
+
+  /// Runs a body with the request that fetches a file; again with another, where an address has expired.
+  private func withSource(
+    of name: FileName, _ body: (HTTPRequest) async throws(DownloadProblem) -> Void
+  ) async throws(DownloadProblem) {
+    let path = "\(Self.endpoint)/\(name.text)"
+    do throws(DownloadProblem) {
+      guard try await wayToFetch().isPresigned else { return try await body(HTTPRequest(path)) }
+      try await withPresignedSource(path, body)
+    } catch {
+      // The server may have begun to keep files elsewhere since it was asked.
+      if case .refused = error { forgetWay() }
+      throw error
+    }
+  }
+
+  private func wayToFetch() async throws(DownloadProblem) -> FileWay {
+    do throws(TransportFailure) { return try await way() } catch { throw .transport(error) }
+  }
+
+  /// Whether the server keeps a file encrypted, as its first bytes tell.
+  private func isSealed(_ source: HTTPRequest) async throws(DownloadProblem) -> Bool {
+    var request = source
+    request.headers += [("Accept-Encoding", "identity"), ("Range", "bytes=0-\(SealedFileBeginning.byteCount - 1)")]
+    let first = Locked<[UInt8]>([])
+    request.download = HTTPDownload { head in
+      guard head.status == 200 || head.status == 206 else { return nil }
+      // A server without ranges sends all of it.
+      return { bytes in first.withLock { $0 += bytes.prefix(max(0, SealedFileBeginning.byteCount - $0.count)) } }
+    }
+    let answer: HTTPAnswer
+    do throws(TransportFailure) {
+      answer = try await transport.send(request)
+    } catch {
+      throw .transport(error)
+    }
+    if let failure = FileDownload.stranger(answer) { throw .transport(failure) }
+    // Nothing can be asked of what is empty, and no encrypted file is that.
+    if [200, 206, 416].contains(answer.status) { return SealedFileBeginning(first.withLock { $0 }) == .finished }
+    var plan = DownloadPlan(bytes: 0, tag: nil)
+    let refusal = DownloadPlan.Event.refused(
+      status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, length: nil)
+    guard case .stop(let problem) = plan.next(after: refusal) else { throw .refused(status: answer.status) }
+    throw problem
+  }
+}

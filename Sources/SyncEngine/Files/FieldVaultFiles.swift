@@ -1,0 +1,119 @@
+import CipherSQL
+import SyncModel
+import WebTransport
+
+/// The files of a FieldVault server, as `FileEndpoints.md` has them.
+public struct FieldVaultFiles: FileRemote {
+  let transport: HTTPTransport
+  private let uploads: TusClient
+  let downloads: FileDownload
+  private let known = Locked<FileWay?>(nil)
+
+  /// Files of the server of a transport.
+  public init(transport: HTTPTransport) {
+    self.transport = transport
+    uploads = TusClient(transport: transport, endpoint: Self.endpoint)
+    downloads = FileDownload(transport: transport)
+  }
+
+  static let endpoint = "/v1/files"
+
+  // MARK: Which way
+
+  /// How the server takes and gives files; asked once.
+  func way() async throws(TransportFailure) -> FileWay {
+    if let way = known.withLock({ $0 }) { return way }
+    var request = HTTPRequest(Self.endpoint, isAuthorized: false)
+    request.method = "OPTIONS"
+    let answer = try await transport.send(request)
+    if let failure = FileDownload.stranger(answer) { throw failure }
+    let way = FileWay(answer)
+    // What is said while something is wrong is not kept.
+    if (200..<500).contains(answer.status) { known.withLock { $0 = way } }
+    return way
+  }
+
+  /// Asks again which way the server wants, the next time.
+  func forgetWay() { known.withLock { $0 = nil } }
+
+  /// Whether the server takes files in another way by now than was known.
+  private func hasAnotherWay(than way: FileWay) async throws(TransportFailure) -> Bool {
+    forgetWay()
+    return try await self.way().isPresigned != way.isPresigned
+  }
+
+  // MARK: Sending
+
+  /// By tus, or to an address of an object store, as the server wants it.
+  public func send(
+    _ file: UploadSource, _ name: FileName, address: String?, link: FileLink,
+    remember: @Sendable (String?) async throws -> Void, progress: @escaping @Sendable (Int64) async -> Void
+  ) async -> UploadResult {
+    var address = address
+    do throws(TransportFailure) {
+      while true {
+        let way = try await way()
+        let result = await send(file, name, way, address, link, remember, progress)
+        guard case .refused(404 | 405)? = result.problem, try await hasAnotherWay(than: way) else { return result }
+        address = nil
+      }
+    } catch {
+      return UploadResult(problem: .transport(error), offset: 0, link: link)
+    }
+  }
+
+  private func send(
+    _ file: UploadSource, _ name: FileName, _ way: FileWay, _ address: String?, _ link: FileLink,
+    _ remember: @Sendable (String?) async throws -> Void, _ progress: @escaping @Sendable (Int64) async -> Void
+  ) async -> UploadResult {
+    // What was remembered of the one way is nothing to the other.
+    let key = address.flatMap { $0.hasPrefix(Self.mark) ? String($0.dropFirst(Self.mark.count)) : nil }
+    switch way {
+    case .tus(let server):
+      var link = link
+      let result = await uploads.upload(
+        file, metadata: [("content", name.contentUuid), ("variant", name.variant.rawValue)],
+        address: key == nil ? address : nil, server: link.server ?? server, chunk: link.chunk, remember: remember,
+        progress: progress)
+      (link.server, link.chunk) = (result.server, result.chunk)
+      return UploadResult(problem: result.problem, offset: result.offset, link: link)
+    case .presigned(let greatest):
+      let upload = PresignedUpload(transport: transport, api: Self.api(of: name, greatest))
+      let result = await upload.upload(
+        file, key: key, remember: { key in try await remember(Self.mark + key) }, progress: progress)
+      return UploadResult(problem: result.problem, offset: result.offset, link: link)
+    }
+  }
+
+  /// Tells what was remembered of an address from the address of an upload by tus.
+  private static let mark = "presigned:"
+
+  private static func api(of name: FileName, _ greatest: Int64?) -> PresignedAPI {
+    let path = "\(endpoint)/\(name.text)"
+    var api = PresignedAPI(
+      ask: .init(
+        "POST", path + "/address",
+        body: ["bytes": "{bytes}", "sha256": "{sha256}", "contentType": "{contentType}"]),
+      confirm: .init("POST", path + "/confirm", body: ["upload": "{key}"]))
+    api.keyAt = ["upload"]
+    api.existsTypes = [TusPlan.contentExists]
+    api.absentStatuses = [404, 409]
+    api.greatestBytes = greatest
+    return api
+  }
+
+  /// Which of some files the server does not have: `POST /v1/files/missing`. A server that does not know the question says
+  /// nothing against any file.
+  public func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName> {
+    let request = MissingFilesRequest(files: files.map(\.text))
+    do throws(RemoteFailure) {
+      let answer: MissingFilesAnswer = try await transport.ask(
+        HTTPRequest(Self.endpoint + "/missing", body: request.jsonBytes))
+      let names = Set(answer.missing)
+      return Set(files.filter { names.contains($0.text) })
+    } catch {
+      if [404, 405].contains(error.problem?.status) { return [] }
+      throw error
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/// `POST /v1/files/UUID/VARIANT/address`: asks where a file may be sent.
+public struct FileAddressRequest: Equatable, Sendable {
+  /// How many bytes are going to be sent.
+  public var byteCount: Int64
+  /// SHA-256 of them, in base64.
+  public var sha256: String
+  /// What they are, as a media type.
+  public var contentType: String
+
+  /// A request.
+  public init(byteCount: Int64, sha256: String, contentType: String) {
+    (self.byteCount, self.sha256, self.contentType) = (byteCount, sha256, contentType)
+  }
+}
+
+extension FileAddressRequest: WireMessage {
+  /// Reads a request.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    self.init(
+      byteCount: try reader.natural("bytes"), sha256: try reader.text("sha256"),
+      contentType: try reader.text("contentType"))
+  }
+
+  /// The request as it is written.
+  public var wire: SyncValue {
+    ["bytes": .integer(byteCount), "sha256": .text(sha256), "contentType": .text(contentType)]
+  }
+}
+
+/// Where a file may be sent or fetched for a while, without the token.
+public struct FileAddress: Equatable, Sendable {
+  /// The whole address; or a path of the server itself, which wants the token.
+  public var url: String
+  /// `PUT` or `GET`.
+  public var method: String
+  /// What has to go along, as it is.
+  public var headers: [String: String]
+  /// Until when it is good, in milliseconds since 1970-01-01 UTC by the server's clock.
+  public var expiresAt: Int64
+  /// How the server calls the upload; nil for an address to fetch from.
+  public var upload: String?
+
+  /// An address.
+  public init(url: String, method: String, headers: [String: String], expiresAt: Int64, upload: String? = nil) {
+    (self.url, self.method, self.headers, self.expiresAt) = (url, method, headers, expiresAt)
+    self.upload = upload
+  }
+}
+
+extension FileAddress: WireMessage {
+  /// Reads an answer.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    var headers: [String: String] = [:]
+    for member in try reader.object("headers").members {
+      guard case .text(let value) = member.value else {
+        throw reader.wrong("headers", "an object of strings is needed")
+      }
+      headers[member.name] = value
+    }
+    self.init(
+      url: try reader.text("url"), method: try reader.text("method"), headers: headers,
+      expiresAt: try reader.time("expiresAt"), upload: try reader.optional("upload", reader.text))
+  }
+
+  /// The answer as it is written.
+  public var wire: SyncValue {
+    var object: SyncObject = [
+      "url": .text(url), "method": .text(method), "expiresAt": .text(WireTime.text(expiresAt)),
+    ]
+    var values = SyncObject()
+    for name in headers.keys.sorted() { values[name] = headers[name].map { .text($0) } }
+    object["headers"] = .object(values)
+    if let upload { object["upload"] = .text(upload) }
+    return .object(object)
+  }
+}

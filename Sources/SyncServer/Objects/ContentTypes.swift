@@ -1,0 +1,32 @@
+/// The media types of files that a server takes.
+public struct ContentTypes: Sendable, Equatable {
+  /// Types such as `image/jpeg`, and `image/*` for all of a kind.
+  public var patterns: [String]
+
+  /// Types.
+  public init(_ patterns: [String]) { self.patterns = patterns }
+
+  /// What devices of this project tell apart, and what is encrypted.
+  public static let usual = ContentTypes([
+    "application/octet-stream", "application/pdf", "application/zip", "application/gzip", "image/*", "audio/*",
+    "video/*",
+  ])
+
+  func takes(_ type: String) -> Bool {
+    // A picture that runs scripts in whoever opens its address.
+    if type == "image/svg+xml", !patterns.contains(type) { return false }
+    return patterns.contains { $0 == type || ($0.hasSuffix("/*") && type.hasPrefix($0.dropLast())) }
+  }
+
+  /// Whether a text is a media type as it is signed: in lower case, without parameters.
+  public static func isType(_ text: String) -> Bool {
+    let words = text.split(separator: "/", omittingEmptySubsequences: false)
+    return words.count == 2 && text.utf8.count <= 127
+      && words.allSatisfy { word in
+        !word.isEmpty
+          && word.utf8.allSatisfy { byte in
+            (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || "+-._".utf8.contains(byte)
+          }
+      }
+  }
+}

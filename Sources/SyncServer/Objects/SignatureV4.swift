@@ -1,0 +1,118 @@
+import CSodium
+import SyncModel
+import VaultKeys
+import WebTransport
+
+/// Signs requests to an object store: AWS Signature Version 4
+/// (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html).
+struct SignatureV4: Sendable {
+  let accessKeyId: String
+  /// `AWS4` and the secret access key, as the first key is.
+  private let firstKey: SecureBytes
+  let region: String
+  let service: String
+
+  static let algorithm = "AWS4-HMAC-SHA256"
+  /// What stands for the digest of a body that the signer does not know.
+  static let unsignedPayload = "UNSIGNED-PAYLOAD"
+
+  init(_ credentials: ObjectStoreCredentials, region: String, service: String = "s3") {
+    accessKeyId = credentials.accessKeyId
+    firstKey = credentials.firstKey
+    (self.region, self.service) = (region, service)
+  }
+
+  /// A request as far as it is signed.
+  struct Signed {
+    var method: String
+    /// With its parts percent-encoded.
+    var path: String
+    /// As they are meant; they are encoded here.
+    var query: [(name: String, value: String)] = []
+    /// All that are signed, `host` among them.
+    var headers: [(name: String, value: String)]
+    /// SHA-256 of the body in hexadecimal digits, or what stands for it.
+    var payload: String
+
+    /// The names of the headers, as they are listed.
+    var headerNames: String { sorted.map(\.name).joined(separator: ";") }
+
+    private var sorted: [(name: String, value: String)] {
+      headers.map { ($0.name.lowercased(), Self.trimmed($0.value)) }.sorted { $0.name < $1.name }
+    }
+
+    /// One form for all ways to write the same request.
+    var canonical: String {
+      let pairs = query.map { (ServerAddress.encoded($0.name), ServerAddress.encoded($0.value)) }.sorted { $0 < $1 }
+      let lines = [
+        method, path, pairs.map { "\($0.0)=\($0.1)" }.joined(separator: "&"),
+        sorted.map { "\($0.name):\($0.value)\n" }.joined(), headerNames, payload,
+      ]
+      return lines.joined(separator: "\n")
+    }
+
+    /// Without blanks around it, and with one for several.
+    private static func trimmed(_ value: String) -> String { value.split(separator: " ").joined(separator: " ") }
+  }
+
+  /// Who signs, when and for what.
+  func scope(_ time: Int64) -> String { "\(Self.date(time).prefix(8))/\(region)/\(service)/aws4_request" }
+
+  /// The signature of a request at a time, in milliseconds since 1970-01-01 UTC.
+  func signature(of request: Signed, at time: Int64) -> String {
+    let text = [Self.algorithm, Self.date(time), scope(time), HMAC.sha256(request.canonical)].joined(separator: "\n")
+    var key = firstKey.withUnsafeBytes { HMAC.sha256(String(Self.date(time).prefix(8)), keyed: $0) }
+    for word in [region, service, "aws4_request", text] {
+      key = key.withUnsafeBytes { HMAC.sha256(word, keyed: $0) }
+    }
+    return HMAC.hexadecimal(key)
+  }
+
+  /// The query of a request that anybody may make for so many seconds from a time on: it is signed in it.
+  /// - Parameter headers: what has to go along exactly so, `host` included.
+  func query(
+    presigning method: String, _ path: String, _ query: [(name: String, value: String)] = [],
+    headers: [(name: String, value: String)], seconds: Int, at time: Int64
+  ) -> String {
+    var request = Signed(
+      method: method, path: path, query: query, headers: headers, payload: Self.unsignedPayload)
+    request.query += [
+      ("X-Amz-Algorithm", Self.algorithm), ("X-Amz-Credential", "\(accessKeyId)/\(scope(time))"),
+      ("X-Amz-Date", Self.date(time)), ("X-Amz-Expires", String(seconds)),
+      ("X-Amz-SignedHeaders", request.headerNames),
+    ]
+    let signature = signature(of: request, at: time)
+    return (request.query + [("X-Amz-Signature", signature)])
+      .map { "\(ServerAddress.encoded($0.name))=\(ServerAddress.encoded($0.value))" }.joined(separator: "&")
+  }
+
+  /// `20130524T000000Z`.
+  static func date(_ milliseconds: Int64) -> String {
+    WireTime.text(milliseconds).prefix { $0 != "." }.filter { $0 != "-" && $0 != ":" } + "Z"
+  }
+}
+
+/// HMAC-SHA-256 (RFC 2104) and SHA-256 of texts.
+enum HMAC {
+  static func sha256(_ text: String, keyed key: UnsafeRawBufferPointer) -> [UInt8] {
+    var state = crypto_auth_hmacsha256_state()
+    let text = Array(text.utf8)
+    var code = [UInt8](repeating: 0, count: Int(crypto_auth_hmacsha256_BYTES))
+    // Never empty: the first one begins with four letters, and the others are codes.
+    key.bindMemory(to: UInt8.self).baseAddress.map { _ = crypto_auth_hmacsha256_init(&state, $0, key.count) }
+    _ = crypto_auth_hmacsha256_update(&state, text, UInt64(text.count))
+    _ = crypto_auth_hmacsha256_final(&state, &code)
+    return code
+  }
+
+  /// SHA-256 in hexadecimal digits.
+  static func sha256(_ text: String) -> String {
+    var digest = SHA256()
+    digest.add(text)
+    return digest.hexDigest
+  }
+
+  static func hexadecimal(_ bytes: [UInt8]) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+}

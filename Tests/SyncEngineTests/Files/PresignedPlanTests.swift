@@ -1,0 +1,145 @@
+import Testing
+import WebTransport
+
+@testable import SyncEngine
+
+/// The machine of uploads to addresses, without a network.
+@Suite struct PresignedPlanTests {
+  private let one = PresignedAddress(url: "https://s3.example.org/a?1", headers: [:], key: "a")
+  private let two = PresignedAddress(url: "https://s3.example.org/b?2", headers: [:], key: "b")
+  private let cut = TransportFailure.noConnection(detail: "the connection was lost")
+
+  private func sending(confirms: Bool = true) -> PresignedPlan {
+    var plan = PresignedPlan(key: nil, confirms: confirms)
+    if case .remember = plan.next(after: .given(one)) { _ = plan.next(after: .remembered) }
+    return plan
+  }
+
+  @Test func theNameIsRememberedBeforeTheFirstByte() {
+    var plan = PresignedPlan(key: nil, confirms: true)
+    #expect(plan.first == .ask)
+    #expect(plan.next(after: .given(one)) == .remember(key: "a"))
+    #expect(plan.next(after: .remembered) == .put(one))
+    #expect(plan.next(after: .stored) == .confirm(key: "a"))
+    #expect(plan.next(after: .confirmed) == .done(key: "a"))
+  }
+
+  @Test func withoutAConfirmationTheStoresWordIsEnough() {
+    var plan = PresignedPlan(key: "old", confirms: false)
+    #expect(plan.first == .ask)
+    #expect(plan.next(after: .given(one)) == .put(one))
+    #expect(plan.next(after: .stored) == .done(key: "a"))
+  }
+
+  @Test func aFileThatIsThereIsDone() {
+    var plan = PresignedPlan(key: nil, confirms: true)
+    #expect(plan.next(after: .exists) == .done(key: nil))
+    var confirming = sending()
+    _ = confirming.next(after: .stored)
+    #expect(confirming.next(after: .exists) == .done(key: nil))
+  }
+
+  /// Killed between the sending and the confirmation, or the confirmation was lost.
+  @Test func whatWasBegunIsAskedForFirst() {
+    var plan = PresignedPlan(key: "a", confirms: true)
+    #expect(plan.first == .confirm(key: "a"))
+    #expect(plan.next(after: .confirmed) == .done(key: "a"))
+    var gone = PresignedPlan(key: "a", confirms: true)
+    #expect(gone.next(after: .absent) == .ask)
+    // The server may call it as before: then nothing has to be stored.
+    #expect(gone.next(after: .given(one)) == .put(one))
+    var other = PresignedPlan(key: "a", confirms: true)
+    _ = other.next(after: .absent)
+    #expect(other.next(after: .given(two)) == .remember(key: "b"))
+  }
+
+  @Test func anAnswerThatIsLostIsAskedFor() {
+    var plan = sending()
+    #expect(plan.next(after: .failed(cut)) == .confirm(key: "a"))
+    #expect(plan.next(after: .confirmed) == .done(key: "a"))
+  }
+
+  @Test func whatIsCutBeginsAnewAFewTimes() {
+    var plan = sending()
+    for _ in 0..<PresignedPlan.mostRepetitions {
+      #expect(plan.next(after: .failed(cut)) == .confirm(key: "a"))
+      #expect(plan.next(after: .absent) == .put(one))
+    }
+    #expect(plan.next(after: .failed(cut)) == .confirm(key: "a"))
+    #expect(plan.next(after: .absent) == .stop(.storeNotReached(cut)))
+    var silent = sending(confirms: false)
+    for _ in 0..<PresignedPlan.mostRepetitions { #expect(silent.next(after: .failed(cut)) == .put(one)) }
+    #expect(silent.next(after: .failed(cut)) == .stop(.storeNotReached(cut)))
+  }
+
+  /// Whoever cannot ask the server has no connection, and the store is not to blame.
+  @Test func withoutAConnectionItStops() {
+    var plan = sending()
+    _ = plan.next(after: .failed(cut))
+    #expect(plan.next(after: .failed(cut)) == .stop(.transport(cut)))
+    var asking = PresignedPlan(key: nil, confirms: true)
+    #expect(asking.next(after: .failed(cut)) == .stop(.transport(cut)))
+    var cancelled = sending()
+    #expect(cancelled.next(after: .failed(.cancelled)) == .stop(.transport(.cancelled)))
+  }
+
+  @Test(arguments: [403, 400]) func anAddressThatHasExpiredIsAskedForAnewAFewTimes(status: Int) {
+    var plan = sending()
+    let refusal = PresignedPlan.Event.storeRefused(status: status, retryAfterSeconds: nil, code: "AccessDenied")
+    for round in 0..<PresignedPlan.mostRepetitions {
+      #expect(plan.next(after: refusal) == .ask)
+      let next = plan.next(after: .given(round == 0 ? two : one))
+      guard case .remember = next else { return #expect(Bool(false), "\(next)") }
+      _ = plan.next(after: .remembered)
+      // Back to the one before, so that each has another name.
+      if round == 0 { continue }
+      _ = plan.next(after: .given(two))
+      _ = plan.next(after: .remembered)
+    }
+    #expect(plan.next(after: refusal) == .stop(.storeRefused(status: status, code: "AccessDenied")))
+  }
+
+  @Test func whatIsThereAndNotWhatWasSentEndsSomeTime() {
+    var plan = sending()
+    for _ in 0..<PresignedPlan.mostRepetitions {
+      #expect(plan.next(after: .stored) == .confirm(key: "a"))
+      #expect(plan.next(after: .absent) == .ask)
+      #expect(plan.next(after: .given(one)) == .put(one))
+    }
+    _ = plan.next(after: .stored)
+    #expect(plan.next(after: .absent) == .stop(.noProgress))
+  }
+
+  @Test func whatTheServerRefuses() {
+    let ends: [(Int, Int?, String?, UploadProblem)] = [
+      (401, nil, nil, .credentials), (403, nil, nil, .credentials), (413, nil, nil, .tooLarge),
+      (415, nil, "no pictures", .notTaken("no pictures")), (422, nil, nil, .notTaken("status 422")),
+      (429, 7, nil, .later(seconds: 7)), (503, 30, nil, .later(seconds: 30)), (507, nil, nil, .later(seconds: 300)),
+      (500, nil, nil, .serverFailed(status: 500)), (408, nil, nil, .serverFailed(status: 408)),
+      (502, nil, nil, .transport(.unreachable(status: 502))), (404, nil, nil, .refused(status: 404)),
+      (200, nil, "no such category", .notTaken("no such category")),
+    ]
+    for (status, retryAfter, what, problem) in ends {
+      var plan = PresignedPlan(key: nil, confirms: true)
+      let event = PresignedPlan.Event.refused(status: status, retryAfterSeconds: retryAfter, what: what)
+      #expect(plan.next(after: event) == .stop(problem), "\(status)")
+    }
+    var full = PresignedPlan(key: nil, confirms: true)
+    let quota = PresignedPlan.Event.refused(
+      status: 507, retryAfterSeconds: nil, type: "urn:fieldvault:quota-exceeded")
+    #expect(full.next(after: quota) == .stop(.noRoom))
+  }
+
+  @Test func whatTheStoreRefuses() {
+    let ends: [(Int, String?, UploadProblem)] = [
+      (413, nil, .tooLarge), (400, "EntityTooLarge", .tooLarge), (415, nil, .notTaken("its type")),
+      (503, "SlowDown", .later(seconds: 9)), (429, nil, .later(seconds: 9)), (500, nil, .serverFailed(status: 500)),
+      (502, nil, .serverFailed(status: 502)), (400, "RequestTimeout", .serverFailed(status: 400)),
+    ]
+    for (status, code, problem) in ends {
+      var plan = sending()
+      let event = PresignedPlan.Event.storeRefused(status: status, retryAfterSeconds: 9, code: code)
+      #expect(plan.next(after: event) == .stop(problem), "\(status)")
+    }
+  }
+}
