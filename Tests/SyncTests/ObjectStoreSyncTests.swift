@@ -161,7 +161,8 @@ struct ObjectStoreSyncTests {
   }
 
   /// Records and their metadata never wait: neither for a store that is down, nor for one that fails or is slow.
-  @Test(arguments: ["unavailable", "failing", "cut", "gone"]) func recordsDoNotWaitForTheStore(how: String) async throws {
+  @Test(arguments: ["unavailable", "failing", "cut", "gone"])
+  func recordsDoNotWaitForTheStore(how: String) async throws {
     let photo = try attach(one, bytes: 5_000, "roof.bin")
     if how == "gone" { store.stop() } else { try await store.gate(["mode": .text(how)]) }
     let report = try await one.sync()
