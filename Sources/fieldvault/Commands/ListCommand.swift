@@ -41,7 +41,7 @@ enum ListCommand {
       if let problem = state.problem { context.note("Not all of it could be read: \(problem)") }
     } catch let error as VaultError {
       guard error.code == .notFetched else { throw error }
-      context.note("\(error.message); \(error.hint)")
+      context.note("There is no cached data of \(entity.type) on this device yet: connect to the network and sync once.")
     }
   }
 
