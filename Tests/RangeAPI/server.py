@@ -126,6 +126,7 @@ class Store:
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     store, faults, page_size, old_summary, keys = None, [], 50, False, {}
+    addresses, stored = {}, {}
 
     def log_message(self, *arguments):
         pass
@@ -135,6 +136,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         self.handle_request("POST")
+
+    def do_PUT(self):
+        self.handle_request("PUT")
 
     def do_DELETE(self):
         self.handle_request("DELETE")
@@ -163,6 +167,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, "<html><body>Welcome to the free WiFi</body></html>")
         if fault == "refuse-200":
             return self.answer(200, {"success": False, "message": "the quota of this month is used up"})
+        if path.startswith("/store/"):
+            return self.put_image(path, query, body)
         if path != "/api/health" and self.headers.get("Authorization") != "Bearer range-token":
             return self.answer(401, {"success": False, "message": "sign in first"})
         try:
@@ -225,11 +231,15 @@ class Handler(BaseHTTPRequestHandler):
                     self.needs_parent(table, int(found[1]))
                     return 200, store.rows(table, f"{column} = ?", int(found[1]))
         if method == "POST":
+            found = re.fullmatch(r"/api/images/(\d+)/(address|confirm)", path)
+            if found:
+                return self.image_address(int(found[1]), found[2], json.loads(body))
             for pattern, table, column in CREATIONS:
                 found = re.fullmatch(pattern, path)
                 if not found:
                     continue
-                fields = self.form(body) if table == "images" else json.loads(body)
+                is_form = "multipart" in self.headers.get("Content-Type", "")
+                fields = self.form(body) if is_form else json.loads(body)
                 if column:
                     self.needs_parent(table, int(found[1]))
                     fields[column] = int(found[1])
@@ -248,6 +258,33 @@ class Handler(BaseHTTPRequestHandler):
                 store.delete("sessions", int(found[1]))
                 return 200, {}
         raise Refused(404, "there is nothing under this path")
+
+    def image_address(self, number, what, fields):
+        """An address to which an image may be sent for a while, and the news that it is there."""
+        if not self.store.rows("images", "id = ?", number):
+            raise Refused(404, "there is no such image")
+        if what == "address":
+            if fields["size"] > 10_000_000:
+                raise Refused(413, "an image has at most 10 MB")
+            key = f"image-{number}"
+            Handler.addresses[key] = (fields["type"], fields["size"])
+            host = self.headers["Host"]
+            return 200, {"url": f"http://{host}/store/{key}?signature=1", "key": key}
+        with self.store.lock:
+            there = Handler.stored.get(fields["key"])
+            if there is None:
+                raise Refused(409, "the image is not there")
+            self.store.db.execute("UPDATE images SET content = ?, bytes = ? WHERE id = ?", (there, len(there), number))
+        return 200, {"id": number}
+
+    def put_image(self, path, query, body):
+        expected = Handler.addresses.get(path.rsplit("/", 1)[1])
+        if query != "signature=1" or self.headers.get("Authorization") or expected is None:
+            return self.answer(403, {"message": "no valid address"})
+        if (self.headers.get("Content-Type"), len(body)) != expected:
+            return self.answer(400, {"message": "another type or size than was said"})
+        Handler.stored[path.rsplit("/", 1)[1]] = body
+        self.answer(200, {})
 
     def needs_parent(self, table, number):
         parent = PARENTS[table][0]

@@ -7,8 +7,8 @@ import Testing
 
 @Suite(.serialized) struct ImageTests {
 
-  private func deviceWithImage(_ api: RangeAPI) async throws -> RangeDevice {
-    let device = try RangeDevice(at: api.url)
+  private func deviceWithImage(_ api: RangeAPI, routes: String? = nil) async throws -> RangeDevice {
+    let device = try RangeDevice(at: api.url, routes: routes)
     try await device.sync()
     let session = try await device.addSession()
     let group = try await device.write { connection in
@@ -82,5 +82,32 @@ import Testing
     try await device.syncUntilQuiet()
     #expect(try await api.count("sessions") == "[[1]]")
     #expect(try await api.sql("SELECT bytes FROM images JOIN groups ON groups.id = groupEntryId") == "[[200000]]")
+  }
+
+  /// The API makes the record first, names an address for its image, and is told when it is there.
+  @Test(
+    arguments: [
+      ("", ""), ("POST /api/images/1/address", "drop-answer"), ("PUT /store/image-1", "status 403"),
+      ("PUT /store/image-1", "drop"), ("POST /api/images/1/confirm", "drop-answer"),
+      ("POST /api/images/1/confirm", "status 500"), ("POST /api/groups/1/images", "drop-answer"),
+    ])
+  func anImageGoesToAnAddressThatTheAPINames(_ request: String, _ fault: String) async throws {
+    let api = try RangeAPI()
+    let routes = try RangeAPI.routeFile().replacing(
+      #""image": {"multipart": "POST /groups/{groupEntryId}/images", "file": "image"}"#,
+      with: #"""
+        "create": "POST /groups/{groupEntryId}/images",
+        "image": {
+          "presigned": "POST /images/{id}/address", "body": {"contentType": "type", "byteCount": "size"},
+          "url": "data.url", "key": "data.key", "confirm": "POST /images/{id}/confirm", "confirmKey": "key"
+        }
+        """#)
+    #expect(routes.contains("presigned"))
+    let device = try await deviceWithImage(api, routes: routes)
+    if !fault.isEmpty { try await api.fault(request, fault) }
+    try await device.syncUntilQuiet()
+    #expect(try await api.sql("SELECT groupEntryId, fileName, bytes FROM images") == #"[[1, "target.png", 200000]]"#)
+    let hex = try await api.sql("SELECT hex(content) FROM images")
+    #expect(hex.dropFirst(3).dropLast(3) == Self.bytes.map { String(format: "%02X", $0) }.joined())
   }
 }

@@ -159,4 +159,37 @@ import Testing
     try await Task.detached { try Self.now { try vault.unsetRemote() } }.value
     try await device.write { try $0.execute("UPDATE OfflineSession SET notes = 'late'") }
   }
+
+  /// The same API at another address: what waits refers to rifles that are found again by what they say.
+  @Test func anAPIThatMovedGetsWhatWaits() async throws {
+    let first = try RangeAPI()
+    let device = try RangeDevice(at: first.url)
+    try await device.sync()
+    _ = try await device.addSession("moved along")
+    let second = try RangeAPI()
+    let moved = try device.worker(at: second.url)
+    // The first round finds that it is another server.
+    _ = try await moved.sync()
+    _ = try await moved.sync()
+    #expect(try await second.sql("SELECT notes, rifleSetupId FROM sessions") == #"[["moved along", 1]]"#)
+    #expect(try await device.value("SELECT count(*) FROM OfflineRifleSetup", as: Int.self) == 2)
+  }
+
+  @Test func idsThatTheTableCannotHoldAreSaid() async throws {
+    let api = try RangeAPI()
+    let device = try RangeDevice(
+      at: api.url,
+      routes: try RangeAPI.routeFile().replacing(
+        #""DopeEntry": {"#, with: #""DopeEntry": {"id": "notes","#))
+    try await device.sync()
+    let session = try await device.addSession()
+    try await device.write {
+      try $0.execute("INSERT INTO OfflineDopeEntry (sessionId, distance, notes) VALUES (\(session), 300, 'cold bore')")
+    }
+    let report = try await device.worker.sync()
+    #expect(report.failed == 1)
+    let message = try await device.value(
+      "SELECT errorMessage FROM OfflineSyncQueue WHERE status = 'failed'", as: String.self)
+    #expect(message?.contains("no id at 'notes' that DopeEntry.serverId can hold") == true)
+  }
 }

@@ -87,6 +87,17 @@ final class RangeDevice: Sendable {
     worker = SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: network), jitter: { jitter })
   }
 
+  /// A worker for the same vault at another address.
+  func worker(at url: String) throws -> SyncWorker {
+    let text = try RangeAPI.routeFile()
+    try Self.blocking {
+      try vault.setRemote(url: url, token: "range-token", routes: try RouteFile.routes(json: text, for: vault))
+    }
+    let transport = HTTPTransport(address: try ServerAddress(url)) { "range-token" }
+    let remote = RestRemote(transport: transport, file: try RouteFile(json: text), vault: vault)
+    return SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+  }
+
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
   static func makeVault(_ folder: String) throws -> Vault {

@@ -1,6 +1,8 @@
+import CipherSQL
 import Foundation
 import SyncModel
 import Testing
+import VaultKeys
 
 @testable import OfflineStore
 @testable import SyncEngine
@@ -96,15 +98,30 @@ import Testing
   }
 
   @Test func recordsThatNeedEachOtherAreACircle() throws {
-    // A group needs the id of its measurement, and the measurement that of its group.
-    let entities = #"""
-      "RifleSetup": {"list": {"request": "GET /r"}},
-      "GroupImage": {"fields": {"groupMeasurementId": "m"}, "create": "POST /i/{groupEntryId}/{groupMeasurementId}", "repeat": {"mayDuplicate": true}},
-      "GroupEntry": {"fields": {"notes": "n"}, "create": "POST /g/{sessionId}", "repeat": {"mayDuplicate": true}},
-      "GroupMeasurement": {"fields": {"bulletDiameter": "b"}, "create": "POST /m/{groupEntryId}", "repeat": {"mayDuplicate": true}},
-      "Session": {"fields": {"rifleSetupId": "r"}, "create": "POST /s", "repeat": {"mayDuplicate": true}}
-      """#
-    #expect(try problems(file(entities)) == [])
+    let common = """
+      serverId INTEGER, uuid TEXT NOT NULL UNIQUE, createdAt TEXT NOT NULL DEFAULT '', updatedAt TEXT NOT NULL DEFAULT '',
+      lastSyncedAt TEXT, syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
+      isDirty INTEGER NOT NULL DEFAULT 1 CHECK (isDirty IN (0, 1)), isDeleted INTEGER NOT NULL DEFAULT 0 CHECK (isDeleted IN (0, 1))
+      """
+    let sql = """
+      CREATE TABLE OfflineHen (henId INTEGER PRIMARY KEY, eggId INTEGER NOT NULL REFERENCES OfflineEgg (eggId), \(common)) STRICT;
+      CREATE TABLE OfflineEgg (eggId INTEGER PRIMARY KEY, henId INTEGER NOT NULL REFERENCES OfflineHen (henId), \(common)) STRICT;
+      INSERT INTO SyncedEntity (entityType, tableName, schemaName)
+        VALUES ('Hen', 'OfflineHen', 'farm'), ('Egg', 'OfflineEgg', 'farm');
+      """
+    let farm = Schema(name: "farm", migrations: [MigrationFile(version: 1, name: "farm", sql: sql)])
+    mkdir(folder, 0o700)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    var content = (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    let vault = try Vault.create(
+      at: folder + "/farm.vault", schemas: [(SchemaSource(name: "farm", folder: nil), farm)],
+      secret: .keyFile(try SecureBytes(wiping: &content)))
+    let routes = file(
+      #""Hen": {"create": "POST /eggs/{eggId}/hens", "repeat": {"mayDuplicate": true}}, "#
+        + #""Egg": {"create": "POST /hens/{henId}/eggs", "repeat": {"mayDuplicate": true}}"#)
+    let error = #expect(throws: RouteFileError.self) { _ = try RouteFile.routes(json: routes, for: vault) }
+    #expect(
+      error?.problems.map(\.message) == ["none of these can be made before another: Egg needs Hen needs Egg"])
   }
 
   @Test func textThatIsNoJSONIsSaidWithItsLine() throws {

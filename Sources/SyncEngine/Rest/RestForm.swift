@@ -46,7 +46,9 @@ struct RestForm: Sendable {
       throw .later(seconds: 1)
     }
     if let problem = answer.fileProblem { throw problem }
-    guard case .done(let record?) = answer, let id = body.routes.id.value(in: record).flatMap(ServerId.init) else {
+    guard case .done(let record?) = answer,
+      let id = body.routes.id.value(in: record).flatMap({ RestRecords.id($0, of: body.table) })
+    else {
       throw .unexpected
     }
     try await keep(id)

@@ -41,7 +41,9 @@ struct RestLookUp: Sendable {
       wanted.append((place, column, try await body.said(body.fields[name] ?? .null, name)))
     }
     for item in there {
-      guard let id = routes.id.value(in: item).flatMap(ServerId.init), known[id] == nil else { continue }
+      guard let id = routes.id.value(in: item).flatMap({ RestRecords.id($0, of: body.table) }), known[id] == nil else {
+        continue
+      }
       let isSame = wanted.allSatisfy { place, column, value in
         RestValue.isSame(place.value(in: item) ?? .null, value, column)
       }

@@ -63,7 +63,7 @@ struct RestPush: Sendable {
       call.method, try await body.path(call.path), body: .object(try await body.members()), headers: headers(routes))
     switch answer {
     case .done(let record):
-      guard let id = record.flatMap({ routes.id.value(in: $0) }).flatMap(ServerId.init) else {
+      guard let id = record.flatMap({ routes.id.value(in: $0) }).flatMap({ RestRecords.id($0, of: body.table) }) else {
         return try await takenWithoutId(body, routes)
       }
       return Sent(outcome: .accepted(version: version, serverId: id))
@@ -83,7 +83,8 @@ struct RestPush: Sendable {
         ServerProblem(
           type: ServerProblem.perhapsTaken, title: "", status: 422,
           detail:
-            "the server has taken it, but its answer has no id at '\(routes.id)'; mend the route file before a retry")))
+            "the server has taken it, but its answer has no id at '\(routes.id)' that \(body.table.entity.type).serverId can hold; mend the route file or the table before a retry"
+        )))
   }
 
   private func headers(_ routes: EntityRoutes) -> [(name: String, value: String)] {

@@ -34,6 +34,29 @@ struct RestRecords: Sendable {
     }
   }
 
+  /// An id of the API as the table keeps it; nil when it cannot: a text that is no number in a column of numbers.
+  static func id(_ value: SyncValue, of table: RecordTable) -> ServerId? {
+    guard let id = ServerId(value) else { return nil }
+    let type = table.entity.table.columns.first { $0.name == "serverId" }?.declaredType.uppercased()
+    switch (type, id) {
+    case ("INTEGER"?, .text(let text)): return Int64(text).map(ServerId.integer)
+    case ("TEXT"?, .integer(let number)): return .text(String(number))
+    default: return id
+    }
+  }
+
+  /// Records that the API is to know and whose id there is not known here, as after it moved to another address.
+  func nameless(_ type: String) async throws(RemoteFailure) -> [StoredRecord] {
+    guard let table = table(type) else { return [] }
+    return try await read { connection in
+      var found: [StoredRecord] = []
+      try table.forEach(
+        where: "record.serverId IS NULL AND record.isDirty = 0 AND record.isDeleted = 0", in: connection
+      ) { found.append($0) }
+      return found
+    }
+  }
+
   /// When each list was fetched last, in milliseconds since 1970.
   func fetchTimes() async throws(RemoteFailure) -> [String: Int64] {
     try await read { connection in

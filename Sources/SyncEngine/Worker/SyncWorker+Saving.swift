@@ -42,6 +42,15 @@ extension SyncWorker {
     return (value, try await send(numbers, within: limit))
   }
 
+  /// Ends what a ``save(within:_:)`` has left under way, and waits for its end. To be called before a program ends; an app
+  /// that goes on does not need it.
+  public func endSaving() async {
+    saving?.cancel()
+    // What went wrong is told by the outcome of the save.
+    _ = await saving?.result
+    saving = nil
+  }
+
   private static func lastOperation(_ connection: Connection) throws -> Int64 {
     try connection.fetchOne("SELECT coalesce(max(queueNumber), 0) FROM OfflineSyncQueue", as: Int64.self) ?? 0
   }
@@ -63,6 +72,7 @@ extension SyncWorker {
     let end = ContinuousClock.now + limit
     // Not a part of this call: an answer that comes later than the limit is not to be lost.
     let round = Task { try await self.push(until: end) }
+    saving = round
     let isOver = Locked<Result<SyncReport, any Error>?>(nil)
     Task {
       let result = await round.result

@@ -49,10 +49,12 @@ enum PutCommand {
     let server = try Server(of: vault)
     let (saved, outcome) = try Waiting.run {
       await server.monitor.probe()
-      return try await SyncWorker(vault: vault, remote: server.remote, monitor: server.monitor)
-        .save(within: .seconds(seconds)) { connection in
-          try RecordWriter(connection, entities: vault.entities).put(entity, fields, uuid: uuid)
-        }
+      let worker = SyncWorker(vault: vault, remote: server.remote, monitor: server.monitor)
+      let saved = try await worker.save(within: .seconds(seconds)) { connection in
+        try RecordWriter(connection, entities: vault.entities).put(entity, fields, uuid: uuid)
+      }
+      await worker.endSaving()
+      return saved
     }
     try show([saved], isArray: false, entity, vault, context)
     switch outcome {

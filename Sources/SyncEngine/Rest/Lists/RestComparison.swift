@@ -29,17 +29,16 @@ struct RestComparison: Sendable {
     // A creation whose answer was lost may be what is new here: that is told by its repetition, and comes with the next list.
     let waits = routes.create == nil ? false : try await records.hasUnansweredCreations(type)
     let references = try await knownReferences(table, routes)
+    var nameless = try await records.nameless(type)
     var seen: Set<ServerId> = []
     for item in items {
-      guard let id = RestItem.id(of: item.value, at: routes.id, isOnly: item.isOnly) else {
-        result.problem = "a record of it has no id at '\(routes.id)'"
+      guard let id = RestItem.id(of: item.value, at: routes.id, isOnly: item.isOnly, table) else {
+        result.problem = "a record of it has no id at '\(routes.id)' that \(type).serverId can hold"
         continue
       }
       seen.insert(id)
-      let old = known[id]
+      var old = known[id]
       if old == nil, waits { continue }
-      let uuid = old?.uuid ?? self.uuid(type, id)
-      result.items.append((uuid, item.value))
       var fields: SyncObject
       do throws(Unreadable) {
         fields = try self.fields(of: item, table, routes, references)
@@ -47,8 +46,13 @@ struct RestComparison: Sendable {
         result.problem = "record \(id): \(error.message)"
         continue
       }
+      if old == nil, let place = nameless.firstIndex(where: { $0.state.hasAll(fields) }) {
+        old = nameless.remove(at: place)
+      }
+      let uuid = old?.uuid ?? self.uuid(type, id)
+      result.items.append((uuid, item.value))
       if let old {
-        if !old.state.isDeleted, fields.members.allSatisfy({ old.state.fields[$0.name] == $0.value }) { continue }
+        if old.serverId != nil, !old.state.isDeleted, old.state.hasAll(fields) { continue }
         // What the list does not say stays as it is.
         fields = old.state.fields.overlaid(with: fields)
       }
@@ -142,5 +146,12 @@ struct RestComparison: Sendable {
     }
     guard !fields.isEmpty else { throw Unreadable(message: "it has none of the fields") }
     return fields
+  }
+}
+
+extension RecordState {
+  /// Whether each of some fields has the same value here.
+  fileprivate func hasAll(_ fields: SyncObject) -> Bool {
+    fields.members.allSatisfy { self.fields[$0.name] == $0.value }
   }
 }

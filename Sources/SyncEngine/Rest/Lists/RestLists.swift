@@ -113,7 +113,10 @@ struct RestLists: Sendable {
     do throws(RestPages.Problem) {
       let again = try await pages.all()
       guard again.isSteady else { return [] }
-      return absent.filter { record in record.serverId.map { !again.ids.contains($0) } ?? false }
+      return absent.filter { record in
+        guard let id = record.serverId else { return false }
+        return !again.ids.contains { $0.description == id.description }
+      }
     } catch {
       guard case .failure(let failure) = error else { return [] }
       throw failure
@@ -136,7 +139,11 @@ struct RestItem: Sendable {
   var isOnly = false
 
   /// The API's id of a record. One that is alone needs none: of its kind there is one.
-  static func id(of value: SyncValue, at place: JSONPlace, isOnly: Bool) -> ServerId? {
-    place.value(in: value).flatMap(ServerId.init) ?? (isOnly ? .integer(1) : nil)
+  static func id(
+    of value: SyncValue, at place: JSONPlace, isOnly: Bool, _ table: RecordTable? = nil
+  ) -> ServerId? {
+    guard let found = place.value(in: value) ?? (isOnly ? 1 : nil) else { return nil }
+    guard let table else { return ServerId(found) }
+    return RestRecords.id(found, of: table)
   }
 }
