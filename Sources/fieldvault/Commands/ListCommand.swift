@@ -41,7 +41,8 @@ enum ListCommand {
       if let problem = state.problem { context.note("Not all of it could be read: \(problem)") }
     } catch let error as VaultError {
       guard error.code == .notFetched else { throw error }
-      context.note("There is no cached data of \(entity.type) on this device yet: connect to the network and sync once.")
+      context.note(
+        "There is no cached data of \(entity.type) on this device yet: connect to the network and sync once.")
     }
   }
 

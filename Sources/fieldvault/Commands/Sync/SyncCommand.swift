@@ -34,11 +34,12 @@ enum SyncCommand {
         json.endObject()
       }
     } else if report.outcome == .done || report.hasDone {
-      try context.tell(SyncFormat.sentence(about: report, status))
+      let waiting = request.pushes && report.outcome == .done ? try vault.attachmentUsage().waiting : nil
+      try context.tell(SyncFormat.sentence(about: report, status, filesWaiting: waiting))
     }
     if report.outcome == .cancelled { throw CancellationError() }
     if report.outcome != .done { throw report.failure ?? RemoteFailure.unexplained }
-    if status.conflicts > 0 || status.failed > 0 { context.exitCode = .attention }
+    if status.conflicts > 0 || status.failed > 0 || report.filesFailed > 0 { context.exitCode = .attention }
   }
 }
 

@@ -5,7 +5,8 @@ import SyncEngine
 /// What a round did, for people and for programs.
 enum SyncFormat {
   /// `Sent 3, fetched 12. 1 conflict waits: fieldvault conflicts list.`
-  static func sentence(about report: SyncReport, _ status: StoreStatus) -> String {
+  /// - Parameter filesWaiting: files that the server does not have yet; nil to say nothing of them.
+  static func sentence(about report: SyncReport, _ status: StoreStatus, filesWaiting: Int? = nil) -> String {
     let merged = report.merged > 0 ? " (\(countText(report.merged)) merged)" : ""
     var done = moved("sent", report.pushed, merged, report.filesSent)
     done += moved("fetched", report.pulled, "", report.filesFetched)
@@ -21,6 +22,10 @@ enum SyncFormat {
     }
     if status.failed > 0 { sentences.append("\(operationsText(status.failed)) failed: fieldvault queue list") }
     if report.filesFailed > 0 { sentences.append("\(filesText(report.filesFailed)) failed: fieldvault attach list") }
+    if let filesWaiting, filesWaiting > report.filesFailed {
+      let rest = filesWaiting - report.filesFailed
+      sentences.append("\(filesText(rest)) \(rest == 1 ? "waits" : "wait") for another try: fieldvault attach list")
+    }
     if report.delayed > 0 { sentences.append("\(operationsText(report.delayed)) tried again later") }
     if report.heldBack > 0 {
       sentences.append("\(recordsText(report.heldBack)) of projects that are not followed stay until they are sent")
