@@ -6,7 +6,8 @@
 Prints `listening on http://127.0.0.1:PORT/api` once it answers. Every request needs `Authorization: Bearer range-token`.
 For tests `POST /_test/faults` takes a list of what is to go wrong next: {"match": REGEX over "METHOD /path", "do": ...,
 "times": N}, where "do" is one of drop (nothing is done, the connection ends), drop-answer (done, but the connection ends
-before the answer), status NNN, page (a page for people with status 200), refuse-200 (an error in an answer with status 200),
+before the answer), done-500 (done, and answered with 500), status NNN, wall (403 with a page), error-object (an object in
+place of a list), text-list (ids of a list are texts), page (a page for people with status 200), refuse-200 (an error in an answer with status 200),
 slow SECONDS, text-ids (ids are texts in the answer), no-id (the answer has no id), shift (a record of the list is deleted
 between its pages).
 """
@@ -163,6 +164,8 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(float(fault.split()[1]))
         if fault.startswith("status"):
             return self.answer(int(fault.split()[1]), {"success": False, "message": "the server has a problem"})
+        if fault == "wall":
+            return self.answer(403, "<html><body>Request blocked</body></html>")
         if fault == "page":
             return self.answer(200, "<html><body>Welcome to the free WiFi</body></html>")
         if fault == "refuse-200":
@@ -177,6 +180,13 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(refused.status, {"success": False, "message": refused.message})
         if fault == "drop-answer":
             return self.drop()
+        if fault == "done-500":
+            return self.answer(500, {"success": False, "message": "the server has a problem"})
+        if fault == "error-object":
+            return self.answer(200, {"success": True, "data": {"items": {"error": "maintenance"}}})
+        if fault == "text-list":
+            for item in data["items"]:
+                item["id"] = f"rifle-{item['id']}"
         if fault == "text-ids" and isinstance(data, dict):
             data = {**data, "id": str(data["id"])}
         if fault == "no-id":
@@ -292,7 +302,7 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(404, f"there is no {parent} {number}")
 
     def page(self, rows, parameters):
-        size = int(parameters.get("pageSize", self.page_size))
+        size = min(int(parameters.get("pageSize", self.page_size)), self.page_size)
         number = int(parameters.get("page", 1))
         return {"items": rows[(number - 1) * size:number * size], "page": number, "total": len(rows)}
 

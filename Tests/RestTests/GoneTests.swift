@@ -62,6 +62,15 @@ import Testing
     #expect(try await api.count("sessions") == "[[1]]")
   }
 
+  @Test func theAnswerToTheSessionThatIsMadeAnewIsLost() async throws {
+    try await resolve(takesLocal: true)
+    try await api.fault("POST /api/sessions", "drop-answer")
+    try await device.syncUntilQuiet()
+    #expect(try await api.sql("SELECT notes FROM sessions") == #"[["gone"]]"#)
+    #expect(try await api.sql("SELECT distance FROM dope ORDER BY 1") == "[[300], [400]]")
+    #expect(try await device.value("SELECT count(*) FROM OfflineSession WHERE isDeleted = 0", as: Int.self) == 1)
+  }
+
   @Test func movingItSendsItToTheOtherParent() async throws {
     let other = try await device.addSession("other")
     let uuid = try #require(

@@ -192,4 +192,58 @@ import Testing
       "SELECT errorMessage FROM OfflineSyncQueue WHERE status = 'failed'", as: String.self)
     #expect(message?.contains("no id at 'notes' that DopeEntry.serverId can hold") == true)
   }
+
+  /// The API gives fewer records a page than it was asked for.
+  @Test func shortPagesAreNotTheEnd() async throws {
+    let api = try RangeAPI(pageSize: 7)
+    for number in 0..<20 { try await api.sql("INSERT INTO rifles (name) VALUES ('rifle \(number)')") }
+    let device = try RangeDevice(at: api.url)
+    try await device.sync()
+    try await device.sync()
+    #expect(try await device.value("SELECT count(*) FROM OfflineRifleSetup WHERE isDeleted = 0", as: Int.self) == 22)
+  }
+
+  /// A list that cannot be read says nothing about what is not there any more.
+  @Test(arguments: ["error-object", "text-list", "status 404", "wall", "status 503", "page"])
+  func whatCannotBeReadDeletesNothingAndStopsNothing(_ fault: String) async throws {
+    let api = try RangeAPI()
+    let device = try RangeDevice(at: api.url)
+    try await device.sync()
+    _ = try await device.addSession()
+    try await api.fault("GET /api/rifles", fault, times: 4)
+    try await api.sql("INSERT INTO locations (name) VALUES ('Hill')")
+    try await device.sync()
+    #expect(try await api.count("sessions") == "[[1]]")
+    #expect(try await device.value("SELECT count(*) FROM OfflineRifleSetup WHERE isDeleted = 0", as: Int.self) == 2)
+    #expect(try await device.value("SELECT count(*) FROM OfflineSavedLocation", as: Int.self) == 2)
+    let problem = try await device.value(
+      "SELECT problem FROM SyncFetch WHERE entityType = 'RifleSetup'", as: String.self)
+    #expect(problem != nil)
+  }
+
+  @Test func theLastEntryThatGoesAtTheServerGoesHere() async throws {
+    let api = try RangeAPI()
+    let device = try RangeDevice(at: api.url)
+    try await device.sync()
+    let session = try await device.addSession()
+    try await device.addHold(session, at: 300)
+    try await device.sync()
+    try await api.sql("DELETE FROM dope")
+    try await device.sync()
+    #expect(try await device.value("SELECT count(*) FROM OfflineDopeEntry WHERE isDeleted = 0", as: Int.self) == 0)
+    #expect(try await device.value("SELECT count(*) FROM OfflineSession WHERE isDeleted = 0", as: Int.self) == 1)
+  }
+
+  @Test func filesAreNotGivenUpWhereNothingComesBack() async throws {
+    let api = try RangeAPI()
+    let device = try RangeDevice(at: api.url)
+    try await device.write {
+      try $0.execute(
+        """
+        INSERT INTO AttachmentContent (contentUuid, contentKey, full, fullBytes, serverHasFull)
+        VALUES ('01900000-0000-7000-8000-000000000001', zeroblob(32), 'here', 1000, 1)
+        """)
+    }
+    #expect(try await device.vault.sync { try $0.evict(downTo: 0, keeping: nil) } == 0)
+  }
 }

@@ -26,7 +26,7 @@ final class RangeAPI: Sendable {
     mkdir(folder, 0o700)
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["python3", Self.source, "--data", folder + "/api.db"]
+    process.arguments = ["python3", Self.source, "--data", folder + "/api.db", "--page-size", String(pageSize)]
     let output = Pipe()
     process.standardOutput = output
     try process.run()

@@ -89,4 +89,36 @@ import WebTransport
     await #expect(throws: SQLError.self) { try await save(device, distance: -1) }
     #expect(try await device.waiting() == 0)
   }
+
+  /// What was saved offline is taken back before it was sent.
+  @Test func takingBackWhatWasNotSentIsASaveToo() async throws {
+    let api = try RangeAPI()
+    let device = try await ready(api)
+    try await device.addHold(1, at: 300)
+    let (_, outcome) = try await device.worker.save { try $0.execute("DELETE FROM OfflineDopeEntry") }
+    #expect(outcome == .sent)
+    #expect(try await api.count("dope") == "[[0]]")
+  }
+
+  @Test func othersRefusalsAreNotThisOnes() async throws {
+    let api = try RangeAPI()
+    let device = try await ready(api)
+    try await device.addHold(1, at: 9000)
+    try await device.syncUntilQuiet()
+    #expect(try await save(device, distance: 300) == .sent)
+  }
+
+  @Test func aCallerWhoIsCancelledHasSavedAllTheSame() async throws {
+    let api = try RangeAPI()
+    let device = try await ready(api)
+    try await api.fault("POST /api/sessions/1/dope", "slow 3")
+    let saving = Task { try await save(device, distance: 300) }
+    try await Task.sleep(for: .milliseconds(500))
+    saving.cancel()
+    guard case .savedOffline = try await saving.value else {
+      Issue.record("not told as saved")
+      return
+    }
+    #expect(try await device.value("SELECT count(*) FROM OfflineDopeEntry", as: Int.self) == 1)
+  }
 }

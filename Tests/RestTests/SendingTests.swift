@@ -26,8 +26,10 @@ import WebTransport
       "POST /api/sessions", "POST /api/sessions/1/dope", "POST /api/sessions/1/chrono",
       "POST /api/sessions/1/chrono/1/readings", "POST /api/sessions/1/groups", "POST /api/groups/1/measurement",
       "POST /api/measurements/1/holes",
-    ].flatMap { request in ["drop-answer", "no-id"].map { (request, $0) } }
-      + ["drop", "status 500", "status 502", "page", "status 429", "text-ids"].map { ("POST /api/sessions/1/dope", $0) }
+    ].flatMap { request in ["drop-answer", "no-id", "done-500"].map { (request, $0) } }
+      + ["drop", "status 500", "wall", "status 502", "page", "status 429", "text-ids"].map {
+        ("POST /api/sessions/1/dope", $0)
+      }
   )
   func whateverHappensToOneAnswerEverythingIsThereOnce(_ request: String, _ what: String) async throws {
     let api = try RangeAPI()
@@ -142,5 +144,25 @@ import WebTransport
     #expect(try device.vault.retryAll() == 1)
     try await device.sync()
     #expect(try await api.count("dope") == "[[1]]")
+  }
+
+  /// A wall before the API that wants nothing of one record stops no other.
+  @Test func aPageForPeopleInPlaceOfARefusalStopsNoOther() async throws {
+    let api = try RangeAPI()
+    let device = try RangeDevice(at: api.url)
+    try await device.sync()
+    let session = try await device.addSession()
+    try await device.sync()
+    try await device.addHold(session, at: 100)
+    try await api.fault("POST /api/sessions/1/dope", "wall", times: 100)
+    _ = try await device.worker.sync()
+    try await device.write {
+      try $0.execute("INSERT INTO OfflineChronoSession (sessionId, chronographModel) VALUES (\(session), 'radar')")
+    }
+    try await device.syncUntilQuiet()
+    #expect(try await api.count("chrono") == "[[1]]")
+    #expect(
+      try await device.value("SELECT status FROM OfflineSyncQueue WHERE completedAt IS NULL", as: String.self)
+        == "failed")
   }
 }

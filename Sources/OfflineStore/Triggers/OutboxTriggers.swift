@@ -125,7 +125,7 @@ struct OutboxTriggers {
   private var queueFailedAgain: String {
     """
       UPDATE OfflineSyncQueue SET status = 'pending', retryCount = 0, scheduledAt = NULL, errorMessage = NULL, errorStatus = NULL,
-        operationId = CASE WHEN payload IS NULL THEN \(Self.newIdentifier) ELSE operationId END
+        operationId = CASE WHEN payload IS NULL AND sendCount = 0 THEN \(Self.newIdentifier) ELSE operationId END
       WHERE \(ofRecord) AND completedAt IS NULL AND status = 'failed' AND OLD.isDirty = 1;
     """
   }

@@ -47,6 +47,11 @@ struct RouteTriggers {
       END
       """
     }
+    // One that may be there already: what is changed now could only follow as a change.
+    let isBeingMade = """
+      EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE entityId = OLD.\(SQL.quoted(entity.key)) AND entityType = '\(entity.type.replacingQuotes)'
+        AND operationType = 'create' AND payload IS NOT NULL AND completedAt IS NULL AND status <> 'failed')
+      """
     var statements: [String] = []
     if !ways.contains(.create) {
       statements.append(
@@ -58,7 +63,8 @@ struct RouteTriggers {
       if !columns.isEmpty {
         statements.append(
           trigger(
-            "update", "UPDATE OF \(columns.joined(separator: ", "))", "OLD.syncVersion > 0 AND (\(isChanged))",
+            "update", "UPDATE OF \(columns.joined(separator: ", "))",
+            "(OLD.syncVersion > 0 OR \(isBeingMade)) AND (\(isChanged))",
             "the server takes no changes of records of the kind \(entity.type)"))
       }
     }

@@ -54,6 +54,11 @@ public struct FieldVaultFiles: FileRemote {
       while true {
         let way = try await way()
         let result = await send(file, name, way, address, link, remember, progress)
+        // What the server takes may have changed since it was asked; the next attempt asks anew.
+        if case .tooLarge? = result.problem {
+          forgetWay()
+          return UploadResult(problem: .tooLarge, offset: result.offset, link: FileLink())
+        }
         guard case .refused(404 | 405)? = result.problem, try await hasAnotherWay(than: way) else { return result }
         address = nil
       }

@@ -21,7 +21,7 @@ enum RestAnswer: Equatable, Sendable {
   init(_ answer: HTTPAnswer, _ rules: AnswerRules) {
     let isJSON = answer.contentType == "application/json" || answer.contentType.hasSuffix("+json")
     var document: SyncValue?
-    if isJSON {
+    if isJSON, !answer.body.isEmpty {
       do throws(SyncModelError) {
         document = try SyncValue(parsing: answer.body)
       } catch {
@@ -48,12 +48,13 @@ enum RestAnswer: Equatable, Sendable {
     case 408, 425, 429, 503: self = .later(seconds: answer.retryAfterSeconds)
     case 502, 504: self = .notThere(.unreachable(status: answer.status))
     case 500..<600: self = .attempt(status: answer.status, detail: detail)
-    // A page for people under a wrong address says nothing about the record.
-    case 404, 410:
-      self =
-        isJSON || answer.body.isEmpty ? .gone : .notThere(.notTheServer(detail: "it answers with a page for people"))
+    case 404 where isJSON || answer.body.isEmpty, 410: self = .gone
+    case 413: self = .invalid(status: 413, detail: "it is larger than the server takes")
     case 400..<500 where isJSON || answer.body.isEmpty || answer.contentType == "text/plain":
       self = .invalid(status: answer.status, detail: detail)
+    // A page for people, from a wall before the API or under a wrong path: it concerns what was asked, and is tried again.
+    case 400..<500:
+      self = .attempt(status: answer.status, detail: "somebody before the API answers with a page for people")
     default: self = .notThere(.notTheServer(detail: "it answers with the status \(answer.status)"))
     }
   }

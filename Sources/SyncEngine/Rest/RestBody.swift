@@ -13,7 +13,11 @@ struct RestBody: Sendable {
   let fields: SyncObject
 
   /// Why a request cannot be made.
-  struct Missing: Error { let message: String }
+  struct Missing: Error {
+    let message: String
+    /// Whether that can change by itself: a list may still bring the id of what is referred to.
+    var isForNow = false
+  }
 
   /// The path of a call.
   func path(_ template: PathTemplate) async throws -> String {
@@ -82,7 +86,7 @@ struct RestBody: Sendable {
 
   private func id(of type: String, _ uuid: String, _ name: String) async throws -> ServerId {
     guard let id = try await records.record(type, uuid)?.serverId else {
-      throw Missing(message: "the \(type) that \(name) refers to has no id at the server yet")
+      throw Missing(message: "the \(type) that \(name) refers to has no id at the server yet", isForNow: true)
     }
     return id
   }

@@ -18,6 +18,17 @@ struct RestClient: Sendable {
 
   init(transport: HTTPTransport, file: RouteFile) { (self.transport, self.file) = (transport, file) }
 
+  /// Names the API whatever way its address is written: without scheme, in lower case, and without a port that says nothing.
+  var identity: String {
+    var text = client(transport.address.description.lowercased())
+    for port in [":443", ":80"] where text.hasSuffix(port) { text.removeLast(port.count) }
+    return text + file.base
+  }
+
+  private func client(_ address: String) -> String {
+    address.range(of: "://").map { String(address[$0.upperBound...]) } ?? address
+  }
+
   /// The time by the API's clock, in milliseconds since 1970, as far as it is known. The header of an answer has whole
   /// seconds, so less than two of difference say nothing.
   var serverTime: Int64 { Vault.now + (offset.withLock { $0 } ?? 0) }

@@ -41,7 +41,7 @@ struct RestForm: Sendable {
       throw error.fileProblem
     }
     if answer == .gone {
-      try await contest()
+      guard try await contest() else { throw .refused(status: 404) }
       // It waits until the conflict is decided, and loses no attempt.
       throw .later(seconds: 1)
     }
@@ -49,7 +49,9 @@ struct RestForm: Sendable {
     guard case .done(let record?) = answer,
       let id = body.routes.id.value(in: record).flatMap({ RestRecords.id($0, of: body.table) })
     else {
-      throw .unexpected
+      // It may be there; the answer does not say under which id.
+      if let id = try await lookUp() { return try await keep(id) }
+      throw .refused(status: 422)
     }
     try await keep(id)
   }
@@ -74,15 +76,19 @@ struct RestForm: Sendable {
   }
 
   /// What the image belongs to is not at the API any more: a person decides what becomes of it.
-  private func contest() async throws(UploadProblem) {
+  /// - Returns: false when all that the path names is there.
+  private func contest() async throws(UploadProblem) -> Bool {
     let (table, uuid) = (body.table, body.uuid)
     do {
-      guard let gone = try await RestGone(client: client, records: records).parent(of: body, call.path) else { return }
+      guard let gone = try await RestGone(client: client, records: records).parent(of: body, call.path) else {
+        return false
+      }
       try await records.vault.sync { transaction in
         try transaction.contestImage(of: table, uuid, field: gone.field)
         var counts = ApplyCounts()
         try transaction.apply(gone.records, counts: &counts)
       }
+      return true
     } catch let failure as RemoteFailure {
       throw failure.fileProblem
     } catch {
@@ -155,6 +161,7 @@ extension RemoteFailure {
     case .cancelled: .transport(.cancelled)
     case .attempt: .serverFailed(status: 500)
     case .tooLarge: .tooLarge
+    case .refused: .unreadable
     default: .transport(.noConnection(detail: message))
     }
   }

@@ -25,11 +25,11 @@ struct RestGone: Sendable {
     return GoneRecords(root: family.first, followers: Array(family.dropFirst()))
   }
 
-  /// Whether a parent is gone. One that the API cannot be asked about counts as gone: the path names it.
+  /// Whether a parent is gone. One that the API cannot be asked about counts as there: too much hangs on it.
   private func isGone(_ type: String, _ uuid: String) async throws -> Bool {
     guard let routes = client.file.entities[type], let table = records.table(type), let call = routes.get,
       let record = try await records.record(type, uuid)
-    else { return true }
+    else { return false }
     let body = RestBody(
       records: records, routes: routes, table: table, uuid: uuid, serverId: record.serverId, fields: record.state.fields
     )

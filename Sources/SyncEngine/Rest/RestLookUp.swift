@@ -15,8 +15,9 @@ struct RestLookUp: Sendable {
     guard case .lookUp(let call, let items, let match)? = routes.repeats else { return nil }
     var paging = Paging.none
     if case .call(call, _, let own, _)? = routes.list { paging = own }
-    let pages = RestPages(
+    var pages = RestPages(
       client: client, path: try await body.path(call.path), items: items, paging: paging, id: routes.id)
+    pages.takesNothingForEmpty = true
     let there: [SyncValue]
     do throws(RestPages.Problem) {
       there = try await pages.all().items

@@ -32,6 +32,9 @@ struct RestPush: Sendable {
       case .delete: return try await delete(body, routes)
       }
     } catch let missing as RestBody.Missing {
+      if missing.isForNow {
+        throw RemoteFailure(.attempt, message: missing.message, hint: "fieldvault sync fetches it")
+      }
       return refused(missing.message)
     } catch let failure as RemoteFailure {
       throw failure

@@ -71,8 +71,10 @@ struct RestRecords: Sendable {
     try await read { connection in
       try connection.fetchOne(
         """
-        SELECT 1 FROM OfflineSyncQueue WHERE entityType = \(type) AND operationType = 'create' AND payload IS NOT NULL
-          AND completedAt IS NULL LIMIT 1
+        SELECT 1 FROM OfflineSyncQueue AS operation WHERE entityType = \(type) AND completedAt IS NULL AND sendCount > 0
+          AND (operationType = 'create' OR operationType = 'update' AND EXISTS (SELECT 1 FROM SyncBase AS base
+            WHERE base.entityId = operation.entityId AND base.entityType = operation.entityType AND base.isDeleted = 1))
+        LIMIT 1
         """, as: Int.self) != nil
     }
   }

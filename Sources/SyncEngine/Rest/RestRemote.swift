@@ -66,7 +66,7 @@ public struct RestRemote: Remote {
     // The API has no schemas: what is sent to it is what the route file says.
     let schemas = Set(records.catalog.tables.values.compactMap { $0.entity.sync?.schemaName }).sorted()
     return AccountInfo(
-      serverUuid: NameUUID.text(["server", client.transport.address.description, file.service]), account: account,
+      serverUuid: NameUUID.text(["server", client.identity]), account: account,
       user: user.isEmpty ? account : user, serverTime: client.serverTime,
       schemas: schemas.map { AccountInfo.Schema(name: $0, version: .max) })
   }

@@ -27,28 +27,34 @@ extension SyncWorker {
   ///   - limit: how long the server may take. What is under way then goes on and is kept when its answer comes.
   ///   - body: the write, in one transaction.
   /// - Returns: what the write returned, and what became of it.
-  /// - Throws: what the write throws; then nothing is saved, and nothing was sent.
+  /// - Throws: what the write throws; then nothing is saved, and nothing was sent. Nothing else.
   public func save<Value: Sendable>(
     within limit: Duration = .seconds(5), _ body: @escaping @Sendable (WriteConnection) throws -> Value
   ) async throws -> (Value, SaveOutcome) {
-    let (value, range) = try await vault.database.write { connection in
+    let (value, before, after) = try await vault.database.write { connection in
       let before = try Self.lastOperation(connection)
       let value = try body(connection)
-      return (value, before..<(try Self.lastOperation(connection)))
+      return (value, before, try Self.lastOperation(connection))
     }
-    // What was changed may be part of an operation that waited already: then all that waits counts.
-    let numbers = range.isEmpty ? 1...max(range.upperBound, 1) : (range.lowerBound + 1)...range.upperBound
-    if let why = try await reasonNotToSend() { return (value, .savedOffline(why)) }
-    return (value, try await send(numbers, within: limit))
+    // What was changed may be part of an operation that waited already, or take one back: then all that waits counts.
+    let isNew = after > before
+    do {
+      if let why = try await reasonNotToSend() { return (value, .savedOffline(why)) }
+      return (value, try await send(isNew ? before + 1...after : 1...max(before, 1), isNew: isNew, within: limit))
+    } catch {
+      // It is saved; what went wrong afterwards is told and not thrown, or it would be typed in again.
+      return (value, .savedOffline("it could not be sent now: \(error)"))
+    }
   }
 
   /// Ends what a ``save(within:_:)`` has left under way, and waits for its end. To be called before a program ends; an app
   /// that goes on does not need it.
   public func endSaving() async {
-    saving?.cancel()
+    let rounds = saving
+    saving = []
+    for round in rounds { round.cancel() }
     // What went wrong is told by the outcome of the save.
-    _ = await saving?.result
-    saving = nil
+    for round in rounds { _ = await round.result }
   }
 
   private static func lastOperation(_ connection: Connection) throws -> Int64 {
@@ -68,11 +74,13 @@ extension SyncWorker {
     }
   }
 
-  private func send(_ numbers: ClosedRange<Int64>, within limit: Duration) async throws -> SaveOutcome {
+  private func send(
+    _ numbers: ClosedRange<Int64>, isNew: Bool, within limit: Duration
+  ) async throws -> SaveOutcome {
     let end = ContinuousClock.now + limit
     // Not a part of this call: an answer that comes later than the limit is not to be lost.
     let round = Task { try await self.push(until: end) }
-    saving = round
+    saving.append(round)
     let isOver = Locked<Result<SyncReport, any Error>?>(nil)
     Task {
       let result = await round.result
@@ -81,10 +89,11 @@ extension SyncWorker {
     var pause = 5
     while true {
       let result = isOver.withLock { $0 }
-      if let outcome = try await outcome(of: numbers) { return outcome }
+      if let outcome = try await outcome(of: numbers, isNew: isNew) { return outcome }
       switch result {
-      case .success(let report)? where report.outcome != .done:
-        return .savedOffline(report.failure?.message ?? "the server cannot be reached")
+      case .success(let report)?:
+        let why = report.outcome == .done ? "it waits for something else" : "the server cannot be reached"
+        return .savedOffline(report.failure?.message ?? why)
       case .failure(let refused as SyncRefused)?: return .savedOffline(refused.message)
       case .failure(let error)?: throw error
       default: break
@@ -108,7 +117,7 @@ extension SyncWorker {
   }
 
   /// What became of operations; nil while that is open.
-  private func outcome(of numbers: ClosedRange<Int64>) async throws -> SaveOutcome? {
+  private func outcome(of numbers: ClosedRange<Int64>, isNew: Bool) async throws -> SaveOutcome? {
     let rows = try await vault.database.read { connection in
       try connection.fetchRows(
         """
@@ -117,6 +126,8 @@ extension SyncWorker {
         """, as: String.self, String?.self, Int?.self, Bool.self)
     }
     if rows.isEmpty { return .sent }
+    // Of what waited before, nothing is said about others' refusals.
+    guard isNew else { return nil }
     if rows.contains(where: { $0.0 == "conflict" }) { return .conflict }
     if let failed = rows.first(where: { $0.0 == "failed" }) {
       return .refused(message: failed.1 ?? "the server does not take it", status: failed.2 ?? 400)

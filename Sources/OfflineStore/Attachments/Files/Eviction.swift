@@ -6,6 +6,8 @@ extension SyncTransaction {
   /// - Parameter kept: a content that has just come, because somebody asked for it.
   /// - Returns: how many files.
   func evict(downTo limit: Int64, keeping kept: String?) throws -> Int {
+    // From an API that is no FieldVault server nothing comes back.
+    guard try SyncSettings.value(.remoteRoutes, in: connection) == nil else { return 0 }
     var used = try AttachmentUsage.bytesUsed(in: connection)
     var count = 0
     for variant in AttachmentVariant.allCases {

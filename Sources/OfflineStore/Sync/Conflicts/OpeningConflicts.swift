@@ -50,7 +50,7 @@ extension SyncTransaction {
     }
     try connection.execute(
       """
-      UPDATE OfflineSyncQueue SET status = 'conflict', payload = NULL, scheduledAt = NULL, parkedBehind = NULL
+      UPDATE OfflineSyncQueue SET status = 'conflict', payload = NULL, sendCount = 0, scheduledAt = NULL, parkedBehind = NULL
       WHERE entityId = \(record.key) AND entityType = \(type) AND completedAt IS NULL
       """)
     try connection.execute(

@@ -21,7 +21,7 @@ extension SyncTransaction {
   /// Writes down that a list has come.
   package func note(_ list: FetchedList) throws {
     let time = WireTime.text(now)
-    let fetchedAt = list.isWhole && list.problem == nil ? time : nil
+    let fetchedAt = list.isWhole ? time : nil
     try connection.execute(
       """
       INSERT INTO SyncFetch (entityType, fetchedAt, triedAt, problem) VALUES (\(list.entityType), \(fetchedAt), \(time), \(list.problem))

@@ -19,7 +19,8 @@ extension SyncTransaction {
         errorStatus = NULL
       WHERE queueNumber = \(operation.number)
       """)
-    if operation.payload == nil {
+    // One that may have been taken all the same keeps its name, by which it can be told.
+    if operation.payload == nil, operation.sendCount == 0 {
       // The server has refused it under its old name, and would answer the same again.
       try connection.execute(
         "UPDATE OfflineSyncQueue SET operationId = \(SyncSettings.newIdentifier()) WHERE queueNumber = \(operation.number)"

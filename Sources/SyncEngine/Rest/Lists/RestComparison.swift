@@ -17,12 +17,17 @@ struct RestComparison: Sendable {
     var items: [(uuid: String, value: SyncValue)] = []
     /// What could not be read of it, for people.
     var problem: String?
+    /// Whether all of it could be told apart; otherwise nothing says what is not there any more.
+    var isWhole = true
   }
 
   /// - Parameters:
   ///   - isWhole: whether what is not in it is not there any more.
-  ///   - within: for a list within the records of another one, that one's entity.
-  func compare(_ items: [RestItem], isWhole: Bool, within: String?) async throws(RemoteFailure) -> Result {
+  ///   - parents: for a list within the records of another one, that one's entity and the uuids of those that have such a
+  ///     list, also an empty one.
+  func compare(
+    _ items: [RestItem], isWhole: Bool, within parents: (type: String, uuids: Set<String>)?
+  ) async throws(RemoteFailure) -> Result {
     var result = Result()
     guard let table = records.table(type), let routes = client.file.entities[type] else { return result }
     let known = try await records.known(type)
@@ -34,16 +39,22 @@ struct RestComparison: Sendable {
     for item in items {
       guard let id = RestItem.id(of: item.value, at: routes.id, isOnly: item.isOnly, table) else {
         result.problem = "a record of it has no id at '\(routes.id)' that \(type).serverId can hold"
+        result.isWhole = false
         continue
       }
       seen.insert(id)
       var old = known[id]
-      if old == nil, waits { continue }
+      if old == nil, waits {
+        result.problem = "new records wait until it is known whether this device made them: fieldvault queue list"
+        continue
+      }
       var fields: SyncObject
       do throws(Unreadable) {
         fields = try self.fields(of: item, table, routes, references)
       } catch {
         result.problem = "record \(id): \(error.message)"
+        // An object that is nothing of what a list has may be an error of the API.
+        if item.isOnly { result.isWhole = false }
         continue
       }
       if old == nil, let place = nameless.firstIndex(where: { $0.state.hasAll(fields) }) {
@@ -58,26 +69,27 @@ struct RestComparison: Sendable {
       }
       result.changes.append(remote(uuid, id, fields, isDeleted: false, after: old))
     }
-    if isWhole, within == nil {
+    guard isWhole, result.isWhole else { return result }
+    if parents == nil {
       result.absent = known.filter { !seen.contains($0.key) && !$0.value.state.isDeleted }.map { id, old in
         remote(old.uuid, id, old.state.fields, isDeleted: true, after: old)
       }
-    } else if isWhole {
-      result.absent = absentChildren(known, seen, items, table)
+    } else if let parents {
+      result.absent = absentChildren(known, seen, parents, table)
     }
     return result
   }
 
   /// Of records within others only those are gone whose parent was in the list and has them no more.
   private func absentChildren(
-    _ known: [ServerId: StoredRecord], _ seen: Set<ServerId>, _ items: [RestItem], _ table: RecordTable
+    _ known: [ServerId: StoredRecord], _ seen: Set<ServerId>, _ parents: (type: String, uuids: Set<String>),
+    _ table: RecordTable
   ) -> [RemoteRecord] {
-    let parents = Set(items.compactMap { $0.parent?.uuid })
-    let columns = table.columns.filter { column in items.contains { $0.parent?.type == column.reference?.entityType } }
+    let columns = table.columns.filter { $0.reference?.entityType == parents.type }
     return known.filter { id, old in
       !seen.contains(id) && !old.state.isDeleted
         && columns.contains { column in
-          if case .text(let uuid)? = old.state.fields[column.name] { return parents.contains(uuid) }
+          if case .text(let uuid)? = old.state.fields[column.name] { return parents.uuids.contains(uuid) }
           return false
         }
     }.map { id, old in remote(old.uuid, id, old.state.fields, isDeleted: true, after: old) }
@@ -94,7 +106,7 @@ struct RestComparison: Sendable {
   }
 
   private func uuid(_ type: String, _ id: ServerId) -> String {
-    NameUUID.text([client.transport.address.description, client.file.service, type, id.description])
+    NameUUID.text([client.identity, type, id.description])
   }
 
   // MARK: Values

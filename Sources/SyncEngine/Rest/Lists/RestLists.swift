@@ -76,14 +76,14 @@ struct RestLists: Sendable {
       }
     }
     var fetch = Fetch()
-    var elements: [(type: String, items: [RestItem], isWhole: Bool)] = [
-      (type, first.items.map { RestItem(value: $0, parent: nil, isOnly: first.isOnly) }, first.isSteady)
+    var elements: [(type: String, items: [RestItem], isWhole: Bool, parents: (type: String, uuids: Set<String>)?)] = [
+      (type, first.items.map { RestItem(value: $0, parent: nil, isOnly: first.isOnly) }, first.isSteady, nil)
     ]
     while !elements.isEmpty {
-      let (kind, items, isSteady) = elements.removeFirst()
+      let (kind, items, isSteady, parents) = elements.removeFirst()
       let comparison = RestComparison(client: client, records: records, type: kind)
       var result = try await comparison.compare(
-        items, isWhole: isSteady && isComplete, within: kind == type ? nil : type)
+        items, isWhole: isSteady && isComplete, within: parents)
       if kind == type, !result.absent.isEmpty, paging != .none {
         // What was missing may have slipped from one page to another while the list was read.
         result.absent = try await stillAbsent(result.absent, pages)
@@ -93,17 +93,21 @@ struct RestLists: Sendable {
         fetch.gone.append(
           try await RestGone(client: client, records: records).family(of: kind, record.entityUuid))
       }
-      fetch.lists.append(FetchedList(entityType: kind, isWhole: isSteady, problem: result.problem))
+      fetch.lists.append(FetchedList(entityType: kind, isWhole: isSteady && result.isWhole, problem: result.problem))
       for (child, place) in children(of: kind) {
         var inner: [RestItem] = []
+        var parents: Set<String> = []
         for (uuid, item) in result.items {
           switch place.value(in: item) {
           case .array(let values)?: inner += values.map { RestItem(value: $0, parent: (kind, uuid)) }
           case .object(let object)?: inner.append(RestItem(value: .object(object), parent: (kind, uuid)))
+          case .null?: break
+          // What a record does not say of its list is not known.
           default: continue
           }
+          parents.insert(uuid)
         }
-        elements.append((child, inner, isSteady))
+        elements.append((child, inner, isSteady && result.isWhole, (kind, parents)))
       }
     }
     return fetch

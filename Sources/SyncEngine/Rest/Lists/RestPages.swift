@@ -9,6 +9,8 @@ struct RestPages: Sendable {
   let items: JSONPlace
   let paging: Paging
   let id: JSONPlace
+  /// Whether nothing in place of a list is an empty one.
+  var takesNothingForEmpty = false
 
   /// A list that was read to its end.
   struct List: Sendable {
@@ -44,13 +46,17 @@ struct RestPages: Sendable {
         let id = RestItem.id(of: place ?? .null, at: id, isOnly: true)
         return List(items: [place ?? .null], ids: id.map { [$0] } ?? [], isOnly: true)
       }
+      if takesNothingForEmpty, place == nil || place == .null { return list }
       guard case .array(let elements)? = place else { throw .list("its answer has no list at '\(items)'") }
+      let before = list.items.count
       for element in elements {
         guard let id = id.value(in: element).flatMap(ServerId.init) else {
           throw .list("a record of it has no id at '\(id)'")
         }
         if list.ids.insert(id).inserted { list.items.append(element) } else { list.isSteady = false }
       }
+      // A page may be shorter than was asked for; only one that brings nothing new is behind the end.
+      if list.items.count == before, position != first { return list }
       guard let next = next(after: position, document, count: elements.count) else { return list }
       guard seen.insert("\(next)").inserted else { throw .list("it never ends: a page names one that was read before") }
       position = next
@@ -71,9 +77,9 @@ struct RestPages: Sendable {
 
   private func next(after position: Position, _ document: SyncValue, count: Int) -> Position? {
     switch (paging, position) {
-    case (.number(_, _, _, let size), .number(let number)): return count < Int(size) ? nil : .number(number + 1)
-    case (.offset(_, _, let size), .offset(let offset)):
-      return count < Int(size) ? nil : .offset(offset + Int64(count))
+    case (.number, .number(let number)): return count == 0 ? nil : .number(number + 1)
+    case (.offset, .offset(let offset)):
+      return count == 0 ? nil : .offset(offset + Int64(count))
     case (.next(let place, let parameter), _):
       guard let value = place.value(in: document) else { return nil }
       if parameter == nil, case .text(let address) = value, !address.isEmpty { return .address(address) }
@@ -98,12 +104,17 @@ struct RestPages: Sendable {
     do throws(RemoteFailure) {
       answer = try await client.fetch(path, query)
     } catch {
-      throw .failure(error)
+      switch error.answer {
+      // The server has answered a moment ago: what this list takes too long or too much for concerns this list.
+      case .tooLarge, .refused: throw .list(error.message)
+      default: throw .failure(error)
+      }
     }
-    if case .done(let document?) = answer { return document }
-    if answer == .gone { throw .gone }
-    guard let failure = RestClient.failure(answer) else { throw .list("the server does not give it") }
-    if failure.answer == .attempt { throw .list(failure.message) }
-    throw .failure(failure)
+    switch answer {
+    case .done(let document): return document ?? .null
+    case .gone: throw .gone
+    case .credentials: throw .failure(RestClient.failure(answer) ?? .offline)
+    default: throw .list(RestClient.failure(answer)?.message ?? "the server does not give it")
+    }
   }
 }
