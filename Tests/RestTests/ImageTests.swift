@@ -7,8 +7,10 @@ import Testing
 
 @Suite(.serialized) struct ImageTests {
 
-  private func deviceWithImage(_ api: RangeAPI, routes: String? = nil) async throws -> RangeDevice {
-    let device = try RangeDevice(at: api.url, routes: routes)
+  private func deviceWithImage(
+    _ api: RangeAPI, routes: String? = nil, jitter: Double = 0
+  ) async throws -> RangeDevice {
+    let device = try RangeDevice(at: api.url, routes: routes, jitter: jitter)
     try await device.sync()
     let session = try await device.addSession()
     let group = try await device.write { connection in
@@ -109,5 +111,21 @@ import Testing
     #expect(try await api.sql("SELECT groupEntryId, fileName, bytes FROM images") == #"[[1, "target.png", 200000]]"#)
     let hex = try await api.sql("SELECT hex(content) FROM images")
     #expect(hex.dropFirst(3).dropLast(3) == Self.bytes.map { String(format: "%02X", $0) }.joined())
+  }
+
+  /// Its caption is changed, and it is taken back, before its image could go.
+  @Test func whatIsChangedBeforeTheImageGoesGoesWithIt() async throws {
+    let api = try RangeAPI()
+    let device = try await deviceWithImage(api, jitter: 1)
+    try await api.fault("POST /api/groups/1/images", "status 500")
+    _ = try await device.worker.sync()
+    try await device.write { try $0.execute("UPDATE OfflineGroupImage SET caption = 'cold bore'") }
+    try await device.syncUntilQuiet()
+    #expect(try await api.sql("SELECT caption, bytes FROM images") == #"[["cold bore", 200000]]"#)
+    #expect(try await device.values("SELECT errorMessage FROM OfflineSyncQueue WHERE status = 'failed'") == [])
+    // Now it is the API's, which takes no changes.
+    await #expect(throws: SQLError.self) {
+      try await device.write { try $0.execute("UPDATE OfflineGroupImage SET caption = 'late'") }
+    }
   }
 }

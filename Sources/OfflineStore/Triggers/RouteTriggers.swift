@@ -64,14 +64,14 @@ struct RouteTriggers {
         statements.append(
           trigger(
             "update", "UPDATE OF \(columns.joined(separator: ", "))",
-            "(OLD.syncVersion > 0 OR \(isBeingMade)) AND (\(isChanged))",
+            "(OLD.serverId IS NOT NULL OR \(isBeingMade)) AND (\(isChanged))",
             "the server takes no changes of records of the kind \(entity.type)"))
       }
     }
     if !ways.contains(.delete) {
       statements.append(
         trigger(
-          "delete", "UPDATE OF isDeleted", "OLD.syncVersion > 0 AND NEW.isDeleted = 1 AND OLD.isDeleted = 0",
+          "delete", "UPDATE OF isDeleted", "OLD.serverId IS NOT NULL AND NEW.isDeleted = 1 AND OLD.isDeleted = 0",
           "the server deletes no records of the kind \(entity.type)"))
     }
     return statements

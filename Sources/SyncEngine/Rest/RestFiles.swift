@@ -32,7 +32,7 @@ struct RestFiles: FileRemote {
         case .multipart(let call, let part):
           if record.serverId != nil { continue }
           let form = RestForm(client: client, records: records, body: body, call: call, part: part)
-          try await form.send(file, isRepeated: address != nil, remember: remember)
+          try await form.send(file, key: address, remember: remember)
         case .presigned(let route):
           try await RestPresigned(client: client, body: body, route: route).send(
             file, key: address, remember: remember, progress: progress)

@@ -3,6 +3,12 @@ import OfflineStore
 import SyncModel
 import WebTransport
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// An image and its record in one request: a form of several parts (RFC 7578), read while it is sent.
 struct RestForm: Sendable {
   let client: RestClient
@@ -14,14 +20,16 @@ struct RestForm: Sendable {
 
   /// Sends it, and keeps the id that the API gives the record.
   /// - Parameters:
-  ///   - isRepeated: whether it may have been sent before.
-  ///   - remember: stores durably that it is being sent.
+  ///   - key: what was remembered; nil when it was not sent before.
+  ///   - remember: stores durably under which name it is being sent.
   func send(
-    _ file: UploadSource, isRepeated: Bool, remember: @Sendable (String?) async throws -> Void
+    _ file: UploadSource, key: String?, remember: @Sendable (String?) async throws -> Void
   ) async throws(UploadProblem) {
     let path = client.file.base + (try await RestFiles.path(call.path, body))
-    if isRepeated, let id = try await lookUp() { return try await keep(id) }
-    do { try await remember(path) } catch { throw .notRemembered }
+    if key != nil, let id = try await lookUp() { return try await keep(id) }
+    // Names this sending, as the id of an operation does: when the record is made anew later, that is another one.
+    let name = key ?? UUID().uuidString.lowercased()
+    do { try await remember(name) } catch { throw .notRemembered }
     let boundary = "fieldvault-" + NameUUID.text([body.uuid, "boundary"])
     let (head, tail) = try await parts(boundary)
     guard let length = file.byteCount else { throw .unexpected }
@@ -29,8 +37,7 @@ struct RestForm: Sendable {
     request.method = call.method
     request.isRepeatable = false
     request.headers = [("Content-Type", "multipart/form-data; boundary=\(boundary)"), ("Accept", "application/json")]
-    // The uuid of the record names the request for ever, as the id of an operation does.
-    if case .header(let name)? = body.routes.repeats { request.headers.append((name, body.uuid)) }
+    if case .header(let header)? = body.routes.repeats { request.headers.append((header, name)) }
     request.upload = HTTPUpload(byteCount: Int64(head.count) + length + Int64(tail.count)) { offset, buffer in
       try Self.read(at: offset, buffer, head, file, length, tail)
     }

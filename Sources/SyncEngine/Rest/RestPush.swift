@@ -98,6 +98,8 @@ struct RestPush: Sendable {
   // MARK: Changed
 
   private func update(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
+    // It goes with its image, as it is then.
+    if routes.goesWithImage, body.serverId == nil { return Sent(outcome: .accepted(version: version, serverId: nil)) }
     guard let call = routes.update else {
       return refused("the server takes no changes of records of the kind \(operation.entityType)")
     }
@@ -127,10 +129,10 @@ struct RestPush: Sendable {
   // MARK: Deleted
 
   private func delete(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
+    guard body.serverId != nil else { return Sent(outcome: .accepted(version: 0, serverId: nil)) }
     guard let call = routes.delete else {
       return refused("the server deletes no records of the kind \(operation.entityType)")
     }
-    guard body.serverId != nil else { return Sent(outcome: .accepted(version: 0, serverId: nil)) }
     let answer = try await client.ask(call.method, try await body.path(call.path), headers: headers(routes))
     switch answer {
     case .done, .gone:

@@ -203,7 +203,9 @@ struct RoundRunner {
       case .refused: failure.problem?.status ?? 400
       default: nil
       }
-    guard batch.count == 1, let operation = batch.first, let status else { return try await release(batch) }
+    guard batch.count == 1, let operation = batch.first, let status else {
+      return try await release(batch, wasSent: failure != .offline)
+    }
     let problem = ServerProblem(
       title: failure.problem?.title ?? "", status: status, detail: failure.problem?.detail ?? failure.message,
       field: failure.problem?.field)
@@ -218,18 +220,18 @@ struct RoundRunner {
     if counts.failed > 0 { tell(.failed(count: counts.failed)) }
   }
 
-  private func release(_ batch: [PushOperation]) async throws {
+  private func release(_ batch: [PushOperation], wasSent: Bool = true) async throws {
     let ids = batch.map(\.operationId)
     let vault = vault
     // Also when the task was cancelled: what is under way goes on being so otherwise until the next round.
-    try await Task.detached { try await vault.sync { try $0.release(ids) } }.value
+    try await Task.detached { try await vault.sync { try $0.release(ids, wasSent: wasSent) } }.value
   }
 
   // MARK: The end
 
   mutating func finish(_ outcome: RoundOutcome) async throws {
     report.outcome = outcome
-    if let batch = nextBatch { try await release(batch) }
+    if let batch = nextBatch { try await release(batch, wasSent: false) }
     nextBatch = nil
     if outcome == .done { report.failure = nil }
   }

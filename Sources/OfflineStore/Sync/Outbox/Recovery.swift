@@ -11,11 +11,18 @@ extension SyncTransaction {
   }
 
   /// Operations that may have been sent and have no answer wait for the next round, without having lost an attempt.
-  package func release(_ operationIds: [String]) throws {
+  /// - Parameter wasSent: false when nothing of them has left this device for certain.
+  package func release(_ operationIds: [String], wasSent: Bool = true) throws {
     for id in operationIds {
       let operations = try QueuedOperation.all(
         where: "operationId = ? AND status = 'processing'", [.text(id)], in: connection)
-      for operation in operations { try release(operation) }
+      for operation in operations {
+        try release(operation)
+        if !wasSent {
+          try connection.execute(
+            "UPDATE OfflineSyncQueue SET sendCount = max(sendCount - 1, 0) WHERE queueNumber = \(operation.number)")
+        }
+      }
     }
   }
 
