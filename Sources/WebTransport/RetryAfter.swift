@@ -14,22 +14,8 @@ enum RetryAfter {
     if !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
       return min(Int(text) ?? greatest, greatest)
     }
-    guard let then = milliseconds(text) else { return nil }
-    let begin = date.flatMap(milliseconds) ?? now
+    guard let then = HTTPDate.milliseconds(text) else { return nil }
+    let begin = date.flatMap(HTTPDate.milliseconds) ?? now
     return Int(min(max((then - begin + 999) / 1000, 0), Int64(greatest)))
   }
-
-  /// Reads the form that HTTP has had since 1997, `Sun, 06 Nov 1994 08:49:37 GMT`.
-  private static func milliseconds(_ text: String) -> Int64? {
-    let parts = text.split(separator: " ")
-    guard parts.count == 6, parts[0].count == 4, parts[5] == "GMT", parts[1].count == 2,
-      let month = months.firstIndex(of: parts[2])
-    else { return nil }
-    return WireTime.milliseconds(
-      "\(parts[3])-\(month < 9 ? "0" : "")\(month + 1)-\(parts[1])T\(parts[4]).000Z")
-  }
-
-  private static let months: [Substring] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-  ]
 }

@@ -20,13 +20,10 @@ struct RestClient: Sendable {
 
   /// Names the API whatever way its address is written: without scheme, in lower case, and without a port that says nothing.
   var identity: String {
-    var text = client(transport.address.description.lowercased())
+    let address = transport.address.description.lowercased()
+    var text = address.range(of: "://").map { String(address[$0.upperBound...]) } ?? address
     for port in [":443", ":80"] where text.hasSuffix(port) { text.removeLast(port.count) }
     return text + file.base
-  }
-
-  private func client(_ address: String) -> String {
-    address.range(of: "://").map { String(address[$0.upperBound...]) } ?? address
   }
 
   /// The time by the API's clock, in milliseconds since 1970, as far as it is known. The header of an answer has whole
@@ -91,19 +88,4 @@ struct RestClient: Sendable {
     case .notThere(let failure): RemoteFailure(failure)
     }
   }
-}
-
-/// The `Date` of an answer (RFC 9110, section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
-enum HTTPDate {
-  /// Milliseconds since 1970; nil for any other form.
-  static func milliseconds(_ text: String) -> Int64? {
-    let parts = text.split(separator: " ")
-    guard parts.count == 6, parts[5] == "GMT", parts[1].utf8.count == 2,
-      let month = months.firstIndex(of: String(parts[2]))
-    else { return nil }
-    let number = month < 9 ? "0\(month + 1)" : "\(month + 1)"
-    return WireTime.milliseconds("\(parts[3])-\(number)-\(parts[1])T\(parts[4]).000Z")
-  }
-
-  private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 }

@@ -80,11 +80,12 @@ extension SyncWorker {
     let end = ContinuousClock.now + limit
     // Not a part of this call: an answer that comes later than the limit is not to be lost.
     let round = Task { try await self.push(until: end) }
-    saving.append(round)
+    saving.insert(round)
     let isOver = Locked<Result<SyncReport, any Error>?>(nil)
     Task {
       let result = await round.result
       isOver.withLock { $0 = result }
+      saving.remove(round)
     }
     var pause = 5
     while true {

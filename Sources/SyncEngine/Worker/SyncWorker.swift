@@ -128,8 +128,8 @@ public actor SyncWorker {
     return runner.report
   }
 
-  /// The rounds of saves that may be under way still.
-  var saving: [Task<SyncReport, any Error>] = []
+  /// The rounds of saves that are under way.
+  var saving: Set<Task<SyncReport, any Error>> = []
   private(set) var isInRound = false
   /// When the next operation becomes due that waits for its time.
   private(set) var nextDue: Int64?

@@ -11,8 +11,8 @@ struct RestComparison: Sendable {
 
   struct Result: Sendable {
     var changes: [RemoteRecord] = []
-    /// Records that are not in the list any more, as deletions.
-    var absent: [RemoteRecord] = []
+    /// Records of this device that are not in the list any more.
+    var absent: [StoredRecord] = []
     /// The uuid here and the record of the list, for what is within it.
     var items: [(uuid: String, value: SyncValue)] = []
     /// What could not be read of it, for people.
@@ -67,42 +67,35 @@ struct RestComparison: Sendable {
         // What the list does not say stays as it is.
         fields = old.state.fields.overlaid(with: fields)
       }
-      result.changes.append(remote(uuid, id, fields, isDeleted: false, after: old))
+      result.changes.append(remote(uuid, id, fields, after: old))
     }
     guard isWhole, result.isWhole else { return result }
-    if parents == nil {
-      result.absent = known.filter { !seen.contains($0.key) && !$0.value.state.isDeleted }.map { id, old in
-        remote(old.uuid, id, old.state.fields, isDeleted: true, after: old)
-      }
-    } else if let parents {
-      result.absent = absentChildren(known, seen, parents, table)
-    }
+    result.absent = known.filter { !seen.contains($0.key) && !$0.value.state.isDeleted }.map(\.value)
+    if let parents { result.absent.removeAll { !Self.hangs($0, on: parents, table) } }
     return result
   }
 
   /// Of records within others only those are gone whose parent was in the list and has them no more.
-  private func absentChildren(
-    _ known: [ServerId: StoredRecord], _ seen: Set<ServerId>, _ parents: (type: String, uuids: Set<String>),
-    _ table: RecordTable
-  ) -> [RemoteRecord] {
-    let columns = table.columns.filter { $0.reference?.entityType == parents.type }
-    return known.filter { id, old in
-      !seen.contains(id) && !old.state.isDeleted
-        && columns.contains { column in
-          if case .text(let uuid)? = old.state.fields[column.name] { return parents.uuids.contains(uuid) }
-          return false
-        }
-    }.map { id, old in remote(old.uuid, id, old.state.fields, isDeleted: true, after: old) }
+  private static func hangs(
+    _ record: StoredRecord, on parents: (type: String, uuids: Set<String>), _ table: RecordTable
+  ) -> Bool {
+    table.columns.contains { column in
+      guard column.reference?.entityType == parents.type, case .text(let uuid)? = record.state.fields[column.name]
+      else {
+        return false
+      }
+      return parents.uuids.contains(uuid)
+    }
   }
 
   private func remote(
-    _ uuid: String, _ id: ServerId, _ fields: SyncObject, isDeleted: Bool, after old: StoredRecord?
+    _ uuid: String, _ id: ServerId, _ fields: SyncObject, after old: StoredRecord?
   ) -> RemoteRecord {
     let now = client.serverTime
     return RemoteRecord(
       entityType: type, entityUuid: uuid, serverId: id, createdAt: old?.createdAt ?? now,
       state: RecordState(
-        fields: fields, isDeleted: isDeleted, syncVersion: (old?.state.syncVersion ?? 0) + 1, updatedAt: now))
+        fields: fields, syncVersion: (old?.state.syncVersion ?? 0) + 1, updatedAt: now))
   }
 
   private func uuid(_ type: String, _ id: ServerId) -> String {

@@ -22,12 +22,12 @@ struct RestLists: Sendable {
   func page(_ cursor: String?) async throws(RemoteFailure) -> ChangesPage {
     let order = order
     let fetched = try await records.fetchTimes()
+    // Who has fetched all once is given only what has become old.
+    let isAgain = cursor == Self.end || cursor?.hasPrefix("old ") == true
     func isDue(_ type: String) -> Bool {
-      guard cursor == Self.end || cursor?.hasPrefix("old ") == true else { return true }
-      guard let time = fetched[type] else { return true }
+      guard isAgain, let time = fetched[type] else { return true }
       return Vault.now - time > client.file.freshSeconds * 1000 || time > Vault.now
     }
-    let mode = cursor == Self.end || cursor?.hasPrefix("old ") == true ? "old" : "all"
     let last = cursor.flatMap { $0.split(separator: " ").dropFirst().first }.map(String.init)
     let start = last.flatMap { order.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
     let due = order[min(start, order.count)...].filter(isDue)
@@ -38,7 +38,8 @@ struct RestLists: Sendable {
     let fetch = try await fetch(type)
     let isLast = due.count == 1
     var page = ChangesPage(
-      serverTime: client.serverTime, changes: fetch.changes, cursor: isLast ? Self.end : "\(mode) \(type)",
+      serverTime: client.serverTime, changes: fetch.changes,
+      cursor: isLast ? Self.end : "\(isAgain ? "old" : "all") \(type)",
       hasMore: !isLast, remaining: nil)
     page.fetched = fetch.lists
     page.gone = fetch.gone
@@ -91,7 +92,7 @@ struct RestLists: Sendable {
       fetch.changes += result.changes
       for record in result.absent {
         fetch.gone.append(
-          try await RestGone(client: client, records: records).family(of: kind, record.entityUuid))
+          try await RestGone(client: client, records: records).family(of: kind, record.uuid))
       }
       fetch.lists.append(FetchedList(entityType: kind, isWhole: isSteady && result.isWhole, problem: result.problem))
       for (child, place) in children(of: kind) {
@@ -113,7 +114,7 @@ struct RestLists: Sendable {
     return fetch
   }
 
-  private func stillAbsent(_ absent: [RemoteRecord], _ pages: RestPages) async throws(RemoteFailure) -> [RemoteRecord] {
+  private func stillAbsent(_ absent: [StoredRecord], _ pages: RestPages) async throws(RemoteFailure) -> [StoredRecord] {
     do throws(RestPages.Problem) {
       let again = try await pages.all()
       guard again.isSteady else { return [] }
