@@ -16,6 +16,7 @@ package struct SyncTransaction {
   let references = ReferenceCache()
   /// What is known of the inbox, which is empty as a rule.
   let inbox = InboxNotes()
+  let schemaVersions = SchemaVersions()
 
   /// Runs a body in a transaction of the database.
   package static func run<Result>(

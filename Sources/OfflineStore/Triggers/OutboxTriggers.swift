@@ -110,14 +110,16 @@ struct OutboxTriggers {
 
   /// What the server has of the record, before the first change that it does not have. A row that is unchanged at version
   /// 0 was made by the schema itself, and so by the server as well.
-  private func keepBase(where condition: String) -> String {
+  private func keepBase(where condition: String? = nil) -> String {
     let edits = keepsUserEdits ? "OLD.\(RecordTable.userEditsColumn)" : "NULL"
-    return """
-        INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt, userEditedFields)
-          SELECT \(type), OLD.\(key), \(RowJSON.object(columns, row: "OLD")),
+    let values = """
+      \(type), OLD.\(key), \(RowJSON.object(columns, row: "OLD")),
             CASE OLD.isDeleted WHEN 0 THEN 0 ELSE NOT EXISTS (SELECT 1 FROM SyncCascade WHERE \(ofRecord)) END,
             OLD.syncVersion, OLD.updatedAt, \(edits)
-          WHERE OLD.isDirty = 0 AND (OLD.syncVersion > 0 OR OLD.isDeleted = 0) AND \(condition) ON CONFLICT DO NOTHING;
+      """
+    return """
+        INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt, userEditedFields)
+          \(condition.map { "SELECT \(values) WHERE \($0)" } ?? "VALUES (\(values))") ON CONFLICT DO NOTHING;
       """
   }
 
@@ -158,7 +160,7 @@ struct OutboxTriggers {
 
   private func trigger(_ name: String, _ event: String, when condition: String, _ body: [String]) -> String {
     """
-    CREATE TRIGGER \(DerivedTriggers.prefix)\(name)_\(entity.table.name) AFTER \(event) ON \(table)
+    CREATE TRIGGER \(DerivedTriggers.prefix)\(name)_\(entity.table.name) \(event) ON \(table)
     WHEN \(condition)
     BEGIN
     \(body.filter { !$0.isEmpty }.joined(separator: "\n"))
@@ -171,7 +173,7 @@ struct OutboxTriggers {
   /// A new record is queued, whatever its common fields were given as.
   private var insertion: String {
     trigger(
-      "queue_insert", "INSERT", when: "(SELECT mode FROM WriteContext) = 'person'",
+      "queue_insert", "AFTER INSERT", when: "(SELECT mode FROM WriteContext) = 'person'",
       [
         queue("'create'", where: "NEW.isDeleted = 0"),
         """
@@ -185,9 +187,9 @@ struct OutboxTriggers {
   /// The first edit of a record that the server has as it is here.
   private var edit: String {
     trigger(
-      "stamp", "UPDATE OF \(names)", when: "OLD.isDirty = 0 AND (\(isKnownSomewhere)) AND \(isEdit)",
+      "stamp", "AFTER UPDATE OF \(names)", when: "OLD.isDirty = 0 AND (\(isKnownSomewhere)) AND \(isEdit)",
       [
-        keepBase(where: "1"),
+        keepBase(),
         queue("CASE WHEN NEW.isDeleted = 1 THEN 'delete' WHEN OLD.syncVersion = 0 THEN 'create' ELSE 'update' END"),
         stamp(where: ""),
       ])
@@ -196,13 +198,12 @@ struct OutboxTriggers {
   /// An edit of a record that has changes already.
   private var furtherEdit: String {
     trigger(
-      "stamp_again", "UPDATE OF \(names)", when: "OLD.isDirty = 1 AND \(isEdit)",
+      "stamp_again", "AFTER UPDATE OF \(names)", when: "OLD.isDirty = 1 AND \(isEdit)",
       [
         queueFailedAgain,
         queue(
           "CASE WHEN NEW.isDeleted = 1 THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasFrozen) THEN 'create' ELSE 'update' END",
           where: "NOT \(hasGrowing) AND (\(isKnownSomewhere))"),
-        keepFormerParents,
         stamp(where: " AND (\(isKnownSomewhere))"),
         leaveWhenUnchanged,
       ])
@@ -213,36 +214,33 @@ struct OutboxTriggers {
   /// Not one that was deleted before it was sent.
   private var isKnownSomewhere: String { "NEW.isDeleted = 0 OR OLD.syncVersion > 0" }
 
-  /// The first edit of a record moves it to another parent. A trigger of its own, so that other edits do not carry it.
+  /// Remembers the parent that a record is moved away from. A trigger of its own, so that other edits do not carry it;
+  /// before the row changes, so that the record can leave the queue behind it.
   private var move: String? {
-    let references = columns.filter { $0.reference?.cascades == true }.map { SQL.quoted($0.name) }
+    let references = columns.filter { $0.reference?.cascades == true }
     guard !references.isEmpty else { return nil }
-    let isMoved = references.map { "NEW.\($0) IS NOT OLD.\($0)" }.joined(separator: " OR ")
+    let isMoved = references.map { "NEW.\(SQL.quoted($0.name)) IS NOT OLD.\(SQL.quoted($0.name))" }
     return trigger(
-      "move", "UPDATE OF \(references.joined(separator: ", "))",
-      when: "OLD.isDirty = 0 AND (\(isMoved)) AND NEW.isDeleted = OLD.isDeleted AND \(byPerson)", [keepFormerParents])
-  }
-
-  /// Remembers the parent that a record was moved away from.
-  private var keepFormerParents: String {
-    columns.compactMap { column -> String? in
-      guard let reference = column.reference, reference.cascades else { return nil }
-      let name = SQL.quoted(column.name)
-      return """
-          INSERT INTO SyncMoved (entityType, entityId, parentType, parentId)
-            SELECT \(type), NEW.\(key), '\(reference.entityType.replacingQuotes)', OLD.\(name)
-            WHERE OLD.\(name) IS NOT NULL AND NEW.\(name) IS NOT OLD.\(name) AND OLD.syncVersion > 0 ON CONFLICT DO NOTHING;
-        """
-    }.joined(separator: "\n")
+      "move", "BEFORE UPDATE OF \(references.map { SQL.quoted($0.name) }.joined(separator: ", "))",
+      when: "(\(isMoved.joined(separator: " OR "))) AND NEW.isDeleted = OLD.isDeleted AND OLD.syncVersion > 0 AND \(byPerson)",
+      references.map { column in
+        let name = SQL.quoted(column.name)
+        return """
+            INSERT INTO SyncMoved (entityType, entityId, parentType, parentId)
+              SELECT \(type), NEW.\(key), '\((column.reference?.entityType ?? "").replacingQuotes)', OLD.\(name)
+              WHERE OLD.\(name) IS NOT NULL AND NEW.\(name) IS NOT OLD.\(name) ON CONFLICT DO NOTHING;
+          """
+      })
   }
 
   /// A record is marked as deleted, or brought back; alone or with the one that it hangs on.
   private var deletion: String {
     let goes = "NEW.isDeleted = 1"
     return trigger(
-      "mark", "UPDATE OF isDeleted", when: "NEW.isDeleted <> OLD.isDeleted AND \(byPerson)",
+      "mark", "AFTER UPDATE OF isDeleted", when: "NEW.isDeleted <> OLD.isDeleted AND \(byPerson)",
       [
-        keepBase(where: "(\(depth) = 0 OR \(isEdited))"),
+        keepBase(
+          where: "OLD.isDirty = 0 AND (OLD.syncVersion > 0 OR OLD.isDeleted = 0) AND (\(depth) = 0 OR \(isEdited))"),
         queueFailedAgain,
         // What the server never had needs no deletion there, and what it is to be told of anyway is told with it.
         "  DELETE FROM OfflineSyncQueue WHERE \(growing) AND \(goes) AND operationType = 'create' AND status = 'pending';",
@@ -271,7 +269,7 @@ struct OutboxTriggers {
   /// has these values as they were when it read them.
   private var identity: String {
     trigger(
-      "identity", "UPDATE OF \(key), uuid, serverId, syncVersion, lastSyncedAt",
+      "identity", "AFTER UPDATE OF \(key), uuid, serverId, syncVersion, lastSyncedAt",
       when: """
         (NEW.uuid IS NOT OLD.uuid OR NEW.\(key) IS NOT OLD.\(key) OR NEW.serverId IS NOT OLD.serverId
           OR NEW.syncVersion IS NOT OLD.syncVersion OR NEW.lastSyncedAt IS NOT OLD.lastSyncedAt) AND \(byPerson)
@@ -289,7 +287,7 @@ struct OutboxTriggers {
   /// A record is dirty exactly as long as it has an operation, whatever a person's program writes there.
   private var flags: String {
     trigger(
-      "flags", "UPDATE OF isDirty, syncStatus",
+      "flags", "AFTER UPDATE OF isDirty, syncStatus",
       when: """
         (NEW.isDirty <> OLD.isDirty OR NEW.syncStatus <> OLD.syncStatus)
           AND NEW.isDirty <> CASE WHEN \(hasGrowing) THEN 1 ELSE \(hasFrozen) END AND \(byPerson)

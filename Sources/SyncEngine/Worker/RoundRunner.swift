@@ -11,7 +11,8 @@ struct RoundRunner {
   var report = SyncReport()
   /// Whether the first page is fetched from the beginning, whatever the cursor says.
   var fetchesAnew = false
-  private var nextBatch: [PushOperation]?
+  /// What is sent next, chosen together with the answers to what was sent last.
+  private var chosen: PushRequest?
 
   init(
     vault: Vault, remote: any Remote, jitter: @escaping @Sendable () -> Double,
@@ -127,14 +128,8 @@ struct RoundRunner {
   // MARK: Push
 
   private mutating func push(_ plan: RoundPlan) async throws -> RoundEvent {
-    let batch = try await takeBatch(plan.step)
-    if batch.isEmpty { return .pushed(sent: 0, sawOthers: false) }
-    // A device has its name from the first push on, so that reading it needs no transaction that writes.
-    let (known, cursor) = try await vault.database.read { connection in
-      (try SyncSettings.value(.deviceId, in: connection), try SyncSettings.value(.cursor, in: connection))
-    }
-    let deviceId = if let known { known } else { try await vault.sync { try $0.deviceId() } }
-    let request = PushRequest(deviceId: deviceId, cursor: cursor, operations: batch)
+    guard let request = try await takeRequest(plan.step) else { return .pushed(sent: 0, sawOthers: false) }
+    let batch = request.operations
     do {
       let (answer, clock) = try await timed { remote async throws(RemoteFailure) in try await remote.push(request) }
       return try await settle(answer, of: request, clock, plan)
@@ -148,13 +143,22 @@ struct RoundRunner {
     }
   }
 
-  private mutating func takeBatch(_ step: RoundStep) async throws -> [PushOperation] {
-    if let batch = nextBatch {
-      nextBatch = nil
-      return batch
+  private mutating func takeRequest(_ step: RoundStep) async throws -> PushRequest? {
+    if let request = chosen {
+      chosen = nil
+      return request
     }
-    guard case .push(let limit, let byAge) = step else { return [] }
-    return try await vault.sync { try $0.nextBatch(limit: limit, order: byAge ? .age : .priority) }
+    return try await vault.sync { try Self.nextRequest(step, $0) }
+  }
+
+  /// Nil when nothing is to be sent.
+  private static func nextRequest(_ step: RoundStep, _ transaction: SyncTransaction) throws -> PushRequest? {
+    guard case .push(let limit, let byAge) = step else { return nil }
+    let batch = try transaction.nextBatch(limit: limit, order: byAge ? .age : .priority)
+    if batch.isEmpty { return nil }
+    return PushRequest(
+      deviceId: try transaction.deviceId(), cursor: try SyncSettings.value(.cursor, in: transaction.connection),
+      operations: batch)
   }
 
   private mutating func settle(
@@ -166,7 +170,7 @@ struct RoundRunner {
     let step = following.step
     let restores = remote.abilities.restores
     // The next batch is chosen in the transaction that takes the answers: one sync of the disk instead of two.
-    let (counts, hasTaken, batch) = try await vault.sync { transaction in
+    let (counts, hasTaken, next) = try await vault.sync { transaction in
       try transaction.note(serverTime: answer.serverTime, between: clock.sent, and: clock.received)
       var counts = PushCounts()
       for (result, jitter) in zip(answer.results, jitters) {
@@ -182,10 +186,9 @@ struct RoundRunner {
         try SyncSettings.set(.cursor, cursor, in: transaction.connection)
       }
       let hasTaken = try transaction.hasAnsweredCascades()
-      guard case .push(let limit, let byAge) = step else { return (counts, hasTaken, nil as [PushOperation]?) }
-      return (counts, hasTaken, try transaction.nextBatch(limit: limit, order: byAge ? .age : .priority))
+      return (counts, hasTaken, try Self.nextRequest(step, transaction))
     }
-    nextBatch = batch
+    chosen = next
     report.add(counts)
     report.failure = nil
     tell(.pushed(count: counts.pushed))
@@ -231,8 +234,8 @@ struct RoundRunner {
 
   mutating func finish(_ outcome: RoundOutcome) async throws {
     report.outcome = outcome
-    if let batch = nextBatch { try await release(batch, wasSent: false) }
-    nextBatch = nil
+    if let request = chosen { try await release(request.operations, wasSent: false) }
+    chosen = nil
     if outcome == .done { report.failure = nil }
   }
 }

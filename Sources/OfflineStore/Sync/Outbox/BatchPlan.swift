@@ -88,13 +88,8 @@ struct BatchPlan {
     if operation.kind == .delete { return try movedAway(from: operation).map { ($0, nil) } }
     guard let table = catalog.tables[operation.entityType] else { return [] }
     var result: [(QueuedOperation, String?)] = []
-    for column in table.columns {
+    for (column, key) in try table.parents(of: operation.entityId, in: connection) {
       guard let reference = column.reference else { continue }
-      let parent: SQL = """
-        SELECT \(identifier: column.name) FROM \(identifier: table.entity.table.name)
-        WHERE \(identifier: table.entity.key) = \(operation.entityId)
-        """
-      guard let key = try connection.fetchOne(parent, as: Optional<Int64>.self) ?? nil else { continue }
       let waiting = try operations(of: reference.entityType, key)
       if waiting.isEmpty { continue }
       let maker =

@@ -9,7 +9,13 @@ extension SyncTransaction {
     _ queued: QueuedOperation, leavingOut circular: Set<String>
   ) throws -> (operation: PushOperation, length: Int)? {
     if let payload = queued.payload {
-      try mark(queued)
+      try connection.execute(
+        """
+        UPDATE OfflineSyncQueue SET status = 'processing', lastAttemptAt = \(WireTime.text(now)), errorMessage = NULL,
+          sendCount = sendCount + 1
+        WHERE queueNumber = \(queued.number)
+        """)
+      try setStatus("syncing", queued)
       var operation = try PushOperation(json: Array(payload.utf8))
       operation.isRepeated = queued.sendCount > 0
       return (operation, payload.utf8.count)
@@ -29,11 +35,12 @@ extension SyncTransaction {
     let payload = operation.wire.json
     try connection.execute(
       """
-      UPDATE OfflineSyncQueue SET payload = \(payload), baseVersion = \(operation.baseVersion),
+      UPDATE OfflineSyncQueue SET status = 'processing', lastAttemptAt = \(WireTime.text(now)), errorMessage = NULL,
+        sendCount = sendCount + 1, payload = \(payload), baseVersion = \(operation.baseVersion),
         schemaVersion = \(operation.schemaVersion), operationType = \(operation.kind.rawValue)
       WHERE queueNumber = \(queued.number)
       """)
-    try mark(queued)
+    try setStatus("syncing", queued)
     operation.isRepeated = queued.sendCount > 0
     return (operation, payload.utf8.count)
   }
@@ -45,16 +52,6 @@ extension SyncTransaction {
     else { return nil }
     let base = try BaseTable.find(queued.entityType, queued.entityId, in: connection)
     return try operation(queued, record, base, table, leavingOut: [])
-  }
-
-  private func mark(_ queued: QueuedOperation) throws {
-    try connection.execute(
-      """
-      UPDATE OfflineSyncQueue SET status = 'processing', lastAttemptAt = \(WireTime.text(now)), errorMessage = NULL,
-        sendCount = sendCount + 1
-      WHERE queueNumber = \(queued.number)
-      """)
-    try setStatus("syncing", queued)
   }
 
   /// Puts an operation back that was frozen a moment ago and is not sent after all.
@@ -103,20 +100,13 @@ extension SyncTransaction {
 
   private func schemaVersion(of table: RecordTable) throws -> Int64 {
     guard let schema = table.entity.sync?.schemaName else { return 0 }
-    return try connection.fetchOne(
-      "SELECT coalesce(max(version), 0) FROM SchemaMigration WHERE schema = \(schema)", as: Int64.self) ?? 0
+    return try schemaVersions.version(of: schema, in: connection)
   }
 
   // MARK: Bookkeeping of records
 
   func setStatus(_ status: String, _ queued: QueuedOperation) throws {
-    guard let table = catalog.tables[queued.entityType] else { return }
-    let entity = table.entity
-    try connection.execute(
-      """
-      UPDATE \(identifier: entity.table.name) SET syncStatus = \(status)
-      WHERE \(identifier: entity.key) = \(queued.entityId) AND isDirty = 1 AND syncStatus <> 'conflict'
-      """)
+    try catalog.tables[queued.entityType]?.setStatus(status, of: queued.entityId, in: connection)
   }
 
   /// The record is as the server has it.
@@ -138,5 +128,19 @@ extension SyncTransaction {
         errorMessage = NULL, scheduledAt = NULL, parkedBehind = NULL
       WHERE queueNumber = \(queued.number)
       """)
+  }
+}
+
+/// The versions of schemas, which no transaction of sync changes, so that each is read once.
+final class SchemaVersions {
+  private var known: [String: Int64] = [:]
+
+  func version(of schema: String, in connection: Connection) throws -> Int64 {
+    if let version = known[schema] { return version }
+    let version =
+      try connection.fetchOne(
+        "SELECT coalesce(max(version), 0) FROM SchemaMigration WHERE schema = \(schema)", as: Int64.self) ?? 0
+    known[schema] = version
+    return version
   }
 }

@@ -74,9 +74,10 @@ extension RecordTable {
     let changed = state.fields.filter { old.fields[$0.name] != $0.value }
     let leavesOutMissing = isGone ?? state.isDeleted
     let values =
-      try values(of: changed, references, connection, leavesOutMissing: leavesOutMissing) + common(state, bookkeeping)
+      try values(of: changed, references, connection, leavesOutMissing: leavesOutMissing)
+      + common(state, bookkeeping, over: old)
     let names = values.map(\.name)
-    let sql = names == updateNames ? usualUpdate : Self.update(of: names, in: entity)
+    let sql = names == Self.commonColumnsOfAnAnswer ? usualUpdate : Self.update(of: names, in: entity)
     try connection.withStatement(sql) { statement in
       for (index, value) in values.enumerated() { try value.argument.bind(to: statement, at: Int32(index + 1)) }
       try statement.bind(key, at: Int32(values.count + 1))
@@ -84,20 +85,29 @@ extension RecordTable {
     }
   }
 
-  /// The order of ``common(_:_:)``.
+  /// The order of ``common(_:_:over:)``.
   static let commonColumns = [
-    "serverId", "syncVersion", "isDirty", "isDeleted", "syncStatus", "updatedAt", "createdAt", "lastSyncedAt",
+    "serverId", "syncVersion", "isDirty", "syncStatus", "isDeleted", "updatedAt", "createdAt", "lastSyncedAt",
   ]
+  /// What changes when the server has taken an operation.
+  static let commonColumnsOfAnAnswer = ["serverId", "syncVersion", "isDirty", "syncStatus", "lastSyncedAt"]
 
-  private func common(_ state: RecordState, _ bookkeeping: Bookkeeping) -> [(name: String, argument: SQLArgument)] {
+  /// - Parameter old: what the row has; what is equal there is left out, since SQLite enters each trigger of a column that
+  ///   is set, whatever its condition.
+  private func common(
+    _ state: RecordState, _ bookkeeping: Bookkeeping, over old: RecordState? = nil
+  ) -> [(name: String, argument: SQLArgument)] {
     var values: [(name: String, argument: SQLArgument)] = [
       ("serverId", bookkeeping.serverId?.sqlArgument ?? .null), ("syncVersion", .integer(state.syncVersion)),
-      ("isDirty", .integer(bookkeeping.isDirty ? 1 : 0)), ("isDeleted", .integer(state.isDeleted ? 1 : 0)),
-      ("syncStatus", .text(bookkeeping.syncStatus)), ("updatedAt", Self.time(state.updatedAt)),
+      ("isDirty", .integer(bookkeeping.isDirty ? 1 : 0)), ("syncStatus", .text(bookkeeping.syncStatus)),
     ]
+    if old?.isDeleted != state.isDeleted { values.append(("isDeleted", .integer(state.isDeleted ? 1 : 0))) }
+    if old?.updatedAt != state.updatedAt { values.append(("updatedAt", Self.time(state.updatedAt))) }
     if let createdAt = bookkeeping.createdAt { values.append(("createdAt", Self.time(createdAt))) }
     if let time = bookkeeping.lastSyncedAt { values.append(("lastSyncedAt", Self.time(time))) }
-    if keepsUserEdits { values.append((Self.userEditsColumn, .text(Self.json(names: state.userEditedFields)))) }
+    if keepsUserEdits, old?.userEditedFields != state.userEditedFields {
+      values.append((Self.userEditsColumn, .text(Self.json(names: state.userEditedFields))))
+    }
     return values
   }
 

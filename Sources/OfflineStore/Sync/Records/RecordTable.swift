@@ -28,8 +28,11 @@ package struct RecordTable: Sendable {
   let usualNames: [String]
   let usualInsertion: String
   /// An UPDATE of what is kept beside the shared values, which is all that changes when the server has taken an operation.
-  let updateNames: [String]
   let usualUpdate: String
+  /// The columns that refer to synced records, and what reads the local ids in them.
+  let references: [SharedColumn]
+  private let referenceSelection: String
+  private let statusUpdate: String
 
   static let userEditsColumn = "userEditedFields"
 
@@ -53,9 +56,14 @@ package struct RecordTable: Sendable {
     usualNames =
       columns.map(\.name).sorted { $0.utf16.lexicographicallyPrecedes($1.utf16) } + Self.commonColumns
       + (keepsUserEdits ? [Self.userEditsColumn] : [])
-    updateNames = Self.commonColumns.filter { $0 != "createdAt" } + (keepsUserEdits ? [Self.userEditsColumn] : [])
-    usualUpdate = Self.update(of: updateNames, in: entity)
+    usualUpdate = Self.update(of: Self.commonColumnsOfAnAnswer, in: entity)
     usualInsertion = Self.insertion(of: usualNames, into: entity)
+    let (name, key) = (SQL.quoted(entity.table.name), SQL.quoted(entity.key))
+    references = columns.filter { $0.reference != nil }
+    referenceSelection = """
+      SELECT \(references.map { SQL.quoted($0.name) }.joined(separator: ", ")) FROM \(name) WHERE \(key) = ?
+      """
+    statusUpdate = "UPDATE \(name) SET syncStatus = ? WHERE \(key) = ? AND isDirty = 1 AND syncStatus <> 'conflict'"
     selection = "SELECT \(names.joined(separator: ", ")) FROM \(SQL.quoted(entity.table.name)) AS record "
   }
 
@@ -75,6 +83,29 @@ package struct RecordTable: Sendable {
   /// The record of a local id, also one that is marked as deleted.
   package func find(key: Int64, in connection: Connection) throws -> StoredRecord? {
     try one(selection + "WHERE record.\(SQL.quoted(entity.key)) = ?", .integer(key), connection)
+  }
+
+  /// What a record refers to: the local ids of records that are synced, too.
+  func parents(of key: Int64, in connection: Connection) throws -> [(column: SharedColumn, key: Int64)] {
+    if references.isEmpty { return [] }
+    return try connection.withStatement(referenceSelection) { statement in
+      try statement.bind(key, at: 1)
+      guard try statement.step() else { return [] }
+      var parents: [(column: SharedColumn, key: Int64)] = []
+      for (index, column) in references.enumerated() {
+        if let parent: Int64 = try statement.row.decode(at: Int32(index)) { parents.append((column, parent)) }
+      }
+      return parents
+    }
+  }
+
+  /// Writes how far a changed record is on its way. One with an open conflict keeps that.
+  func setStatus(_ status: String, of key: Int64, in connection: WriteConnection) throws {
+    try connection.withStatement(statusUpdate) { statement in
+      try statement.bind(status, at: 1)
+      try statement.bind(key, at: 2)
+      try statement.run()
+    }
   }
 
   /// Steps through the records that an SQL condition over the alias `record` lets pass.
