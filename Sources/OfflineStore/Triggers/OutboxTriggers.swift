@@ -222,7 +222,9 @@ struct OutboxTriggers {
     let isMoved = references.map { "NEW.\(SQL.quoted($0.name)) IS NOT OLD.\(SQL.quoted($0.name))" }
     return trigger(
       "move", "BEFORE UPDATE OF \(references.map { SQL.quoted($0.name) }.joined(separator: ", "))",
-      when: "(\(isMoved.joined(separator: " OR "))) AND NEW.isDeleted = OLD.isDeleted AND OLD.syncVersion > 0 AND \(byPerson)",
+      when: """
+        (\(isMoved.joined(separator: " OR "))) AND NEW.isDeleted = OLD.isDeleted AND OLD.syncVersion > 0 AND \(byPerson)
+        """,
       references.map { column in
         let name = SQL.quoted(column.name)
         return """
