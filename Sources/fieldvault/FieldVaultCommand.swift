@@ -29,6 +29,7 @@ enum FieldVaultCommand {
     do {
       try run(context)
       try context.finish()
+      context.closeVault()
       exit(context.exitCode.rawValue)
     } catch {
       context.report(error)

@@ -40,6 +40,16 @@ import Testing
     #expect(history.count == 1 && history[0]["cause"] as? String == "manual")
   }
 
+  /// A log that stays would have to be recovered by whoever opens the vault next.
+  @Test func theDatabaseIsClosedBehindASync() throws {
+    for number in 1...5 {
+      _ = try work.put("a.vault", "Project", "title=\(number)")
+      try work.sync("a.vault")
+      let files = try FileManager.default.subpathsOfDirectory(atPath: shop.path("a.vault/db"))
+      #expect(files.contains { $0.hasSuffix("vault.db") } && !files.contains { $0.hasSuffix("-wal") }, "\(files)")
+    }
+  }
+
   @Test func conflictsAreListedShownAndResolved() throws {
     let project = try work.put("a.vault", "Project", "title=Elm")
     try work.sync("a.vault")

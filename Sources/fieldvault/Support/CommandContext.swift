@@ -75,10 +75,19 @@ final class CommandContext {
   ) throws -> Vault {
     let path = try vaultPath()
     _ = try Vault.existing(path)
-    return try Vault.open(
+    let vault = try Vault.open(
       at: path, with: try secret ?? self.secret(), schemas: Self.shippedSchemas, adding: adding, outdated: outdated,
       configuration: try configuration())
+    opened = vault
+    return vault
   }
+
+  /// The vault of this command, for as long as anything uses it.
+  private weak var opened: Vault?
+
+  /// Closes a vault that something still holds at the end of the command, such as a task of sync that was cancelled and
+  /// has not noticed yet: the process ends without asking it, and would leave the write-ahead log behind.
+  func closeVault() { opened?.close() }
 
   /// FIELDVAULT_PAGE_CACHE says how many MiB each connection keeps of the pages that it has decrypted.
   private func configuration() throws -> Configuration {
@@ -173,6 +182,7 @@ final class CommandContext {
 
   /// Reports an error and ends.
   func report(_ error: any Error) -> Never {
+    closeVault()
     let report = ErrorReport(error)
     if !report.isSilent {
       // What was written before the error belongs before it; where the reader is gone, the exit code tells.
