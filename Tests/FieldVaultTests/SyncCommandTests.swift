@@ -50,6 +50,22 @@ import Testing
     }
   }
 
+  @Test(arguments: [("remote", false), ("local", true)])
+  func aDecisionSaysWhetherTheServerHearsOfIt(take side: String, isToldThere: Bool) throws {
+    let project = try work.put("a.vault", "Project", "title=Elm")
+    try work.sync("a.vault")
+    try work.sync("b.vault")
+    _ = try work.put("a.vault", "Project", "--uuid", project, "title=Elm A")
+    _ = try work.put("b.vault", "Project", "--uuid", project, "title=Elm B")
+    try work.sync("a.vault")
+    try work.sync("b.vault")
+    let conflict = try #require(shop.done("conflicts", "list", "--json", vault: "b.vault").rows().first)
+    let id = try #require(conflict["conflictId"] as? String)
+    let resolved = try shop.done("conflicts", "resolve", id, "--take", side, vault: "b.vault")
+    #expect(resolved.errors.contains("The server hears of it") == isToldThere)
+    #expect(try work.sync("b.vault")["pushed"] as? Int == (isToldThere ? 1 : 0))
+  }
+
   @Test func conflictsAreListedShownAndResolved() throws {
     let project = try work.put("a.vault", "Project", "title=Elm")
     try work.sync("a.vault")

@@ -68,10 +68,11 @@ enum ConflictResolveCommand {
       default: "field by field"
       }
     try context.tell("Resolved: \(how).")
-    let left = try vault.status().conflicts
-    if left > 0 {
-      context.hint("\(left == 1 ? "1 conflict is" : "\(countText(left)) conflicts are") still open.")
-    } else {
+    let status = try vault.status()
+    if status.conflicts > 0 {
+      context.hint(
+        "\(status.conflicts == 1 ? "1 conflict is" : "\(countText(status.conflicts)) conflicts are") still open.")
+    } else if status.pending > 0 {
       context.hint("The server hears of it with the next 'fieldvault sync'.")
     }
   }
