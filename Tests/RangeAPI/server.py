@@ -261,11 +261,11 @@ class Handler(BaseHTTPRequestHandler):
                     Handler.keys[key] = number
                 return 201, store.rows(table, "id = ?", number)[0]
         if method == "DELETE":
-            found = re.fullmatch(r"/api/sessions/(\d+)", path)
+            found = re.fullmatch(r"/api/(sessions|images)/(\d+)", path)
             if found:
-                if not store.rows("sessions", "id = ?", int(found[1])):
-                    raise Refused(404, "there is no such session")
-                store.delete("sessions", int(found[1]))
+                if not store.rows(found[1], "id = ?", int(found[2])):
+                    raise Refused(404, "there is no such record")
+                store.delete(found[1], int(found[2]))
                 return 200, {}
         raise Refused(404, "there is nothing under this path")
 

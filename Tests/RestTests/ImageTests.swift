@@ -128,4 +128,26 @@ import Testing
       try await device.write { try $0.execute("UPDATE OfflineGroupImage SET caption = 'late'") }
     }
   }
+
+  /// It is deleted while its image is on the way: what the answer names is deleted at the API, too.
+  @Test func anImageThatIsDeletedWhileItIsSentDoesNotStay() async throws {
+    let api = try RangeAPI()
+    let routes = try RangeAPI.routeFile().replacing(
+      #""image": {"multipart""#, with: #""delete": "DELETE /images/{id}", "image": {"multipart""#)
+    #expect(routes.contains("DELETE /images"))
+    let device = try await deviceWithImage(api, routes: routes)
+    try await api.fault("POST /api/groups/1/images", "slow 3")
+    let sending = Task { try await device.worker.sync() }
+    while try await device.values("SELECT status FROM AttachmentTransfer WHERE status = 'running'").isEmpty {
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    try await device.write { try $0.execute("DELETE FROM OfflineGroupImage") }
+    // The records go on beside the files.
+    _ = try await device.worker.round(.manual, RoundRequest())
+    #expect(
+      try await device.values("SELECT operationType FROM OfflineSyncQueue WHERE completedAt IS NULL") == ["delete"])
+    _ = try await sending.value
+    try await device.syncUntilQuiet()
+    #expect(try await api.count("images") == "[[0]]")
+  }
 }

@@ -129,7 +129,13 @@ struct RestPush: Sendable {
   // MARK: Deleted
 
   private func delete(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
-    guard body.serverId != nil else { return Sent(outcome: .accepted(version: 0, serverId: nil)) }
+    guard body.serverId != nil else {
+      // The image that is on its way makes the record there; its answer says under which id.
+      if routes.goesWithImage, try await records.isBeingSent(body.fields["contentUuid"]) {
+        return refused("its image is being sent", status: 429)
+      }
+      return Sent(outcome: .accepted(version: 0, serverId: nil))
+    }
     guard let call = routes.delete else {
       return refused("the server deletes no records of the kind \(operation.entityType)")
     }

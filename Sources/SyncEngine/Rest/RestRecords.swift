@@ -57,6 +57,16 @@ struct RestRecords: Sendable {
     }
   }
 
+  /// Whether the file of a content is on its way to the API at this moment.
+  func isBeingSent(_ content: SyncValue?) async throws(RemoteFailure) -> Bool {
+    guard case .text(let content)? = content else { return false }
+    return try await read { connection in
+      try connection.fetchOne(
+        "SELECT 1 FROM AttachmentTransfer WHERE contentUuid = \(content) AND direction = 'upload' AND status = 'running'",
+        as: Int.self) != nil
+    }
+  }
+
   /// When each list was fetched last, in milliseconds since 1970.
   func fetchTimes() async throws(RemoteFailure) -> [String: Int64] {
     try await read { connection in
