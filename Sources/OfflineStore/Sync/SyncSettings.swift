@@ -39,6 +39,9 @@ package enum SyncSettings {
     case stripLocation = "strip-location"
     /// Set when records have to be compared at the next contact.
     case reconcileNext
+    /// Set when the active projects are followed: what the server's projects were like when they were chosen last, empty
+    /// before that.
+    case activeProjects
     /// Set while records of projects that are not followed any more stay because something of them is not sent.
     case leavesProjects
     /// Changed to ask a worker in another process for a round.

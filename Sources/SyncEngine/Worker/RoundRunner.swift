@@ -49,6 +49,7 @@ struct RoundRunner {
   private mutating func identify() async throws -> RoundEvent {
     let (info, clock) = try await timed { remote async throws(RemoteFailure) in try await remote.account() }
     let now = clock
+    try await followActiveProjects()
     let found = try await vault.sync { transaction in
       try transaction.note(serverTime: info.serverTime, between: now.sent, and: now.received)
       return try transaction.identify(info)

@@ -112,7 +112,7 @@ extension FieldVaultProgram {
           "set", summary: "change a setting",
           discussion: """
             mode: 'device' sends and fetches nothing and keeps everything, 'cloud' syncs. unmetered-only: 'true' waits \
-            for a network that does not count bytes. projects: 'all', or the uuids of those that this device follows. \
+            for a network that does not count bytes. projects: 'all', 'active' for those that are, or the uuids of those that this device follows. \
             For photos and files: storage-limit is how many bytes they may take here, as 2GB; beyond it those that the \
             server has make room, what was used longest ago first. unmetered-files: 'true' lets files wait for a network \
             that does not count bytes, and records not. upload: 'ciphertext' sends files encrypted as they are, \
@@ -126,6 +126,7 @@ extension FieldVaultProgram {
           ],
           examples: [
             Example("fieldvault config set mode device", "no network from now on"),
+            Example("fieldvault config set projects active", "no completed ones, and no archived ones"),
             Example("fieldvault config set projects 0193...,0194...", "only these two"),
             Example("fieldvault config set storage-limit 500MB", "photos take no more than that here"),
           ],

@@ -23,6 +23,29 @@ extension SyncTransaction {
     try SyncSettings.set(.reconcileNext, "projects", in: connection)
   }
 
+  /// The column of a project, and its value, that make it active.
+  package static let activeStatus = (column: "status", value: SyncValue.text("active"))
+
+  /// Whether the active projects are followed, and what the server's projects were like when they were chosen last.
+  package func activeProjectsMark() throws -> String? { try SyncSettings.value(.activeProjects, in: connection) }
+
+  /// Follows the projects that are active at the server, and those that it has not heard of yet.
+  /// - Parameter mark: what the server's projects are like.
+  package func follow(active uuids: [String], mark: String) throws {
+    var followed = Set(uuids)
+    if let projects = catalog.tables[Self.scopeEntity] {
+      followed.formUnion(
+        try connection.fetch(
+          "SELECT uuid FROM \(identifier: projects.entity.table.name) WHERE syncVersion = 0", as: String.self))
+    }
+    // No scope at all would mean all projects.
+    try follow(followed.isEmpty ? [Self.noProject] : Array(followed))
+    try SyncSettings.set(.activeProjects, mark, in: connection)
+  }
+
+  /// The nil uuid (RFC 9562, section 5.9), which no record has.
+  private static let noProject = "00000000-0000-0000-0000-000000000000"
+
   /// The projects that are followed; empty for all.
   package func scopes() throws -> [String] {
     try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)

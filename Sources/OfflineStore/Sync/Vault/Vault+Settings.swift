@@ -108,7 +108,7 @@ extension Vault {
     case recompress
     /// `true` or `false`: pictures are taken in without the place where they were made.
     case stripLocation = "strip-location"
-    /// `all`, or the uuids of the projects that this device follows, with commas between them.
+    /// `all`, `active`, or the uuids of the projects that this device follows, with commas between them.
     case projects
   }
 
@@ -125,6 +125,7 @@ extension Vault {
       case .recompress: return try SyncSettings.value(.recompress, in: connection) ?? "off"
       case .stripLocation: return try SyncSettings.value(.stripLocation, in: connection) ?? "false"
       case .projects:
+        if try SyncSettings.value(.activeProjects, in: connection) != nil { return "active" }
         let scopes = try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)
         return scopes.isEmpty ? "all" : scopes.joined(separator: ",")
       }
@@ -164,7 +165,7 @@ extension Vault {
       case .download: try SyncSettings.set(.download, oneOf(["thumbnails", "all"]), in: connection)
       case .recompress: try SyncSettings.set(.recompress, try Self.longestSide(value), in: connection)
       case .stripLocation: try SyncSettings.set(.stripLocation, oneOf(["true", "false"]), in: connection)
-      case .projects: try transaction.follow(try Self.scopes(value))
+      case .projects: try Self.follow(value, transaction)
       }
       try SyncSettings.nudge(in: connection)
     }
@@ -180,17 +181,34 @@ extension Vault {
     return String(side)
   }
 
+  private static func follow(_ value: String, _ transaction: SyncTransaction) throws {
+    guard value == "active" else {
+      try SyncSettings.set(.activeProjects, nil, in: transaction.connection)
+      return try transaction.follow(try scopes(value))
+    }
+    let name = SyncTransaction.activeStatus.column
+    guard transaction.catalog.tables[SyncTransaction.scopeEntity]?.places[name] != nil else {
+      throw VaultError(
+        .badValue, "projects is 'active', and this vault has no projects with a \(name)",
+        hint: "give all, or uuids with commas between them", name: "projects")
+    }
+    // The next round asks the server which these are.
+    if try transaction.activeProjectsMark() == nil {
+      try SyncSettings.set(.activeProjects, "", in: transaction.connection)
+    }
+  }
+
   private static func scopes(_ value: String) throws -> [String] {
     if value == "all" { return [] }
     let parts = value.split(separator: ",").map { $0.filter { $0 != " " } }
     guard !parts.isEmpty else {
       throw VaultError(
-        .badValue, "projects is empty", hint: "give all, or uuids with commas between them", name: "projects")
+        .badValue, "projects is empty", hint: "give all, active, or uuids with commas between them", name: "projects")
     }
     return try parts.map { part in
       guard let uuid = UUID(sqlText: part) else {
         throw VaultError(
-          .badValue, "projects: '\(part)' is not a uuid", hint: "give all, or uuids with commas between them",
+          .badValue, "projects: '\(part)' is not a uuid", hint: "give all, active, or uuids with commas between them",
           name: "projects")
       }
       return uuid.sqlText

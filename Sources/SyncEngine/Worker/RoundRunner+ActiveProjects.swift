@@ -1,0 +1,33 @@
+import OfflineStore
+import SyncModel
+
+extension RoundRunner {
+  /// A server takes at most this many projects in a request.
+  private static var greatestCount: Int { 500 }
+
+  /// Follows the projects that are active at the server by now, for a device that was told to.
+  func followActiveProjects() async throws {
+    guard remote.abilities.compares, let known = try await vault.sync({ try $0.activeProjectsMark() }) else { return }
+    let type = SyncTransaction.scopeEntity
+    let there = try await remote.digests(entityType: type, projects: [])
+    let mark = there.wire.digest
+    if mark == known { return }
+    var uuids: [String] = []
+    for bucket in there.buckets.keys.sorted() {
+      uuids += try await remote.digests(entityType: type, bucket: bucket, projects: []).records.map(\.entityUuid)
+    }
+    var active: [String] = []
+    let (column, value) = SyncTransaction.activeStatus
+    for part in uuids.chunks(of: RecordsRequest.greatestCount) {
+      let records = try await remote.records(entityType: type, uuids: Array(part)).changes
+      active += records.filter { !$0.state.isDeleted && $0.state.fields[column] == value }.map(\.entityUuid)
+    }
+    guard active.count <= Self.greatestCount else {
+      throw RemoteFailure(
+        .refused, message: "\(active.count) projects are active, and a device follows \(Self.greatestCount) at most",
+        hint: "fieldvault config set projects all, or the uuids of some")
+    }
+    let found = active
+    try await vault.sync { try $0.follow(active: found, mark: mark) }
+  }
+}
