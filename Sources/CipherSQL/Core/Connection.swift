@@ -53,13 +53,20 @@ public class Connection {
       sqlite3_close_v2(opened)
       throw error
     }
+    Self.open.withLock { $0 += 1 }
   }
 
   deinit {
     literalStatements.removeAll()
     composedStatements.removeAll()
     sqlite3_close_v2(handle)
+    Self.open.withLock { $0 -= 1 }
   }
+
+  private static let open = Locked(0)
+
+  /// How many connections of this process are not closed. The last one of a database removes its write-ahead log.
+  package static var openCount: Int { open.withLock { $0 } }
 
   private func configure(key: (any EncryptionKey)?, configuration: Configuration) throws {
     if let key {

@@ -86,8 +86,12 @@ final class CommandContext {
   private weak var opened: Vault?
 
   /// Closes a vault that something still holds at the end of the command, such as a task of sync that was cancelled and
-  /// has not noticed yet: the process ends without asking it, and would leave the write-ahead log behind.
-  func closeVault() { opened?.close() }
+  /// has not noticed yet, and waits a moment for those that close at this instant on another thread: the process ends
+  /// without asking them, and would leave the write-ahead log behind.
+  func closeVault() {
+    opened?.close()
+    for _ in 0..<1000 where Connection.openCount > 0 { usleep(2000) }
+  }
 
   /// FIELDVAULT_PAGE_CACHE says how many MiB each connection keeps of the pages that it has decrypted.
   private func configuration() throws -> Configuration {
