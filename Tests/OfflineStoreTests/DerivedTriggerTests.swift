@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  /// Thousandths go a shorter way than other numbers; all read back as what they were.
+  /// Decimals of few places go a shorter way than other numbers; all read back as what they were.
   @Test func numbersInTheBaseReadBackAsTheyWere() throws {
     let key = try entities.entity("Room").sharedColumns(in: entities).filter { $0.name == "squareFootage" }
     let object = RowJSON.object(key, row: "record")
@@ -57,11 +57,17 @@ import Testing
     var numbers: [Double] = [
       0, -0.0, 0.1 + 0.2, 1 / 3, 0.0005, 1e12, 1e12 + 0.125, -1e12, 4_503_599_627_370.497, 1e15,
       123_456_789_012_345_680,
+      // Numbers that 15 or 16 digits gave back as the one beside.
+      916682.76334424806, -578271.01549337106, -317427.14358995983, 0.89238792321623706, -4.7256250429054185e-50,
     ]
-    for digits in [1.0, 10, 1000, 10_000, 1_000_000] {
+    for digits in [1.0, 10, 1000, 10_000, 1_000_000, 1_000_000_000] {
       for _ in 0..<100 { numbers.append((Double.random(in: -1e9...1e9, using: &random) * digits).rounded() / digits) }
     }
     for _ in 0..<500 { numbers.append(Double.random(in: -1e6...1e6, using: &random)) }
+    for _ in 0..<500 {
+      let any = Double(bitPattern: .random(in: .min ... .max, using: &random))
+      if any.isFinite { numbers.append(any) }
+    }
     for number in numbers {
       let found = try database.read { db in
         try db.fetchOne(

@@ -139,4 +139,19 @@ import Testing
       #expect(values == [.integer(9_007_199_254_740_993), .real(0.1), .null, .structure("[1,2]"), .bool(true)])
     }
   }
+
+  /// SQLite reads each of these as the number beside it, but for the last ones, whose names it would take for paths.
+  @Test func fractionsAreReadAsTheNumberNextToThem() throws {
+    let object = #"{"a":49434.6314844556,"b":[447385.4698699],"c":552548.877588837,"$.a":0.5,"[0]":1e300,"d":-2.5e-7}"#
+    let values = try database.read { db in
+      try JSONFields(object: object, on: db).fields.map { field -> FieldInput.JSONScalar? in
+        if case .typed(let scalar) = field.value { scalar } else { nil }
+      }
+    }
+    #expect(
+      values == [
+        .real(49434.6314844556), .structure("[447385.4698699]"), .real(552548.877588837), .real(0.5), .real(1e300),
+        .real(-2.5e-7),
+      ])
+  }
 }

@@ -1,13 +1,18 @@
 import CipherSQL
 
-/// A JSON object as fields and values, read by SQLite's own JSON functions, which keep integers of 64 bits.
+/// A JSON object as fields and values, read by SQLite's own JSON functions, which keep integers of 64 bits. Numbers with
+/// a fraction are taken as their text, as SQLite reads some as the number beside.
 struct JSONFields {
   let fields: [(name: String, value: FieldInput)]
 
   /// Reads the members of an object.
   init(object: String, on connection: Connection) throws {
     var fields: [(name: String, value: FieldInput)] = []
-    try connection.forEach("SELECT key, type, atom, value FROM json_each(\(object))") { row in
+    let members: SQL = """
+      SELECT key, type, atom, value, CASE WHEN type = 'real' AND key NOT LIKE '$%' THEN \(object) -> key END
+      FROM json_each(\(object))
+      """
+    try connection.forEach(members) { row in
       let name = try row.decode(String.self, at: 0)
       fields.append((name, .typed(try Self.scalar(row))))
     }
@@ -20,7 +25,7 @@ struct JSONFields {
     case "true": .bool(true)
     case "false": .bool(false)
     case "integer": .integer(try row.decode(at: 2))
-    case "real": .real(try row.decode(at: 2))
+    case "real": .real(try row.decode(String?.self, at: 4).flatMap(Double.init) ?? row.decode(at: 2))
     case "text": .string(try row.decode(at: 2))
     default: .structure(try row.decode(at: 3))
     }

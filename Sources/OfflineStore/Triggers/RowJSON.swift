@@ -33,14 +33,17 @@ enum RowJSON {
     }
   }
 
-  /// The fewest of 15 to 17 digits that read back as the same number; json_object alone keeps 15, which is enough for what
-  /// people measure: mostly thousandths, which is seen without writing any digits.
+  /// A number so that it reads back as the same one. json_object writes 15 digits, which is enough for what is found to be
+  /// a decimal of that many: a division of whole numbers gives the number next to the quotient (IEEE 754). Anything else
+  /// has 17 digits. Whether fewer would do is not tried by a CAST, as SQLite reads some texts as the number beside.
   private static func real(_ expression: String) -> String {
-    func text(_ digits: Int) -> String { "printf('%!.\(digits)g', \(expression))" }
+    func isDecimal(_ places: String, below limit: String) -> String {
+      "round(\(expression) * \(places)) / \(places) = \(expression) AND \(expression) BETWEEN -\(limit) AND \(limit)"
+    }
     return """
-      CASE WHEN round(\(expression) * 1000) / 1000 = \(expression) AND \(expression) BETWEEN -1e12 AND 1e12 THEN \(expression) \
-      WHEN CAST(\(text(15)) AS REAL) = \(expression) THEN \(expression) WHEN \(expression) IS NOT NULL THEN \
-      json(CASE WHEN CAST(\(text(16)) AS REAL) = \(expression) THEN \(text(16)) ELSE \(text(17)) END) END
+      CASE WHEN \(isDecimal("1000", below: "1e12")) THEN \(expression) \
+      WHEN \(isDecimal("1e9", below: "1e6")) THEN \(expression) \
+      WHEN \(expression) IS NOT NULL THEN json(printf('%!.17g', \(expression))) END
       """
   }
 
