@@ -217,21 +217,22 @@ struct OutboxTriggers {
   /// Remembers the parent that a record is moved away from. A trigger of its own, so that other edits do not carry it;
   /// before the row changes, so that the record can leave the queue behind it.
   private var move: String? {
-    let references = columns.filter { $0.reference?.cascades == true }
+    let references = columns.compactMap { column in
+      column.reference.flatMap { $0.cascades ? (name: SQL.quoted(column.name), parent: $0.entityType) : nil }
+    }
     guard !references.isEmpty else { return nil }
-    let isMoved = references.map { "NEW.\(SQL.quoted($0.name)) IS NOT OLD.\(SQL.quoted($0.name))" }
+    let isMoved = references.map { "NEW.\($0.name) IS NOT OLD.\($0.name)" }
     return trigger(
-      "move", "BEFORE UPDATE OF \(references.map { SQL.quoted($0.name) }.joined(separator: ", "))",
+      "move", "BEFORE UPDATE OF \(references.map(\.name).joined(separator: ", "))",
       when: """
         (\(isMoved.joined(separator: " OR "))) AND NEW.isDeleted = OLD.isDeleted AND OLD.syncVersion > 0 AND \(byPerson)
         """,
-      references.map { column in
-        let name = SQL.quoted(column.name)
-        return """
-            INSERT INTO SyncMoved (entityType, entityId, parentType, parentId)
-              SELECT \(type), NEW.\(key), '\((column.reference?.entityType ?? "").replacingQuotes)', OLD.\(name)
-              WHERE OLD.\(name) IS NOT NULL AND NEW.\(name) IS NOT OLD.\(name) ON CONFLICT DO NOTHING;
-          """
+      references.map { name, parent in
+        """
+          INSERT INTO SyncMoved (entityType, entityId, parentType, parentId)
+            SELECT \(type), NEW.\(key), '\(parent.replacingQuotes)', OLD.\(name)
+            WHERE OLD.\(name) IS NOT NULL AND NEW.\(name) IS NOT OLD.\(name) ON CONFLICT DO NOTHING;
+        """
       })
   }
 

@@ -1,17 +1,18 @@
+import CipherSQL
 import OfflineStore
 import SyncModel
 
 extension RoundRunner {
-  /// A server takes at most this many projects in a request.
-  private static var greatestCount: Int { 500 }
-
   /// Follows the projects that are active at the server by now, for a device that was told to.
-  func followActiveProjects() async throws {
-    guard remote.abilities.compares, let known = try await vault.sync({ try $0.activeProjectsMark() }) else { return }
+  /// - Returns: whether there was something to choose anew.
+  func followActiveProjects() async throws -> Bool {
+    guard remote.abilities.compares,
+      let known = try await vault.database.read({ try SyncSettings.value(.activeProjects, in: $0) })
+    else { return false }
     let type = SyncTransaction.scopeEntity
     let there = try await remote.digests(entityType: type, projects: [])
     let mark = there.wire.digest
-    if mark == known { return }
+    if mark == known { return false }
     var uuids: [String] = []
     for bucket in there.buckets.keys.sorted() {
       uuids += try await remote.digests(entityType: type, bucket: bucket, projects: []).records.map(\.entityUuid)
@@ -22,12 +23,15 @@ extension RoundRunner {
       let records = try await remote.records(entityType: type, uuids: Array(part)).changes
       active += records.filter { !$0.state.isDeleted && $0.state.fields[column] == value }.map(\.entityUuid)
     }
-    guard active.count <= Self.greatestCount else {
+    guard active.count <= ChangesPage.greatestProjectCount else {
       throw RemoteFailure(
-        .refused, message: "\(active.count) projects are active, and a device follows \(Self.greatestCount) at most",
+        .refused,
+        message:
+          "\(active.count) projects are active, and a device follows \(ChangesPage.greatestProjectCount) at most",
         hint: "fieldvault config set projects all, or the uuids of some")
     }
     let found = active
     try await vault.sync { try $0.follow(active: found, mark: mark) }
+    return true
   }
 }

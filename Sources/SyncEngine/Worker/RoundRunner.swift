@@ -11,8 +11,12 @@ struct RoundRunner {
   var report = SyncReport()
   /// Whether the first page is fetched from the beginning, whatever the cursor says.
   var fetchesAnew = false
-  /// What is sent next, chosen together with the answers to what was sent last.
-  private var chosen: PushRequest?
+  /// What is sent next, which may be nothing, when that was chosen together with the answers to what was sent last.
+  private var chosen: Choice?
+
+  private struct Choice {
+    let request: PushRequest?
+  }
 
   init(
     vault: Vault, remote: any Remote, jitter: @escaping @Sendable () -> Double,
@@ -48,10 +52,18 @@ struct RoundRunner {
 
   private mutating func identify() async throws -> RoundEvent {
     let (info, clock) = try await timed { remote async throws(RemoteFailure) in try await remote.account() }
-    let now = clock
-    try await followActiveProjects()
+    var found = try await take(info, clock)
+    // The choice is made only now that it is known to be the right server.
+    if try await followActiveProjects() { found = try await take(info, clock) }
+    report.heldBack += found.left.kept.values.reduce(0, +)
+    return .identified(mustReconcile: found.mustReconcile)
+  }
+
+  private mutating func take(
+    _ info: AccountInfo, _ clock: (sent: Int64, received: Int64)
+  ) async throws -> Identification {
     let found = try await vault.sync { transaction in
-      try transaction.note(serverTime: info.serverTime, between: now.sent, and: now.received)
+      try transaction.note(serverTime: info.serverTime, between: clock.sent, and: clock.received)
       return try transaction.identify(info)
     }
     if let problem = found.problem {
@@ -59,9 +71,8 @@ struct RoundRunner {
         problem.isSchema ? .schemaTooOld : .pauseCredentials, message: problem.message, hint: problem.hint)
     }
     report.left += found.left.removed
-    report.heldBack += found.left.kept.values.reduce(0, +)
     report.add(found.admitted)
-    return .identified(mustReconcile: found.mustReconcile)
+    return found
   }
 
   /// A request with the times before and after it, by this device's clock.
@@ -145,9 +156,9 @@ struct RoundRunner {
   }
 
   private mutating func takeRequest(_ step: RoundStep) async throws -> PushRequest? {
-    if let request = chosen {
+    if let choice = chosen {
       chosen = nil
-      return request
+      return choice.request
     }
     return try await vault.sync { try Self.nextRequest(step, $0) }
   }
@@ -189,7 +200,7 @@ struct RoundRunner {
       let hasTaken = try transaction.hasAnsweredCascades()
       return (counts, hasTaken, try Self.nextRequest(step, transaction))
     }
-    chosen = next
+    chosen = Choice(request: next)
     report.add(counts)
     report.failure = nil
     tell(.pushed(count: counts.pushed))
@@ -235,7 +246,7 @@ struct RoundRunner {
 
   mutating func finish(_ outcome: RoundOutcome) async throws {
     report.outcome = outcome
-    if let request = chosen { try await release(request.operations, wasSent: false) }
+    if let request = chosen?.request { try await release(request.operations, wasSent: false) }
     chosen = nil
     if outcome == .done { report.failure = nil }
   }

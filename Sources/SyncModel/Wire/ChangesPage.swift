@@ -4,6 +4,8 @@ public struct ChangesPage: Equatable, Sendable {
   public static let greatestLimit = 1000
   /// How many records a page has unless another number is asked for.
   public static let usualLimit = 500
+  /// A request names at most this many projects.
+  public static let greatestProjectCount = 500
 
   /// The server's clock, in milliseconds since 1970-01-01 UTC.
   public var serverTime: Int64

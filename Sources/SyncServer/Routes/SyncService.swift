@@ -73,8 +73,9 @@ extension RouteCall {
   func projects() throws(HTTPProblem) -> Set<String>? {
     guard let text = request.query["projects"] else { return nil }
     let projects = text.split(separator: ",").map(String.init)
-    guard !projects.isEmpty, projects.count <= 500, projects.allSatisfy(IncomingOperation.isUUID) else {
-      throw .invalid("projects are 1 to 500 uuids with commas between them", field: "projects")
+    let greatest = ChangesPage.greatestProjectCount
+    guard !projects.isEmpty, projects.count <= greatest, projects.allSatisfy(IncomingOperation.isUUID) else {
+      throw .invalid("projects are 1 to \(greatest) uuids with commas between them", field: "projects")
     }
     return Set(projects)
   }

@@ -112,7 +112,8 @@ extension FieldVaultProgram {
           "set", summary: "change a setting",
           discussion: """
             mode: 'device' sends and fetches nothing and keeps everything, 'cloud' syncs. unmetered-only: 'true' waits \
-            for a network that does not count bytes. projects: 'all', 'active' for those that are, or the uuids of those that this device follows. \
+            for a network that does not count bytes. projects: 'all', 'active' for those that are, or the uuids of those \
+            that this device follows. \
             For photos and files: storage-limit is how many bytes they may take here, as 2GB; beyond it those that the \
             server has make room, what was used longest ago first. unmetered-files: 'true' lets files wait for a network \
             that does not count bytes, and records not. upload: 'ciphertext' sends files encrypted as they are, \

@@ -26,9 +26,6 @@ extension SyncTransaction {
   /// The column of a project, and its value, that make it active.
   package static let activeStatus = (column: "status", value: SyncValue.text("active"))
 
-  /// Whether the active projects are followed, and what the server's projects were like when they were chosen last.
-  package func activeProjectsMark() throws -> String? { try SyncSettings.value(.activeProjects, in: connection) }
-
   /// Follows the projects that are active at the server, and those that it has not heard of yet.
   /// - Parameter mark: what the server's projects are like.
   package func follow(active uuids: [String], mark: String) throws {

@@ -9,12 +9,7 @@ extension SyncTransaction {
     _ queued: QueuedOperation, leavingOut circular: Set<String>
   ) throws -> (operation: PushOperation, length: Int)? {
     if let payload = queued.payload {
-      try connection.execute(
-        """
-        UPDATE OfflineSyncQueue SET status = 'processing', lastAttemptAt = \(WireTime.text(now)), errorMessage = NULL,
-          sendCount = sendCount + 1
-        WHERE queueNumber = \(queued.number)
-        """)
+      try connection.execute("UPDATE OfflineSyncQueue SET \(handedOver) WHERE queueNumber = \(queued.number)")
       try setStatus("syncing", queued)
       var operation = try PushOperation(json: Array(payload.utf8))
       operation.isRepeated = queued.sendCount > 0
@@ -35,14 +30,20 @@ extension SyncTransaction {
     let payload = operation.wire.json
     try connection.execute(
       """
-      UPDATE OfflineSyncQueue SET status = 'processing', lastAttemptAt = \(WireTime.text(now)), errorMessage = NULL,
-        sendCount = sendCount + 1, payload = \(payload), baseVersion = \(operation.baseVersion),
+      UPDATE OfflineSyncQueue SET \(handedOver), payload = \(payload), baseVersion = \(operation.baseVersion),
         schemaVersion = \(operation.schemaVersion), operationType = \(operation.kind.rawValue)
       WHERE queueNumber = \(queued.number)
       """)
     try setStatus("syncing", queued)
     operation.isRepeated = queued.sendCount > 0
     return (operation, payload.utf8.count)
+  }
+
+  /// What the queue says of an operation that is handed over to be sent.
+  private var handedOver: SQL {
+    """
+    status = 'processing', lastAttemptAt = \(WireTime.text(now)), errorMessage = NULL, sendCount = sendCount + 1
+    """
   }
 
   /// What a growing operation would send if it were sent now.
@@ -128,19 +129,5 @@ extension SyncTransaction {
         errorMessage = NULL, scheduledAt = NULL, parkedBehind = NULL
       WHERE queueNumber = \(queued.number)
       """)
-  }
-}
-
-/// The versions of schemas, which no transaction of sync changes, so that each is read once.
-final class SchemaVersions {
-  private var known: [String: Int64] = [:]
-
-  func version(of schema: String, in connection: Connection) throws -> Int64 {
-    if let version = known[schema] { return version }
-    let version =
-      try connection.fetchOne(
-        "SELECT coalesce(max(version), 0) FROM SchemaMigration WHERE schema = \(schema)", as: Int64.self) ?? 0
-    known[schema] = version
-    return version
   }
 }

@@ -83,9 +83,7 @@ extension SyncTransaction {
 
   private func schemaProblem(_ info: AccountInfo) throws -> (message: String, hint: String, isSchema: Bool)? {
     for schema in Set(catalog.tables.values.compactMap { $0.entity.sync?.schemaName }).sorted() {
-      let ours =
-        try connection.fetchOne(
-          "SELECT coalesce(max(version), 0) FROM SchemaMigration WHERE schema = \(schema)", as: Int64.self) ?? 0
+      let ours = try schemaVersions.version(of: schema, in: connection)
       let theirs = info.schemas.first { $0.name == schema }?.version
       guard let theirs, theirs >= ours else {
         let has = theirs.map { "at version \($0)" } ?? "not at all"

@@ -193,7 +193,7 @@ extension Vault {
         hint: "give all, or uuids with commas between them", name: "projects")
     }
     // The next round asks the server which these are.
-    if try transaction.activeProjectsMark() == nil {
+    if try SyncSettings.value(.activeProjects, in: transaction.connection) == nil {
       try SyncSettings.set(.activeProjects, "", in: transaction.connection)
     }
   }

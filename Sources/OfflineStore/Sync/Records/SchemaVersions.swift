@@ -1,0 +1,15 @@
+import CipherSQL
+
+/// The versions of the vault's schemas, which no transaction of sync changes, so that each is read once.
+final class SchemaVersions {
+  private var known: [String: Int64] = [:]
+
+  func version(of schema: String, in connection: Connection) throws -> Int64 {
+    if let version = known[schema] { return version }
+    let version =
+      try connection.fetchOne(
+        "SELECT coalesce(max(version), 0) FROM SchemaMigration WHERE schema = \(schema)", as: Int64.self) ?? 0
+    known[schema] = version
+    return version
+  }
+}
