@@ -53,6 +53,13 @@ import Testing
     try run("UPDATE OfflineSyncQueue SET payload = '{}', status = 'processing' WHERE entityType = \(type)")
   }
 
+  /// As sync does for the rooms.
+  private func setStatus(_ status: String) throws {
+    try database.write { db in
+      try WriteMode.sync(on: db) { _ = try db.execute("UPDATE OfflineRoom SET syncStatus = \(status)") }
+    }
+  }
+
   /// Operations have names of version 7, each its own, and times as strftime writes them.
   @Test func operationsHaveNamesAndTimes() throws {
     try run(
@@ -202,6 +209,31 @@ import Testing
     #expect(try value("SELECT isDirty FROM OfflineRoom", as: Bool.self) == false)
   }
 
+  /// Nor does it queue anything when it edits nothing, or twice when it does.
+  @Test func aWholeRecordThatIsWrittenBackIsQueuedForWhatIsEdited() throws {
+    try synchronise()
+    try run("UPDATE OfflineRoom SET title = 'Attic'")
+    try freeze("Room")
+    try setStatus("syncing")
+    var room = try #require(try database.read { try $0.find(Room.self, 1) })
+    try database.write { [room] db in try db.update(room) }
+    #expect(try queue() == ["update Room 1 processing"])
+    room.title = "Cellar"
+    try database.write { [room] db in try db.update(room) }
+    try database.write { [room] db in try db.update(room) }
+    #expect(try queue() == ["update Room 1 processing", "update Room 1"])
+    try run("UPDATE OfflineSyncQueue SET status = 'failed', retryCount = 1 WHERE payload IS NULL")
+    try setStatus("failed")
+    room = try #require(try database.read { try $0.find(Room.self, 1) })
+    try database.write { [room] db in try db.update(room) }
+    #expect(try queue() == ["update Room 1 processing", "update Room 1 failed"])
+    try run("DELETE FROM OfflineSyncQueue WHERE payload IS NOT NULL")
+    room.title = "Kitchen"
+    try database.write { [room] db in try db.update(room) }
+    #expect(try queue() == [])
+    #expect(try value("SELECT isDirty FROM OfflineRoom", as: Bool.self) == false)
+  }
+
   @Test func aRecordCannotBeMadeCleanByHand() throws {
     try run("UPDATE OfflineRoom SET isDirty = 0, syncStatus = 'synced', serverId = 5")
     #expect(try value("SELECT isDirty FROM OfflineRoom", as: Bool.self) == true)
@@ -239,7 +271,7 @@ import Testing
       let (table, key) = tables.randomElement(using: &random) ?? tables[0]
       let id = Int.random(in: 1...3, using: &random)
       let sql: SQL =
-        switch Int.random(in: 0..<8, using: &random) {
+        switch Int.random(in: 0..<11, using: &random) {
         case 0:
           "INSERT INTO OfflineRoom (projectId, locationId, title) SELECT projectId, locationId, 'x' FROM OfflineLocation LIMIT 1"
         case 1: "DELETE FROM \(identifier: table) WHERE \(identifier: key) = \(id)"
@@ -248,10 +280,29 @@ import Testing
           "UPDATE OfflineSyncQueue SET payload = '{}', status = 'processing' WHERE status = 'pending' AND entityId = \(id)"
         case 4: "UPDATE OfflineSyncQueue SET status = 'failed' WHERE status <> 'completed' AND entityId = \(id)"
         case 5: "UPDATE OfflineRoom SET isDirty = \(step % 2), syncVersion = 9 WHERE roomId = \(id)"
+        case 6, 7:
+          """
+          UPDATE \(identifier: table) SET isDirty = \(Int.random(in: 0...1, using: &random)), createdAt = createdAt,
+            syncStatus = \(["pending", "synced", "failed"].randomElement(using: &random) ?? ""), lastSyncedAt = lastSyncedAt,
+            title = CASE \(step % 3) WHEN 0 THEN title WHEN 1 THEN 'a' ELSE 'b' END
+          WHERE \(identifier: key) = \(id)
+          """
         default: "UPDATE \(identifier: table) SET title = \(["a", "b"][step % 2]) WHERE \(identifier: key) = \(id)"
         }
       if step == 40 || step == 80 { try synchronise() }
+      let title: SQL = """
+        SELECT title FROM \(identifier: table) WHERE \(identifier: key) = \(id) AND isDeleted = 0
+        """
+      let before: String? = try value(title)
       try run(sql)
+      if let before, let after: String = try value(title), after != before {
+        let lacks = try value(
+          """
+          SELECT count(*) > 0 AND count(*) = count(payload) FROM OfflineSyncQueue
+          WHERE entityType = \(String(table.dropFirst(7))) AND entityId = \(id) AND completedAt IS NULL
+          """, as: Bool.self)
+        #expect(lacks == false, "an edit behind what is sent is not queued: seed \(seed), step \(step), \(sql.text)")
+      }
       for (table, key) in tables {
         let type = String(table.dropFirst(7))
         let wrong = try value(

@@ -26,7 +26,9 @@ struct OutboxTriggers {
     computed = ComputedColumns(entity)
   }
 
-  var statements: [String] { [insertion, edit, move, furtherEdit, deletion, identity, flags].compactMap { $0 } }
+  var statements: [String] {
+    [insertion, edit, move, furtherEdit, queueingAgain, deletion, identity, flags].compactMap { $0 }
+  }
 
   /// Queues changed records that have no operation: those that an import made, and those that a migration wrote while
   /// there were no triggers.
@@ -87,8 +89,10 @@ struct OutboxTriggers {
     columns.map(\.name).filter { computed?.names.contains($0) != true }
       + (keepsUserEdits ? [RecordTable.userEditsColumn] : [])
   }
-  private var isEdited: String {
-    "(" + watched.map { "NEW.\(SQL.quoted($0)) IS NOT OLD.\(SQL.quoted($0))" }.joined(separator: " OR ") + ")"
+  private var isEdited: String { Self.isAnyEdited(of: watched) }
+
+  private static func isAnyEdited(of names: [String]) -> String {
+    "(" + names.map { "NEW.\(SQL.quoted($0)) IS NOT OLD.\(SQL.quoted($0))" }.joined(separator: " OR ") + ")"
   }
 
   /// As strftime with `%Y-%m-%dT%H:%M:%fZ` says it, in less time.
@@ -124,17 +128,17 @@ struct OutboxTriggers {
   }
 
   /// A failed operation is queued again. One that the server refused gets a new name: the old one has its answer.
-  private var queueFailedAgain: String {
+  private func queueFailedAgain(where condition: String = "") -> String {
     """
       UPDATE OfflineSyncQueue SET status = 'pending', retryCount = 0, scheduledAt = NULL, errorMessage = NULL, errorStatus = NULL,
         operationId = CASE WHEN payload IS NULL AND sendCount = 0 THEN \(Self.newIdentifier) ELSE operationId END
-      WHERE \(ofRecord) AND completedAt IS NULL AND status = 'failed' AND OLD.isDirty = 1;
+      WHERE \(ofRecord) AND completedAt IS NULL AND status = 'failed'\(condition);
     """
   }
 
-  private func stamp(where condition: String) -> String {
+  private func stamp(_ signal: String = "", where condition: String = "") -> String {
     """
-      UPDATE \(table) SET
+      UPDATE \(table) SET\(signal)
         updatedAt = CASE WHEN NEW.updatedAt IS OLD.updatedAt THEN \(Self.now) ELSE NEW.updatedAt END,
         isDirty = 1,\(marks.map { "\n    \(RecordTable.userEditsColumn) = \($0.value)," } ?? "")
         syncStatus = CASE OLD.syncStatus WHEN 'conflict' THEN 'conflict' ELSE 'pending' END
@@ -143,12 +147,13 @@ struct OutboxTriggers {
   }
 
   /// A record that is again as the server has it leaves the queue. Each statement works when the one before it did.
-  private var leaveWhenUnchanged: String {
+  /// - Parameter userEdits: what `userEditedFields` is.
+  private func leaveWhenUnchanged(_ userEdits: String?, where condition: String = "") -> String {
     """
       DELETE FROM OfflineSyncQueue
-        WHERE \(growing) AND operationType <> 'delete' AND status = 'pending' AND OLD.isDirty = 1 AND NOT \(hasFrozen)
+        WHERE \(growing) AND operationType <> 'delete' AND status = 'pending'\(condition) AND NOT \(hasFrozen)
           AND EXISTS (SELECT 1 FROM SyncBase WHERE \(ofRecord) AND isDeleted = NEW.isDeleted
-            \(keepsUserEdits ? "AND userEditedFields IS \(marks?.value ?? "NEW.\(RecordTable.userEditsColumn)")" : "")
+            \(userEdits.map { "AND userEditedFields IS \($0)" } ?? "")
             AND fields = \(RowJSON.object(columns, row: "NEW", computed: computed)));
       UPDATE \(table) SET isDirty = 0, syncStatus = CASE syncVersion WHEN 0 THEN 'pending' ELSE 'synced' END,
           updatedAt = (SELECT updatedAt FROM SyncBase WHERE \(ofRecord))
@@ -191,21 +196,34 @@ struct OutboxTriggers {
       [
         keepBase(),
         queue("CASE WHEN NEW.isDeleted = 1 THEN 'delete' WHEN OLD.syncVersion = 0 THEN 'create' ELSE 'update' END"),
-        stamp(where: ""),
+        stamp(),
       ])
   }
 
-  /// An edit of a record that has changes already.
+  /// An edit of a record that has changes already. SQLite makes room for all of a trigger's statements before it looks
+  /// at its condition, so what a first edit does not need has a trigger of its own, which is fired by setting `createdAt`.
   private var furtherEdit: String {
     trigger(
       "stamp_again", "AFTER UPDATE OF \(names)", when: "OLD.isDirty = 1 AND \(isEdit)",
+      [stamp("\n    createdAt = createdAt,", where: " AND (\(isKnownSomewhere))")])
+  }
+
+  /// What comes after ``furtherEdit``. A program that writes `createdAt` itself comes here too: when it edits the record as
+  /// well there is nothing to do yet, and when it does not, what is done here is done already.
+  private var queueingAgain: String {
+    let isEdited = Self.isAnyEdited(of: watched.filter { $0 != RecordTable.userEditsColumn })
+    return trigger(
+      "queue_again", "AFTER UPDATE OF createdAt",
+      when: """
+        NEW.isDirty = 1 AND NEW.syncStatus IN ('pending', 'conflict') AND NOT \(isEdited)
+          AND NEW.isDeleted = OLD.isDeleted AND \(hasOperation) AND \(byPerson)
+        """,
       [
-        queueFailedAgain,
+        queueFailedAgain(),
         queue(
           "CASE WHEN NEW.isDeleted = 1 THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasFrozen) THEN 'create' ELSE 'update' END",
           where: "NOT \(hasGrowing) AND (\(isKnownSomewhere))"),
-        stamp(where: " AND (\(isKnownSomewhere))"),
-        leaveWhenUnchanged,
+        leaveWhenUnchanged(keepsUserEdits ? "NEW.\(RecordTable.userEditsColumn)" : nil),
       ])
   }
 
@@ -244,7 +262,7 @@ struct OutboxTriggers {
       [
         keepBase(
           where: "OLD.isDirty = 0 AND (OLD.syncVersion > 0 OR OLD.isDeleted = 0) AND (\(depth) = 0 OR \(isEdited))"),
-        queueFailedAgain,
+        queueFailedAgain(where: " AND OLD.isDirty = 1"),
         // What the server never had needs no deletion there, and what it is to be told of anyway is told with it.
         "  DELETE FROM OfflineSyncQueue WHERE \(growing) AND \(goes) AND operationType = 'create' AND status = 'pending';",
         "  UPDATE OfflineSyncQueue SET operationType = CASE WHEN \(goes) THEN 'delete' ELSE 'update' END\n"
@@ -264,7 +282,8 @@ struct OutboxTriggers {
         stamp(where: " AND \(hasOperation)"),
         // Nothing left to tell: it was never sent.
         "  UPDATE \(table) SET isDirty = 0 WHERE \(key) = NEW.\(key) AND OLD.isDirty = 1 AND OLD.syncVersion = 0 AND NOT \(hasOperation);",
-        leaveWhenUnchanged,
+        leaveWhenUnchanged(
+          keepsUserEdits ? marks?.value ?? "NEW.\(RecordTable.userEditsColumn)" : nil, where: " AND OLD.isDirty = 1"),
       ])
   }
 
