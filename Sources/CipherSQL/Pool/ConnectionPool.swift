@@ -81,41 +81,75 @@ final class ConnectionPool<Member: Connection>: Sendable {
     }
   }
 
-  /// Waits for a connection without blocking a thread. Ends at once when the task is cancelled.
-  func acquire() async throws -> Lease {
+  /// Runs a body on a connection, on that connection's queue. Blocks no thread while it waits for its turn, which ends at
+  /// once when the task is cancelled.
+  ///
+  /// Whoever gives a connection back starts the next body itself. The task need not be there for that: it may get no
+  /// thread, when synchronous calls that wait behind it block all those that tasks have.
+  func perform<Result: Sendable>(_ body: @escaping @Sendable (Member) throws -> Result) async throws -> Result {
     let id = state.withLock { state in
       state.nextTask += 1
       return state.nextTask
     }
-    let lease: Lease = try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Lease, any Error>) in
-        let outcome: Result<Step, any Error> = state.withLock { state in
-          // Asked under the lock: a cancellation either finds the waiter in the list or is seen here.
-          Result {
-            if Task.isCancelled { throw CancellationError() }
-            return try next(&state, waiter: .task(id, { continuation.resume(with: $0) }))
+    let call = CancellableCall()
+    do {
+      return try await withTaskCancellationHandler {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Result, any Error>) in
+          begin(id) { [self] lease in
+            do {
+              let lease = try lease.get()
+              lease.connection.queue.async {
+                let result = Swift.Result {
+                  try call.run(on: lease.connection) { try self.marking { try body(lease.connection) } }
+                }
+                self.release(lease)
+                continuation.resume(with: result)
+              }
+            } catch {
+              continuation.resume(throwing: error)
+            }
           }
         }
-        switch outcome {
-        case .success(.lease(let lease)): continuation.resume(returning: lease)
-        case .success(.open): continuation.resume(with: Result { try openOne() })
-        case .success(.wait): break
-        case .failure(let error): continuation.resume(throwing: error)
-        }
+      } onCancel: {
+        call.cancel()
+        withdraw(id)
       }
-    } onCancel: {
-      let waiting: (@Sendable (Result<Lease, any Error>) -> Void)? = state.withLock { state in
-        for (index, waiter) in state.waiters.enumerated() {
-          if case .task(id, let resume) = waiter {
-            state.waiters.remove(at: index)
-            return resume
-          }
-        }
-        return nil
-      }
-      waiting?(.failure(CancellationError()))
+    } catch is SQLError where call.isCancelled {
+      // Not only `interrupted`: what ends inside a virtual table, or has rolled back what a savepoint still wanted to
+      // release, comes out as other errors. Nothing of the call is left, which is what was asked for.
+      throw CancellationError()
     }
-    return lease
+  }
+
+  /// Calls `start` with a connection, now or when it is this task's turn.
+  private func begin(_ id: UInt64, _ start: @escaping @Sendable (Result<Lease, any Error>) -> Void) {
+    let outcome: Result<Step, any Error> = state.withLock { state in
+      // Asked under the lock: a cancellation either finds the waiter in the list or is seen here.
+      Result {
+        if Task.isCancelled { throw CancellationError() }
+        return try next(&state, waiter: .task(id, start))
+      }
+    }
+    switch outcome {
+    case .success(.lease(let lease)): start(.success(lease))
+    case .success(.open): start(Result { try openOne() })
+    case .success(.wait): break
+    case .failure(let error): start(.failure(error))
+    }
+  }
+
+  /// A cancelled task leaves the line.
+  private func withdraw(_ id: UInt64) {
+    let start: (@Sendable (Result<Lease, any Error>) -> Void)? = state.withLock { state in
+      for (index, waiter) in state.waiters.enumerated() {
+        if case .task(id, let start) = waiter {
+          state.waiters.remove(at: index)
+          return start
+        }
+      }
+      return nil
+    }
+    start?(.failure(CancellationError()))
   }
 
   /// Gives a connection back; the longest waiting user gets it, or a new one when it has been replaced meanwhile.
@@ -213,8 +247,8 @@ final class ConnectionPool<Member: Connection>: Sendable {
     case .thread(let ticket):
       ticket.result.withLock { $0 = result }
       ticket.semaphore.signal()
-    case .task(_, let resume):
-      resume(result)
+    case .task(_, let start):
+      start(result)
     case nil:
       break
     }

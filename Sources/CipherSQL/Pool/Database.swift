@@ -136,9 +136,9 @@ public final class Database: Sendable {
   /// - Throws: what `body` throws; `CancellationError` when the task was cancelled.
   public func read<Result: Sendable>(_ body: @escaping @Sendable (Connection) throws -> Result) async throws -> Result {
     guard let readers else {
-      return try await perform(on: writer) { try $0.inSnapshot(body) }
+      return try await writer.perform { try $0.inSnapshot(body) }
     }
-    return try await perform(on: readers) { try $0.inSnapshot(body) }
+    return try await readers.perform { try $0.inSnapshot(body) }
   }
 
   // MARK: Writing
@@ -158,7 +158,7 @@ public final class Database: Sendable {
   public func write<Result: Sendable>(
     _ body: @escaping @Sendable (WriteConnection) throws -> Result
   ) async throws -> Result {
-    try await perform(on: writer) { connection in try self.transaction(on: connection, body) }
+    try await writer.perform { connection in try self.transaction(on: connection, body) }
   }
 
   /// Runs a body on the writing connection outside of a transaction, for what SQLite refuses inside one
@@ -191,33 +191,5 @@ public final class Database: Sendable {
     }
     connection.checkpointIfDue(limit: configuration.walLimitBytes)
     return result
-  }
-
-  // MARK: Asynchronous execution
-
-  private func perform<Member: Connection, Result: Sendable>(
-    on pool: ConnectionPool<Member>, _ body: @escaping @Sendable (Member) throws -> Result
-  ) async throws -> Result {
-    let lease = try await pool.acquire()
-    let call = CancellableCall()
-    do {
-      return try await withTaskCancellationHandler {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Result, any Error>) in
-          lease.connection.queue.async {
-            let outcome = Swift.Result {
-              try call.run(on: lease.connection) { try pool.marking { try body(lease.connection) } }
-            }
-            pool.release(lease)
-            continuation.resume(with: outcome)
-          }
-        }
-      } onCancel: {
-        call.cancel()
-      }
-    } catch is SQLError where call.isCancelled {
-      // Not only `interrupted`: what ends inside a virtual table, or has rolled back what a savepoint still wanted to
-      // release, comes out as other errors. Nothing of the call is left, which is what was asked for.
-      throw CancellationError()
-    }
   }
 }

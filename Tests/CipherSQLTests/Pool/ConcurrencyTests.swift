@@ -161,6 +161,36 @@ import Testing
     #expect(order.all == Array(0..<12))
   }
 
+  /// A program that writes synchronously within its tasks blocks the threads that all tasks share. A task that waits
+  /// before those must get its turn without one.
+  @Test func aTaskIsServedWhenThoseBehindItBlockAllThreads() throws {
+    let vault = try TemporaryVault()
+    let database = try vault.open()
+    let (release, isWritten) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let hasBegun = Counter()
+    let holder = thread {
+      try database.write { _ in
+        hasBegun.increment()
+        release.wait()
+      }
+    }
+    func wait(until condition: () -> Bool) { while !condition() { usleep(1000) } }
+    wait { hasBegun.value == 1 }
+    Task { try await database.write { _ in isWritten.signal() } }
+    wait { database.writer.waitingCount == 1 }
+    let cores = ProcessInfo.processInfo.activeProcessorCount
+    let write: @Sendable () throws -> Void = { try database.write { _ in } }
+    for _ in 0..<cores { Task { try write() } }
+    // This function blocks the last one.
+    wait { database.writer.waitingCount >= cores }
+    release.signal()
+    let result = isWritten.wait(timeout: .now() + 20)
+    // Lets go of all threads, however it went.
+    database.close()
+    #expect(result == .success)
+    wait { holder.value == 1 }
+  }
+
   @Test func aReaderThatWaitsIsServed() async throws {
     let vault = try TemporaryVault()
     var configuration = Configuration()
@@ -244,7 +274,7 @@ import Testing
     }
     let opener = thread { #expect(throws: SQLError.self) { _ = try pool.acquire() } }
     try await eventually { attempts.value == 1 }
-    let tasks = (0..<3).map { _ in Task { _ = try await pool.acquire() } }
+    let tasks = (0..<3).map { _ in Task { try await pool.perform { _ in } } }
     let waitingThread = thread { #expect(throws: SQLError.self) { _ = try pool.acquire() } }
     try await eventually { pool.waitingCount == 4 }
     for _ in 0..<10 { release.signal() }
