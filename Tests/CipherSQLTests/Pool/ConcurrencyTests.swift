@@ -163,33 +163,29 @@ import Testing
 
   /// A program that writes synchronously within its tasks blocks the threads that all tasks share. A task that waits
   /// before those must get its turn without one.
-  @Test func aTaskIsServedWhenThoseBehindItBlockAllThreads() throws {
+  @Test func aTaskIsServedWhenThoseBehindItBlockAllThreads() async throws {
     let vault = try TemporaryVault()
     let database = try vault.open()
     let (release, isWritten) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-    let hasBegun = Counter()
-    let holder = thread {
-      try database.write { _ in
-        hasBegun.increment()
-        release.wait()
-      }
-    }
-    func wait(until condition: () -> Bool) { while !condition() { usleep(1000) } }
-    wait { hasBegun.value == 1 }
+    let holder = try await hold(database, until: release)
     Task { try await database.write { _ in isWritten.signal() } }
-    wait { database.writer.waitingCount == 1 }
+    try await eventually { database.writer.waitingCount == 1 }
     let cores = ProcessInfo.processInfo.activeProcessorCount
+    let isServed = Notes<Bool>()
+    // No task: from here on none may have a thread for a while.
+    let watcher = thread {
+      // Where tasks have fewer threads, or others block some, fewer wait.
+      let end = ContinuousClock.now + .seconds(5)
+      while database.writer.waitingCount < cores + 1, ContinuousClock.now < end { usleep(1000) }
+      release.signal()
+      isServed.add(isWritten.wait(timeout: .now() + 20) == .success)
+      // Lets go of all threads, however it went.
+      database.close()
+    }
     let write: @Sendable () throws -> Void = { try database.write { _ in } }
     for _ in 0..<cores { Task { try write() } }
-    // This function blocks the last one. Where tasks have fewer threads, fewer wait.
-    let end = ContinuousClock.now + .seconds(5)
-    wait { database.writer.waitingCount >= cores || ContinuousClock.now > end }
-    release.signal()
-    let result = isWritten.wait(timeout: .now() + 20)
-    // Lets go of all threads, however it went.
-    database.close()
-    #expect(result == .success)
-    wait { holder.value == 1 }
+    try await wait(for: [holder, watcher])
+    #expect(isServed.all == [true])
   }
 
   @Test func aReaderThatWaitsIsServed() async throws {
