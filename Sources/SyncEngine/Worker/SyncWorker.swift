@@ -1,4 +1,5 @@
 import CipherSQL
+import Dispatch
 import OfflineStore
 import SyncModel
 
@@ -119,8 +120,13 @@ public actor SyncWorker {
     // Also when the task was cancelled.
     nextDue = try await Task.detached {
       let due = try await vault.sync { try $0.endRun(run, result) }
-      // What the round has purged takes its files along.
-      vault.sweepWhereThatWorks()
+      // What the round has purged takes its files along, on a thread that no task needs.
+      await withCheckedContinuation { continuation in
+        DispatchQueue.global(qos: .utility).async {
+          vault.sweepWhereThatWorks()
+          continuation.resume()
+        }
+      }
       return due
     }.value
     hub.tell(.synced(runner.report))
