@@ -140,9 +140,11 @@ import Testing
     }
   }
 
-  /// SQLite reads each of these as the number beside it, but for the last ones, whose names it would take for paths.
+  /// SQLite reads the first three as the number beside them. It would take the names of others for paths, of this object
+  /// or of none.
   @Test func fractionsAreReadAsTheNumberNextToThem() throws {
-    let object = #"{"a":49434.6314844556,"b":[447385.4698699],"c":552548.877588837,"$.a":0.5,"[0]":1e300,"d":-2.5e-7}"#
+    let object =
+      #"{"a":49434.6314844556,"b":[447385.4698699],"c":552548.877588837,"$.a":0.5,"[0]":1e300,"":2.5,"[x]":3.5,"e\\":4.5,"f\"":5.5,"d é.":-2.5e-7}"#
     let values = try database.read { db in
       try JSONFields(object: object, on: db).fields.map { field -> FieldInput.JSONScalar? in
         if case .typed(let scalar) = field.value { scalar } else { nil }
@@ -151,7 +153,7 @@ import Testing
     #expect(
       values == [
         .real(49434.6314844556), .structure("[447385.4698699]"), .real(552548.877588837), .real(0.5), .real(1e300),
-        .real(-2.5e-7),
+        .real(2.5), .real(3.5), .real(4.5), .real(5.5), .real(-2.5e-7),
       ])
   }
 }

@@ -8,8 +8,10 @@ struct JSONFields {
   /// Reads the members of an object.
   init(object: String, on connection: Connection) throws {
     var fields: [(name: String, value: FieldInput)] = []
+    // A name with one of these characters, which none of a table has, could be no path or another's.
     let members: SQL = """
-      SELECT key, type, atom, value, CASE WHEN type = 'real' AND key NOT LIKE '$%' THEN \(object) -> key END
+      SELECT key, type, atom, value,
+        CASE WHEN type = 'real' AND key <> '' AND key NOT GLOB '*[$"\\[]*' THEN \(object) -> key END
       FROM json_each(\(object))
       """
     try connection.forEach(members) { row in
