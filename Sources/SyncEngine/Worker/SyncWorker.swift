@@ -1,5 +1,4 @@
 import CipherSQL
-import Dispatch
 import OfflineStore
 import SyncModel
 
@@ -120,13 +119,8 @@ public actor SyncWorker {
     // Also when the task was cancelled.
     nextDue = try await Task.detached {
       let due = try await vault.sync { try $0.endRun(run, result) }
-      // What the round has purged takes its files along, on a thread that no task needs.
-      await withCheckedContinuation { continuation in
-        DispatchQueue.global(qos: .utility).async {
-          vault.sweepWhereThatWorks()
-          continuation.resume()
-        }
-      }
+      // What the round has purged takes its files along.
+      await aside { vault.sweepWhereThatWorks() }
       return due
     }.value
     hub.tell(.synced(runner.report))

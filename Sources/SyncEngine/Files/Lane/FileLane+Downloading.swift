@@ -1,4 +1,3 @@
-import Dispatch
 import OfflineStore
 
 extension FileLane {
@@ -27,14 +26,10 @@ extension FileLane {
     return .goOn
   }
 
-  /// Reads and verifies all of the file, which takes its time, on a thread that no task needs.
+  /// Reads and verifies all of the file, which takes its time.
   private func accept(_ transfer: FileTransfer) async throws -> Bool {
     let vault = vault
-    return try await withCheckedThrowingContinuation { continuation in
-      DispatchQueue.global(qos: .utility).async {
-        continuation.resume(with: Result { try vault.acceptDownload(transfer) })
-      }
-    }
+    return try await aside { try vault.acceptDownload(transfer) }
   }
 
   private mutating func verdict(of problem: DownloadProblem, _ transfer: FileTransfer) async throws -> Verdict {

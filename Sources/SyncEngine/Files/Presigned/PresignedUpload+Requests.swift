@@ -1,4 +1,3 @@
-import Dispatch
 import SealedFiles
 import SyncModel
 import WebTransport
@@ -111,11 +110,9 @@ extension PresignedUpload {
     }
   }
 
-  /// Reads all of a file, for its length and its digest, on a thread that no task needs.
+  /// Reads all of a file, for its length and its digest.
   func measure(_ source: UploadSource) async throws(UploadProblem) -> UploadFacts {
-    let facts = await withCheckedContinuation { continuation in
-      DispatchQueue.global(qos: .utility).async { continuation.resume(returning: Self.facts(of: source)) }
-    }
+    let facts = await aside { Self.facts(of: source) }
     guard let facts else { throw .unreadable }
     return facts
   }
