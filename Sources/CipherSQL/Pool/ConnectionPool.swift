@@ -95,18 +95,10 @@ final class ConnectionPool<Member: Connection>: Sendable {
     do {
       return try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Result, any Error>) in
-          begin(id) { [self] lease in
-            do {
-              let lease = try lease.get()
-              lease.connection.queue.async {
-                let result = Swift.Result {
-                  try call.run(on: lease.connection) { try self.marking { try body(lease.connection) } }
-                }
-                self.release(lease)
-                continuation.resume(with: result)
-              }
-            } catch {
-              continuation.resume(throwing: error)
+          begin(id) { [self] turn in
+            switch turn {
+            case .success(let lease): start(call, on: lease, body) { continuation.resume(with: $0) }
+            case .failure(let error): continuation.resume(throwing: error)
             }
           }
         }
@@ -118,6 +110,17 @@ final class ConnectionPool<Member: Connection>: Sendable {
       // Not only `interrupted`: what ends inside a virtual table, or has rolled back what a savepoint still wanted to
       // release, comes out as other errors. Nothing of the call is left, which is what was asked for.
       throw CancellationError()
+    }
+  }
+
+  private func start<Result: Sendable>(
+    _ call: CancellableCall, on lease: Lease, _ body: @escaping @Sendable (Member) throws -> Result,
+    then finish: @escaping @Sendable (Swift.Result<Result, any Error>) -> Void
+  ) {
+    lease.connection.queue.async { [self] in
+      let result = Swift.Result { try call.run(on: lease.connection) { try marking { try body(lease.connection) } } }
+      release(lease)
+      finish(result)
     }
   }
 

@@ -136,9 +136,10 @@ struct OutboxTriggers {
     """
   }
 
-  private func stamp(_ signal: String = "", where condition: String = "") -> String {
+  /// - Parameter goesOn: whether ``queueingAgain`` follows.
+  private func stamp(goesOn: Bool = false, where condition: String = "") -> String {
     """
-      UPDATE \(table) SET\(signal)
+      UPDATE \(table) SET\(goesOn ? "\n    createdAt = createdAt," : "")
         updatedAt = CASE WHEN NEW.updatedAt IS OLD.updatedAt THEN \(Self.now) ELSE NEW.updatedAt END,
         isDirty = 1,\(marks.map { "\n    \(RecordTable.userEditsColumn) = \($0.value)," } ?? "")
         syncStatus = CASE OLD.syncStatus WHEN 'conflict' THEN 'conflict' ELSE 'pending' END
@@ -205,7 +206,7 @@ struct OutboxTriggers {
   private var furtherEdit: String {
     trigger(
       "stamp_again", "AFTER UPDATE OF \(names)", when: "OLD.isDirty = 1 AND \(isEdit)",
-      [stamp("\n    createdAt = createdAt,", where: " AND (\(isKnownSomewhere))")])
+      [stamp(goesOn: true, where: " AND (\(isKnownSomewhere))")])
   }
 
   /// What comes after ``furtherEdit``. A program that writes `createdAt` itself comes here too: when it edits the record as

@@ -37,12 +37,12 @@ enum RowJSON {
   /// a decimal of that many: a division of whole numbers gives the number next to the quotient (IEEE 754). Anything else
   /// has 17 digits. Whether fewer would do is not tried by a CAST, as SQLite reads some texts as the number beside.
   private static func real(_ expression: String) -> String {
-    func isDecimal(_ places: String, below limit: String) -> String {
-      "round(\(expression) * \(places)) / \(places) = \(expression) AND \(expression) BETWEEN -\(limit) AND \(limit)"
+    func isWhole(times factor: String, upTo limit: String) -> String {
+      "round(\(expression) * \(factor)) / \(factor) = \(expression) AND \(expression) BETWEEN -\(limit) AND \(limit)"
     }
     return """
-      CASE WHEN \(isDecimal("1000", below: "1e12")) THEN \(expression) \
-      WHEN \(isDecimal("1e9", below: "1e6")) THEN \(expression) \
+      CASE WHEN \(isWhole(times: "1000", upTo: "1e12")) THEN \(expression) \
+      WHEN \(isWhole(times: "1e9", upTo: "1e6")) THEN \(expression) \
       WHEN \(expression) IS NOT NULL THEN json(printf('%!.17g', \(expression))) END
       """
   }
