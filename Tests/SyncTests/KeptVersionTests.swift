@@ -153,12 +153,11 @@ import Testing
     try await two.write { db in
       _ = try db.execute("UPDATE OfflineAtmosphericLog SET temperature = 55 WHERE logId = 2")
     }
-    let batch = try await two.vault.sync { try $0.nextBatch(limit: 25) }
-    let answer = PushResult(
-      operationId: batch[0].operationId, outcome: .conflict(.notUnique, fields: ["inletId"], record: nil))
+    let batch = try await two.vault.sync { try $0.nextBatch(limit: 25).operations }
     try await two.vault.sync { transaction in
       var counts = PushCounts()
-      try transaction.settle(answer, jitter: 0, counts: &counts)
+      try transaction.settle(
+        .conflict(.notUnique, fields: ["inletId"], record: nil), of: batch[0], jitter: 0, counts: &counts)
     }
     let contested = try await two.values("SELECT operationId FROM OfflineSyncQueue WHERE status = 'conflict'")
     #expect(contested.count == 1 && contested != [batch[0].operationId])

@@ -169,7 +169,7 @@ import Testing
   @Test func anAnswerThatIsLostChangesNothing() async throws {
     try await makeHouse()
     // Sent, stored, and the answer never seen: the operations are pending again under the same ids.
-    let batch = try await one.vault.sync { try $0.nextBatch(limit: 25) }
+    let batch = try await one.vault.sync { try $0.nextBatch(limit: 25).operations }
     let request = try await one.vault.sync { PushRequest(deviceId: try $0.deviceId(), cursor: nil, operations: batch) }
     _ = try await one.worker.remote.push(request)
     try await one.write { _ = try $0.execute("UPDATE OfflineRoom SET title = 'Attic'") }

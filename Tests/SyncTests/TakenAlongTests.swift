@@ -162,8 +162,9 @@ import Testing
     try await expectAgreement()
   }
 
-  /// One decision brings back what the record goes with, up to the top.
-  @Test func aRecordComesBackWithAllThatItGoesWith() async throws {
+  /// One decision brings back what the record goes with, up to the top; also where the worker is killed while all of it is
+  /// under way.
+  @Test(arguments: [false, true]) func aRecordComesBackWithAllThatItGoesWith(isKilled: Bool) async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineLocation SET parentLocationId = 2 WHERE locationId = 1") }
     try await one.sync()
     try await two.sync()
@@ -175,6 +176,7 @@ import Testing
     try await two.sync()
     let conflict = try #require(try two.conflicts().first)
     try two.resolve(conflict.conflictId, takesLocal: true)
+    if isKilled { _ = try await two.vault.sync { try $0.nextBatch(limit: 25) } }
     #expect(try await two.sync().conflicts == 0)
     try await syncAll()
     #expect(

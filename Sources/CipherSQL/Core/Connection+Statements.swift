@@ -17,7 +17,9 @@ extension Connection {
     return try use(statement, body)
   }
 
+  // Disfavored, because Swift takes a literal for a String first.
   /// Prepares, or takes from the cache, a statement whose text was composed at run time.
+  @_disfavoredOverload
   public final func withStatement<Result>(
     _ sql: String, _ body: (Statement) throws -> Result
   ) throws -> Result {

@@ -22,7 +22,7 @@ public protocol Remote: Sendable {
   /// To whom the token belongs, and which schemas the server has.
   func account() async throws(RemoteFailure) -> AccountInfo
 
-  /// Sends at most ``PushRequest/greatestCount`` operations.
+  /// Sends at most ``PushRequest/greatestCount`` operations. The answer has one result for each of them, in their order.
   func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer
 
   /// The records that changed after a cursor; nil begins at the beginning.
@@ -71,13 +71,15 @@ public struct RemoteAbilities: Equatable, Sendable {
   public var isCurrent: Bool
   /// Whether bringing a record back brings back there what was deleted along with it.
   public var restores: Bool
+  /// Whether an operation that comes again under its id is answered as it was the first time, and done once.
+  public var knowsOperations: Bool
 
   /// Abilities; without arguments those of a FieldVault server.
   public init(
     batch: Int = PushRequest.greatestCount, compares: Bool = true, watches: Bool = true, isCurrent: Bool = false,
-    restores: Bool = true
+    restores: Bool = true, knowsOperations: Bool = true
   ) {
     (self.batch, self.compares, self.watches) = (batch, compares, watches)
-    (self.isCurrent, self.restores) = (isCurrent, restores)
+    (self.isCurrent, self.restores, self.knowsOperations) = (isCurrent, restores, knowsOperations)
   }
 }

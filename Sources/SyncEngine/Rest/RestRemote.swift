@@ -25,7 +25,8 @@ public struct RestRemote: Remote {
   /// One request after the other, so that each answer is kept before the next record goes; no comparison and no waiting
   /// for changes, which such an API does not have.
   public var abilities: RemoteAbilities {
-    RemoteAbilities(batch: 1, compares: false, watches: false, isCurrent: true, restores: false)
+    RemoteAbilities(
+      batch: 1, compares: false, watches: false, isCurrent: true, restores: false, knowsOperations: false)
   }
 
   /// The images of records, where the route file says how they go.

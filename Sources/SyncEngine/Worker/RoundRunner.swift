@@ -11,10 +11,10 @@ struct RoundRunner {
   var report = SyncReport()
   /// Whether the first page is fetched from the beginning, whatever the cursor says.
   var fetchesAnew = false
-  /// What is sent next, which may be nothing, when that was chosen together with the answers to what was sent last.
-  private var chosen: Choice?
+  /// What is sent next, which may be nothing, once that is known.
+  var chosen: Choice?
 
-  private struct Choice {
+  struct Choice {
     let request: PushRequest?
   }
 
@@ -76,7 +76,7 @@ struct RoundRunner {
   }
 
   /// A request with the times before and after it, by this device's clock.
-  private func timed<Answer: Sendable>(
+  func timed<Answer: Sendable>(
     _ ask: (any Remote) async throws(RemoteFailure) -> Answer
   ) async throws -> (Answer, (sent: Int64, received: Int64)) {
     let sent = Vault.now
@@ -135,111 +135,6 @@ struct RoundRunner {
         }
       }
     }
-  }
-
-  // MARK: Push
-
-  private mutating func push(_ plan: RoundPlan) async throws -> RoundEvent {
-    guard let request = try await takeRequest(plan.step) else { return .pushed(sent: 0, sawOthers: false) }
-    let batch = request.operations
-    do {
-      let (answer, clock) = try await timed { remote async throws(RemoteFailure) in try await remote.push(request) }
-      return try await settle(answer, of: request, clock, plan)
-    } catch let failure as RemoteFailure {
-      report.failure = failure
-      try await charge(batch, failure)
-      return .failed(failure.answer, operations: batch.count)
-    } catch {
-      try await release(batch)
-      throw error
-    }
-  }
-
-  private mutating func takeRequest(_ step: RoundStep) async throws -> PushRequest? {
-    if let choice = chosen {
-      chosen = nil
-      return choice.request
-    }
-    return try await vault.sync { try Self.nextRequest(step, $0) }
-  }
-
-  /// Nil when nothing is to be sent.
-  private static func nextRequest(_ step: RoundStep, _ transaction: SyncTransaction) throws -> PushRequest? {
-    guard case .push(let limit, let byAge) = step else { return nil }
-    let batch = try transaction.nextBatch(limit: limit, order: byAge ? .age : .priority)
-    if batch.isEmpty { return nil }
-    return PushRequest(
-      deviceId: try transaction.deviceId(), cursor: try SyncSettings.value(.cursor, in: transaction.connection),
-      operations: batch)
-  }
-
-  private mutating func settle(
-    _ answer: PushAnswer, of request: PushRequest, _ clock: (sent: Int64, received: Int64), _ plan: RoundPlan
-  ) async throws -> RoundEvent {
-    let jitters = answer.results.map { _ in jitter() }
-    var following = plan
-    following.advance(.pushed(sent: request.operations.count, sawOthers: false))
-    let step = following.step
-    let restores = remote.abilities.restores
-    // The next batch is chosen in the transaction that takes the answers: one sync of the disk instead of two.
-    let (counts, hasTaken, next) = try await vault.sync { transaction in
-      try transaction.note(serverTime: answer.serverTime, between: clock.sent, and: clock.received)
-      var counts = PushCounts()
-      for (result, jitter) in zip(answer.results, jitters) {
-        try transaction.settle(result, jitter: jitter, counts: &counts)
-      }
-      var applied = ApplyCounts()
-      if !restores { try transaction.remakeFollowers(of: request.operations, answer.results) }
-      for records in answer.gone { try transaction.apply(records, counts: &applied) }
-      counts.conflicts += applied.conflicts
-      if let cursor = answer.cursor,
-        try SyncSettings.value(.cursor, in: transaction.connection) == request.cursor
-      {
-        try SyncSettings.set(.cursor, cursor, in: transaction.connection)
-      }
-      let hasTaken = try transaction.hasAnsweredCascades()
-      return (counts, hasTaken, try Self.nextRequest(step, transaction))
-    }
-    chosen = Choice(request: next)
-    report.add(counts)
-    report.failure = nil
-    tell(.pushed(count: counts.pushed))
-    if counts.conflicts > 0 { tell(.conflict(count: counts.conflicts)) }
-    if counts.failed > 0 { tell(.failed(count: counts.failed)) }
-    return .pushed(sent: request.operations.count, sawOthers: answer.cursor == nil || hasTaken)
-  }
-
-  /// Only an answer to an operation itself is an attempt: a request of several operations charges none of them.
-  private mutating func charge(_ batch: [PushOperation], _ failure: RemoteFailure) async throws {
-    let status: Int? =
-      switch failure.answer {
-      case .attempt: 500
-      case .tooLarge: 413
-      case .refused: failure.problem?.status ?? 400
-      default: nil
-      }
-    guard batch.count == 1, let operation = batch.first, let status else {
-      return try await release(batch, wasSent: failure != .offline)
-    }
-    let problem = ServerProblem(
-      title: failure.problem?.title ?? "", status: status, detail: failure.problem?.detail ?? failure.message,
-      field: failure.problem?.field)
-    let jitter = jitter()
-    let counts = try await vault.sync { transaction in
-      var counts = PushCounts()
-      try transaction.settle(
-        PushResult(operationId: operation.operationId, outcome: .rejected(problem)), jitter: jitter, counts: &counts)
-      return counts
-    }
-    report.add(counts)
-    if counts.failed > 0 { tell(.failed(count: counts.failed)) }
-  }
-
-  private func release(_ batch: [PushOperation], wasSent: Bool = true) async throws {
-    let ids = batch.map(\.operationId)
-    let vault = vault
-    // Also when the task was cancelled: what is under way goes on being so otherwise until the next round.
-    try await Task.detached { try await vault.sync { try $0.release(ids, wasSent: wasSent) } }.value
   }
 
   // MARK: The end

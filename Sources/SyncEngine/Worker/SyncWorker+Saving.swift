@@ -31,16 +31,14 @@ extension SyncWorker {
   public func save<Value: Sendable>(
     within limit: Duration = .seconds(5), _ body: @escaping @Sendable (WriteConnection) throws -> Value
   ) async throws -> (Value, SaveOutcome) {
-    let (value, before, after) = try await vault.database.write { connection in
+    let (value, written) = try await vault.database.write { connection in
       let before = try Self.lastOperation(connection)
       let value = try body(connection)
-      return (value, before, try Self.lastOperation(connection))
+      return (value, try SavedOperations(after: before, connection))
     }
-    // What was changed may be part of an operation that waited already, or take one back: then all that waits counts.
-    let isNew = after > before
     do {
       if let why = try await reasonNotToSend() { return (value, .savedOffline(why)) }
-      return (value, try await send(isNew ? before + 1...after : 1...max(before, 1), isNew: isNew, within: limit))
+      return (value, try await send(written, within: limit))
     } catch {
       // It is saved; what went wrong afterwards is told and not thrown, or it would be typed in again.
       return (value, .savedOffline("it could not be sent now: \(error)"))
@@ -74,9 +72,7 @@ extension SyncWorker {
     }
   }
 
-  private func send(
-    _ numbers: ClosedRange<Int64>, isNew: Bool, within limit: Duration
-  ) async throws -> SaveOutcome {
+  private func send(_ written: SavedOperations, within limit: Duration) async throws -> SaveOutcome {
     let end = ContinuousClock.now + limit
     // Not a part of this call: an answer that comes later than the limit is not to be lost.
     let round = Task { try await self.push(until: end) }
@@ -90,7 +86,7 @@ extension SyncWorker {
     var pause = 5
     while true {
       let result = isOver.withLock { $0 }
-      if let outcome = try await outcome(of: numbers, isNew: isNew) { return outcome }
+      if let outcome = try await outcome(of: written) { return outcome }
       switch result {
       case .success(let report)?:
         let why = report.outcome == .done ? "it waits for something else" : "the server cannot be reached"
@@ -117,24 +113,18 @@ extension SyncWorker {
     }
   }
 
-  /// What became of operations; nil while that is open.
-  private func outcome(of numbers: ClosedRange<Int64>, isNew: Bool) async throws -> SaveOutcome? {
-    let rows = try await vault.database.read { connection in
-      try connection.fetchRows(
-        """
-        SELECT status, errorMessage, errorStatus, scheduledAt IS NOT NULL FROM OfflineSyncQueue
-        WHERE queueNumber BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound) AND completedAt IS NULL
-        """, as: String.self, String?.self, Int?.self, Bool.self)
-    }
+  /// What became of a write; nil while that is open.
+  private func outcome(of written: SavedOperations) async throws -> SaveOutcome? {
+    let rows = try await vault.database.read { try written.waiting($0) }
     if rows.isEmpty { return .sent }
     // Of what waited before, nothing is said about others' refusals.
-    guard isNew else { return nil }
-    if rows.contains(where: { $0.0 == "conflict" }) { return .conflict }
-    if let failed = rows.first(where: { $0.0 == "failed" }) {
-      return .refused(message: failed.1 ?? "the server does not take it", status: failed.2 ?? 400)
+    guard written.isNew else { return nil }
+    if rows.contains(where: { $0.status == "conflict" }) { return .conflict }
+    if let failed = rows.first(where: { $0.status == "failed" }) {
+      return .refused(message: failed.message ?? "the server does not take it", status: failed.code ?? 400)
     }
-    if let delayed = rows.first(where: { $0.3 }) {
-      return .savedOffline(delayed.1 ?? "the server could not take it now")
+    if let delayed = rows.first(where: \.isScheduled) {
+      return .savedOffline(delayed.message ?? "the server could not take it now")
     }
     return nil
   }

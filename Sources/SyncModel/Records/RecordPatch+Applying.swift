@@ -2,7 +2,7 @@
 ///
 /// A field that `new` does not have is not part of it, and so has not changed.
 public func changedFields(from old: SyncObject, to new: SyncObject) -> SyncObject {
-  new.filter { old[$0.name] != $0.value }
+  new.differing(from: old)
 }
 
 extension RecordPatch {
@@ -11,11 +11,10 @@ extension RecordPatch {
   public init(from old: RecordState, to new: RecordState) {
     let fields = changedFields(from: old.fields, to: new.fields)
     let isDeleted = old.isDeleted == new.isDeleted ? nil : new.isDeleted
-    let names = Set(fields.names + [RecordState.deletionField])
     self.init(
       fields: fields, isDeleted: isDeleted,
       userEditedFields: old.userEditedFields == new.userEditedFields ? nil : new.userEditedFields,
-      updatedAt: new.updatedAt, editTimes: new.editTimes.filter { names.contains($0.key) })
+      updatedAt: new.updatedAt, editTimes: new.editTimes.ofFields(fields))
   }
 
   /// This change and a later one as a single change.
@@ -32,23 +31,34 @@ extension RecordPatch {
   /// This change without what a state says already.
   public func reduced(against state: RecordState) -> RecordPatch {
     let fields = changedFields(from: state.fields, to: fields)
-    let names = Set(fields.names + [RecordState.deletionField])
     return RecordPatch(
       fields: fields, isDeleted: isDeleted == state.isDeleted ? nil : isDeleted,
       userEditedFields: userEditedFields == state.userEditedFields ? nil : userEditedFields, updatedAt: updatedAt,
-      editTimes: editTimes.filter { names.contains($0.key) })
+      editTimes: editTimes.ofFields(fields))
   }
 }
 
 extension RecordState {
   /// This state after a change. The version stays: it is the server's to count.
   public func applying(_ patch: RecordPatch) -> RecordState {
+    RecordState(
+      fields: fields.overlaid(with: patch.fields), isDeleted: patch.isDeleted ?? isDeleted, syncVersion: syncVersion,
+      updatedAt: max(updatedAt, patch.updatedAt), editTimes: editTimes(after: patch),
+      userEditedFields: patch.userEditedFields ?? userEditedFields)
+  }
+
+  private func editTimes(after patch: RecordPatch) -> [String: Int64] {
+    if updatedAt == patch.updatedAt, editTimes.isEmpty, patch.editTimes.isEmpty { return [:] }
     var times: [String: Int64] = [:]
     for name in fields.names + [Self.deletionField] { times[name] = editTime(of: name) }
     for name in patch.names { times[name] = patch.editTime(of: name) }
-    return RecordState(
-      fields: fields.overlaid(with: patch.fields), isDeleted: patch.isDeleted ?? isDeleted, syncVersion: syncVersion,
-      updatedAt: max(updatedAt, patch.updatedAt), editTimes: times,
-      userEditedFields: patch.userEditedFields ?? userEditedFields)
+    return times
+  }
+}
+
+extension [String: Int64] {
+  /// The times of some fields and of the deletion.
+  fileprivate func ofFields(_ fields: SyncObject) -> [String: Int64] {
+    isEmpty ? self : filter { fields[$0.key] != nil || $0.key == RecordState.deletionField }
   }
 }

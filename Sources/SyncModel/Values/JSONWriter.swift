@@ -14,39 +14,44 @@ struct JSONWriter {
     case .real(let real): put(isCanonical ? real.canonicalText : real.text)
     case .text(let string): write(string)
     case .array(let elements):
-      put("[")
+      put(byte: "[")
       for (index, element) in elements.enumerated() {
-        if index > 0 { put(",") }
+        if index > 0 { put(byte: ",") }
         write(element)
       }
-      put("]")
+      put(byte: "]")
     case .object(let object):
-      put("{")
+      put(byte: "{")
       for (index, member) in object.members.enumerated() {
-        if index > 0 { put(",") }
+        if index > 0 { put(byte: ",") }
         write(member.name)
-        put(":")
+        put(byte: ":")
         write(member.value)
       }
-      put("}")
+      put(byte: "}")
     }
   }
 
   /// Escapes what JSON demands and nothing else, in the forms of RFC 8785, section 3.2.2.2. All of that is ASCII, so
   /// that bytes can be looked at instead of characters, and what lies between is copied at once.
   private mutating func write(_ string: String) {
-    put("\"")
+    put(byte: "\"")
     var string = string
     string.withUTF8 { text in
       var written = 0
-      for (index, byte) in text.enumerated() where byte < 0x20 || byte == 0x22 || byte == 0x5C {
-        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written..<index]))
-        put(Self.escape(byte))
-        written = index + 1
+      var index = 0
+      while index < text.count {
+        let byte = text[index]
+        if byte < 0x20 || byte == 0x22 || byte == 0x5C {
+          bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written..<index]))
+          put(Self.escape(byte))
+          written = index + 1
+        }
+        index += 1
       }
       bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[written...]))
     }
-    put("\"")
+    put(byte: "\"")
   }
 
   private static func escape(_ byte: UInt8) -> String {
@@ -64,5 +69,9 @@ struct JSONWriter {
 
   private mutating func put(_ text: String) {
     bytes.append(contentsOf: text.utf8)
+  }
+
+  private mutating func put(byte character: Unicode.Scalar) {
+    bytes.append(UInt8(ascii: character))
   }
 }

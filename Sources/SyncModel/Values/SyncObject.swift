@@ -9,6 +9,11 @@ public struct SyncObject: Equatable, Sendable {
     public let name: String
     /// What stands under it.
     public let value: SyncValue
+
+    package init(name: String, value: SyncValue) {
+      self.name = name
+      self.value = value
+    }
   }
 
   /// Ordered by the UTF-16 code units of the names.
@@ -24,7 +29,7 @@ public struct SyncObject: Equatable, Sendable {
   }
 
   /// Members that are ordered already and have distinct names.
-  init(ordered members: [Member]) { self.members = members }
+  package init(ordered members: [Member]) { self.members = members }
 
   /// The keys, ordered.
   public var names: [String] { members.map(\.name) }
@@ -50,6 +55,23 @@ public struct SyncObject: Equatable, Sendable {
     }
   }
 
+  /// The members that another object does not have, or with another value.
+  func differing(from other: SyncObject) -> SyncObject {
+    var index = 0
+    return filter { member in
+      // Both are ordered, so one walk finds all.
+      while index < other.members.count {
+        let candidate = other.members[index]
+        switch UTF16Order.compare(candidate.name, member.name) {
+        case .before: index += 1
+        case .same: return candidate.value != member.value
+        case .after: return true
+        }
+      }
+      return true
+    }
+  }
+
   /// The members whose names pass.
   public func filter(_ isKept: (Member) -> Bool) -> SyncObject {
     SyncObject(ordered: members.filter(isKept))
@@ -57,6 +79,7 @@ public struct SyncObject: Equatable, Sendable {
 
   /// This object with the other's members over its own.
   public func overlaid(with other: SyncObject) -> SyncObject {
+    if isEmpty { return other }
     var result = self
     for member in other.members { result[member.name] = member.value }
     return result
@@ -70,6 +93,8 @@ public struct SyncObject: Equatable, Sendable {
   private func place(of name: String) -> (index: Int, isFound: Bool) {
     var low = 0
     var high = members.count
+    // Objects are mostly made name by name, in order.
+    if let last = members.last, UTF16Order.compare(last.name, name) == .before { return (high, false) }
     while low < high {
       let middle = (low + high) / 2
       switch UTF16Order.compare(members[middle].name, name) {

@@ -18,10 +18,12 @@ extension Keyring {
 
   /// The same where it has to be there.
   ///
-  /// - Throws: ``KeyError`` `noSlotOfThatKind`, before the store is asked, or `notInSecretStore`.
-  public func requiredSystemSecret(in store: any SystemSecretStore) throws(KeyError) -> UnlockSecret {
+  /// - Throws: ``KeyError`` `noSlotOfThatKind`, before the store is asked or looked for, or `notInSecretStore`.
+  public func requiredSystemSecret(
+    in store: @autoclosure () throws(KeyError) -> any SystemSecretStore
+  ) throws(KeyError) -> UnlockSecret {
     guard slots.contains(where: { $0.kind == .system }) else { throw noSlot(of: .system) }
-    guard let secret = try systemSecret(in: store) else {
+    guard let secret = try systemSecret(in: store()) else {
       throw KeyError(
         .notInSecretStore, "the system's secret store has no secret for this vault",
         hint: "it is kept on the machine and for the user that added the slot; unlock with another secret")

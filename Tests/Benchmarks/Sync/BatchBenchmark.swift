@@ -41,7 +41,7 @@ struct BatchBenchmark {
     do {
       try vault.syncNow { transaction in
         time = try processorTime {
-          let batch = try transaction.nextBatch(limit: RoundPlan.batchLimit)
+          let batch = try transaction.nextBatch(limit: RoundPlan.batchLimit).operations
           guard batch.count == RoundPlan.batchLimit else { throw BenchmarkFailure("a batch of \(batch.count)") }
         }
         throw Undo()

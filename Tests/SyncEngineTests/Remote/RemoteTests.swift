@@ -89,19 +89,6 @@ import WebTransport
     #expect(failure?.retryAfterSeconds == 60)
   }
 
-  @Test func resultsOfOtherOperationsAreNoAnswer() async throws {
-    let server = try RawServer(answering: answer(PushAnswer(serverTime: 0, cursor: nil, results: []).wire.json))
-    defer { server.close() }
-    let remote = try remote(server)
-    let operation = PushOperation(
-      operationId: "1", kind: .delete, entityType: "Room", entityUuid: "u", baseVersion: 0, schemaVersion: 1,
-      patch: RecordPatch(isDeleted: true, updatedAt: 0))
-    let failure = await remoteFailure { () throws(RemoteFailure) in
-      try await remote.push(PushRequest(deviceId: "d", cursor: nil, operations: [operation]))
-    }
-    #expect(failure?.answer == .unreachable)
-  }
-
   @Test func aTokenThatIsNoneIsNotSent() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }

@@ -10,19 +10,22 @@ struct BatchPlan {
   let catalog: SyncCatalog
   let connection: WriteConnection
   let limit: Int
+  /// Whether the batch is sent only after all that is under way was stored, so that others may refer to that.
+  let isAhead: Bool
 
   private(set) var batch: [QueuedOperation] = []
   /// Operations that were looked at, so that a plan ends.
   private(set) var looked = 0
   private var isSettingAside = false
   private var taken: Set<Int64> = []
-  private var underWay: Set<Int64> = []
+  /// Those whose predecessors are looked at now.
+  private var visited: Set<Int64> = []
   private var ofParents: [String: [Int64: [QueuedOperation]]] = [:]
   /// References that go round in a circle, by operation: they are left out at first and follow in an update.
   private(set) var circular: [Int64: Set<String>] = [:]
 
-  init(catalog: SyncCatalog, connection: WriteConnection, limit: Int) {
-    (self.catalog, self.connection, self.limit) = (catalog, connection, limit)
+  init(catalog: SyncCatalog, connection: WriteConnection, limit: Int, isAhead: Bool) {
+    (self.catalog, self.connection, self.limit, self.isAhead) = (catalog, connection, limit, isAhead)
   }
 
   private enum Verdict {
@@ -52,9 +55,9 @@ struct BatchPlan {
     if operation.isStopped { return .behind(operation.number) }
     if let parked = operation.parkedBehind, try isStopped(parked) { return .behind(parked) }
     if operation.status != "pending" { return .later }
-    guard underWay.insert(operation.number).inserted else { return .taken }
-    defer { underWay.remove(operation.number) }
-    if operation.payload == nil,
+    guard visited.insert(operation.number).inserted else { return .taken }
+    defer { visited.remove(operation.number) }
+    if operation.payload == nil, operation.beside.isFrozen,
       let first = try QueuedOperation.frozen(operation.entityType, operation.entityId, in: connection).first
     {
       // The answer to the first decides what the second is based on.
@@ -62,10 +65,11 @@ struct BatchPlan {
       return .later
     }
     for before in try predecessors(of: operation) {
-      if underWay.contains(before.operation.number) {
+      if visited.contains(before.operation.number) {
         if let column = before.column { circular[operation.number, default: []].insert(column) }
         continue
       }
+      if isAhead, before.operation.status == "processing" { continue }
       switch try take(before.operation) {
       case .taken: continue
       case let verdict: return verdict
@@ -88,7 +92,7 @@ struct BatchPlan {
     if operation.kind == .delete { return try movedAway(from: operation).map { ($0, nil) } }
     guard let table = catalog.tables[operation.entityType] else { return [] }
     var result: [(QueuedOperation, String?)] = []
-    for (column, key) in try table.parents(of: operation.entityId, in: connection) {
+    for (column, key) in try parents(of: operation, table) {
       guard let reference = column.reference else { continue }
       let waiting = try operations(of: reference.entityType, key)
       if waiting.isEmpty { continue }
@@ -98,6 +102,26 @@ struct BatchPlan {
       if let maker { result.append((maker, column.column.isNotNull ? nil : column.name)) }
     }
     return result
+  }
+
+  /// What an operation refers to: the record as it is, or as it was when the operation was frozen.
+  private func parents(
+    of operation: QueuedOperation, _ table: RecordTable
+  ) throws -> [(column: SharedColumn, key: Int64)] {
+    guard let payload = operation.payload else { return try table.parents(of: operation.entityId, in: connection) }
+    let patch = try PushOperation(json: Array(payload.utf8)).patch
+    var sent = patch.fields
+    if patch.isDeleted == false, let base = try BaseTable.find(operation.entityType, operation.entityId, in: connection)
+    {
+      // What comes back hangs on all that it hung on.
+      sent = base.fields.overlaid(with: sent)
+    }
+    return try table.references.compactMap { column in
+      guard let reference = column.reference, case .text(let uuid)? = sent[column.name],
+        let parent = try catalog.tables[reference.entityType]?.find(uuid, in: connection)
+      else { return nil }
+      return (column, parent.key)
+    }
   }
 
   /// The operations of a record that others refer to, which is looked at once for all of them.

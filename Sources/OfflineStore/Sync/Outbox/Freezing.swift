@@ -9,9 +9,8 @@ extension SyncTransaction {
     _ queued: QueuedOperation, leavingOut circular: Set<String>
   ) throws -> (operation: PushOperation, length: Int)? {
     if let payload = queued.payload {
-      try connection.execute("UPDATE OfflineSyncQueue SET \(handedOver) WHERE queueNumber = \(queued.number)")
-      try setStatus("syncing", queued)
       var operation = try PushOperation(json: Array(payload.utf8))
+      try handOver(queued, payload, operation)
       operation.isRepeated = queued.sendCount > 0
       return (operation, payload.utf8.count)
     }
@@ -21,29 +20,36 @@ extension SyncTransaction {
       try complete(queued)
       return nil
     }
-    let base = try BaseTable.find(queued.entityType, queued.entityId, in: connection)
+    let base = try base(of: queued)
     guard var operation = try operation(queued, record, base, table, leavingOut: circular) else {
       try complete(queued)
       try markClean(record, table)
       return nil
     }
     let payload = operation.wire.json
-    try connection.execute(
-      """
-      UPDATE OfflineSyncQueue SET \(handedOver), payload = \(payload), baseVersion = \(operation.baseVersion),
-        schemaVersion = \(operation.schemaVersion), operationType = \(operation.kind.rawValue)
-      WHERE queueNumber = \(queued.number)
-      """)
-    try setStatus("syncing", queued)
+    try handOver(queued, payload, operation)
     operation.isRepeated = queued.sendCount > 0
     return (operation, payload.utf8.count)
   }
 
-  /// What the queue says of an operation that is handed over to be sent.
-  private var handedOver: SQL {
-    """
-    status = 'processing', lastAttemptAt = \(WireTime.text(now)), errorMessage = NULL, sendCount = sendCount + 1
-    """
+  /// Notes that an operation is handed over to be sent.
+  private func handOver(_ queued: QueuedOperation, _ payload: String, _ operation: PushOperation) throws {
+    try connection.withStatement(
+      """
+      UPDATE OfflineSyncQueue SET status = 'processing', lastAttemptAt = ?, errorMessage = NULL,
+        sendCount = sendCount + 1, payload = ?, baseVersion = ?, schemaVersion = ?, operationType = ?
+      WHERE queueNumber = ?
+      """
+    ) { statement in
+      try statement.bind(WireTime.text(now), at: 1)
+      try statement.bind(payload, at: 2)
+      try statement.bind(operation.baseVersion, at: 3)
+      try statement.bind(operation.schemaVersion, at: 4)
+      try statement.bind(operation.kind.rawValue, at: 5)
+      try statement.bind(queued.number, at: 6)
+      try statement.run()
+    }
+    try setStatus("syncing", queued)
   }
 
   /// What a growing operation would send if it were sent now.
@@ -51,18 +57,12 @@ extension SyncTransaction {
     guard let table = catalog.tables[queued.entityType],
       let record = try table.find(key: queued.entityId, in: connection)
     else { return nil }
-    let base = try BaseTable.find(queued.entityType, queued.entityId, in: connection)
-    return try operation(queued, record, base, table, leavingOut: [])
+    return try operation(queued, record, base(of: queued), table, leavingOut: [])
   }
 
-  /// Puts an operation back that was frozen a moment ago and is not sent after all.
-  func thaw(_ queued: QueuedOperation) throws {
-    try connection.execute(
-      "UPDATE OfflineSyncQueue SET status = 'pending', sendCount = sendCount - 1 WHERE queueNumber = \(queued.number)")
-    if queued.payload == nil {
-      try connection.execute("UPDATE OfflineSyncQueue SET payload = NULL WHERE queueNumber = \(queued.number)")
-    }
-    try setStatus("pending", queued)
+  private func base(of queued: QueuedOperation) throws -> RecordState? {
+    guard queued.beside.hasBase else { return nil }
+    return try BaseTable.find(queued.entityType, queued.entityId, in: connection)
   }
 
   private func operation(
@@ -123,11 +123,16 @@ extension SyncTransaction {
 
   /// The operation is done with. Its content is not kept; the row stays as history.
   func complete(_ queued: QueuedOperation) throws {
-    try connection.execute(
+    try connection.withStatement(
       """
-      UPDATE OfflineSyncQueue SET status = 'completed', completedAt = \(WireTime.text(now)), payload = NULL,
-        errorMessage = NULL, scheduledAt = NULL, parkedBehind = NULL
-      WHERE queueNumber = \(queued.number)
-      """)
+      UPDATE OfflineSyncQueue SET status = 'completed', completedAt = ?, payload = NULL, errorMessage = NULL,
+        scheduledAt = NULL, parkedBehind = NULL
+      WHERE queueNumber = ?
+      """
+    ) { statement in
+      try statement.bind(WireTime.text(now), at: 1)
+      try statement.bind(queued.number, at: 2)
+      try statement.run()
+    }
   }
 }

@@ -1,6 +1,14 @@
 import CipherSQL
 import SyncModel
 
+/// Operations that are sent together.
+package struct ChosenBatch: Sendable {
+  package let operations: [PushOperation]
+  /// Whether nothing more would go along, whatever waits.
+  let isFull: Bool
+  let order: SyncTransaction.Order
+}
+
 extension SyncTransaction {
   /// In which order operations are taken.
   package enum Order: Sendable {
@@ -14,19 +22,24 @@ extension SyncTransaction {
   /// - Parameters:
   ///   - limit: at most this many.
   ///   - bytes: about how much JSON; one operation is returned whatever its size.
-  package func nextBatch(limit: Int, order: Order = .priority, bytes: Int = 4 << 20) throws -> [PushOperation] {
+  ///   - isAhead: whether it is sent only if the server has stored all that is under way now.
+  package func nextBatch(
+    limit: Int, order: Order = .priority, bytes: Int = 4 << 20, isAhead: Bool = false
+  ) throws -> ChosenBatch {
     try wakeScheduled()
     try wakeParked()
     var batch: [PushOperation] = []
     var size = 0
+    var isCut = false
     while batch.isEmpty {
-      var plan = BatchPlan(catalog: catalog, connection: connection, limit: limit)
+      var plan = BatchPlan(catalog: catalog, connection: connection, limit: limit, isAhead: isAhead)
       try fill(&plan, order)
       for operation in plan.batch {
         guard let sent = try frozen(operation, leavingOut: plan.circular[operation.number] ?? []) else { continue }
         size += sent.length
         if !batch.isEmpty, size > bytes {
-          try thaw(operation)
+          isCut = true
+          try release([operation.operationId], wasSent: false)
         } else {
           batch.append(sent.operation)
         }
@@ -34,20 +47,19 @@ extension SyncTransaction {
       // Operations that changed nothing, or were set aside, make room for others; nothing else does.
       guard plan.hasMadeRoom else { break }
     }
-    return batch
+    return ChosenBatch(operations: batch, isFull: isCut || batch.count == limit, order: order)
   }
 
   private static let lookAtMost = 500
 
   private func fill(_ plan: inout BatchPlan, _ order: Order) throws {
-    let ready = "status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL"
     switch order {
     case .priority:
       for priority in 0...3 {
         var last: Int64 = .min
         while !plan.isFull, plan.looked < Self.lookAtMost {
           let next = try QueuedOperation.all(
-            where: "\(ready) AND priority = ? AND queueNumber > ? ORDER BY queueNumber LIMIT \(plan.limit)",
+            where: "\(Self.isReady) AND priority = ? AND queueNumber > ? ORDER BY queueNumber LIMIT \(plan.limit)",
             [.integer(Int64(priority)), .integer(last)], in: connection)
           guard let end = next.last else { break }
           last = end.number
@@ -58,15 +70,49 @@ extension SyncTransaction {
       var oldest: [QueuedOperation] = []
       for priority in 0...3 {
         oldest += try QueuedOperation.all(
-          where: "\(ready) AND priority = ? ORDER BY queueNumber LIMIT \(plan.limit)", [.integer(Int64(priority))],
+          where: "\(Self.isReady) AND priority = ? ORDER BY queueNumber LIMIT \(plan.limit)",
+          [.integer(Int64(priority))],
           in: connection)
       }
       for operation in oldest.sorted(by: { $0.number < $1.number }) where !plan.isFull { try plan.consider(operation) }
     }
   }
 
+  /// Whether a batch that was chosen a while ago is what would be chosen now. To be asked when nothing else is under way.
+  package func isStillNext(_ batch: ChosenBatch) throws -> Bool {
+    // A person may have given up some of it.
+    let count = try connection.fetchOne(
+      "SELECT count(*) FROM OfflineSyncQueue WHERE status = 'processing'", as: Int.self)
+    guard count == batch.operations.count else { return false }
+    try wakeScheduled()
+    try wakeParked()
+    let goesBefore =
+      switch batch.order {
+      case _ where !batch.isFull: "1"
+      case .priority:
+        """
+        (priority, queueNumber) < (SELECT priority, queueNumber FROM OfflineSyncQueue WHERE status = 'processing'
+          ORDER BY priority DESC, queueNumber DESC LIMIT 1)
+        """
+      // With all priorities there are, so that the index of what is ready serves.
+      case .age:
+        """
+        priority IN (0, 1, 2, 3)
+          AND queueNumber < (SELECT max(queueNumber) FROM OfflineSyncQueue WHERE status = 'processing')
+        """
+      }
+    return try connection.fetchOne(
+      "SELECT 1 FROM OfflineSyncQueue WHERE \(raw: Self.isReady) AND \(raw: goesBefore) LIMIT 1", as: Int.self) == nil
+  }
+
+  private static let isReady = "status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL"
+
   /// Operations whose time has come.
   private func wakeScheduled() throws {
+    let isDue = try connection.fetchOne(
+      "SELECT 1 FROM OfflineSyncQueue WHERE status = 'pending' AND scheduledAt <= \(WireTime.text(now)) LIMIT 1",
+      as: Int.self)
+    guard isDue != nil else { return }
     try connection.execute(
       """
       UPDATE OfflineSyncQueue SET scheduledAt = NULL WHERE queueNumber IN (

@@ -32,13 +32,15 @@ extension SyncTransaction {
   /// Gives up what an operation would have told the server: the record is again as the server is known to have it, and one
   /// that the server never had goes, with what hangs on it.
   /// - Returns: the records that went.
-  /// - Throws: ``VaultError`` with `noSuchRecord`, with `busy` while the operation is being sent.
+  /// - Throws: ``VaultError`` with `noSuchRecord`, with `busy` while an operation of the record is being sent.
   @discardableResult
   package func discard(_ operationId: String) throws -> Int {
     let operation = try waiting(operationId)
-    guard operation.status != "processing" else {
+    let all = try QueuedOperation.ofRecord(operation.entityType, operation.entityId, in: connection)
+    if let sent = all.first(where: { $0.status == "processing" }) {
       throw VaultError(
-        .busy, "operation \(operationId) is being sent", hint: "wait for the answer, then change the record again")
+        .busy, "operation \(sent.operationId) of this record is being sent",
+        hint: "wait for the answer, or sync once more where none comes any more; then change the record again")
     }
     guard let table = catalog.tables[operation.entityType],
       var record = try table.find(key: operation.entityId, in: connection)

@@ -9,7 +9,7 @@ package struct QueuedOperation: Sendable {
   package let entityId: Int64
   package let entityUuid: String
   package let kind: OperationKind
-  /// As it was sent; nil as long as the operation grows.
+  /// As it is sent; nil as long as the operation grows.
   package let payload: String?
   package let status: String
   package let retryCount: Int
@@ -18,10 +18,11 @@ package struct QueuedOperation: Sendable {
   package let parkedBehind: Int64?
   /// How often it was handed over to be sent.
   package let sendCount: Int
+  let beside: RecordTraces
 
-  static let columns = """
+  private static let columns = """
     queueNumber, operationId, entityType, entityId, entityUuid, operationType, payload, status, retryCount, maxRetries,
-    scheduledAt IS NOT NULL, parkedBehind, sendCount
+    scheduledAt IS NOT NULL, parkedBehind, sendCount, \(RecordTraces.columns)
     """
 
   /// Whether it will not be sent soon, so that others wait behind it.
@@ -50,6 +51,7 @@ package struct QueuedOperation: Sendable {
     isScheduled = try row.decode(at: 10)
     parkedBehind = try row.decode(at: 11)
     sendCount = try row.decode(at: 12)
+    beside = try RecordTraces(row, from: 13)
   }
 
   /// The operations of a record that are not completed, the frozen one first.

@@ -18,27 +18,35 @@ extension SyncTransaction {
         where: "operationId = ? AND status = 'processing'", [.text(id)], in: connection)
       for operation in operations {
         try release(operation)
-        if !wasSent {
-          try connection.execute(
-            "UPDATE OfflineSyncQueue SET sendCount = max(sendCount - 1, 0) WHERE queueNumber = \(operation.number)")
-        }
+        if !wasSent { try takeBack(operation) }
       }
     }
+  }
+
+  /// What has never left this device grows again, together with what follows it already: otherwise it could go before
+  /// something that only it still refers to. Deletions stay as they are; what they took along is noted beside them.
+  private func takeBack(_ operation: QueuedOperation) throws {
+    let isAlive = try catalog.tables[operation.entityType]?
+      .find(key: operation.entityId, in: connection).map { !$0.state.isDeleted }
+    guard operation.sendCount <= 1, operation.kind != .delete, isAlive == true else {
+      try connection.execute(
+        "UPDATE OfflineSyncQueue SET sendCount = max(sendCount - 1, 0) WHERE queueNumber = \(operation.number)")
+      return
+    }
+    for follower in try QueuedOperation.growing(operation.entityType, operation.entityId, in: connection) {
+      try remove(follower)
+    }
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET sendCount = 0, payload = NULL, lastAttemptAt = NULL
+      WHERE queueNumber = \(operation.number)
+      """)
   }
 
   private func release(_ operation: QueuedOperation) throws {
     try connection.execute(
       "UPDATE OfflineSyncQueue SET status = 'pending' WHERE queueNumber = \(operation.number)")
     try setStatus("pending", operation)
-  }
-
-  /// The server answered a request of this one operation with an error of its own.
-  package func attemptFailed(
-    _ operationId: String, _ problem: ServerProblem, jitter: Double, counts: inout PushCounts
-  ) throws {
-    let found = try QueuedOperation.all(
-      where: "operationId = ? AND completedAt IS NULL", [.text(operationId)], in: connection)
-    for operation in found { try attemptFailed(operation, problem, jitter: jitter, counts: &counts) }
   }
 
   /// Forgets completed operations that are older than a time.

@@ -26,21 +26,24 @@ package struct PushCounts: Sendable, Equatable {
 extension SyncTransaction {
   /// Takes the server's answer to an operation. One that is settled already changes nothing, so that an answer may come
   /// twice.
-  /// - Parameter jitter: 0 to 1, how much of the delay before the next try is waited.
-  package func settle(_ result: PushResult, jitter: Double, counts: inout PushCounts) throws {
+  /// - Parameters:
+  ///   - sent: the operation as it was sent.
+  ///   - jitter: 0 to 1, how much of the delay before the next try is waited.
+  package func settle(
+    _ outcome: PushResult.Outcome, of sent: PushOperation, jitter: Double, counts: inout PushCounts
+  ) throws {
     guard
       let queued = try QueuedOperation.all(
-        where: "operationId = ? AND completedAt IS NULL AND payload IS NOT NULL", [.text(result.operationId)],
+        where: "operationId = ? AND completedAt IS NULL AND payload IS NOT NULL", [.text(sent.operationId)],
         in: connection
-      ).first, let payload = queued.payload, let table = catalog.tables[queued.entityType]
+      ).first, let table = catalog.tables[queued.entityType]
     else { return }
-    let sent = try PushOperation(json: Array(payload.utf8))
     let record = try table.find(key: queued.entityId, in: connection)
-    switch result.outcome {
+    switch outcome {
     case .accepted(let version, let serverId):
       counts.pushed += 1
       try complete(queued)
-      if let record { try accepted(sent, version, serverId, record, table) }
+      if let record { try accepted(sent, version, serverId, record, table, queued.beside) }
     case .merged(let remote, let lost):
       counts.pushed += 1
       counts.merged += 1
@@ -60,29 +63,31 @@ extension SyncTransaction {
   // MARK: Stored
 
   private func accepted(
-    _ sent: PushOperation, _ version: Int64, _ serverId: ServerId?, _ record: StoredRecord, _ table: RecordTable
+    _ sent: PushOperation, _ version: Int64, _ serverId: ServerId?, _ record: StoredRecord, _ table: RecordTable,
+    _ beside: RecordTraces
   ) throws {
     if record.state.syncVersion >= version, version > 0 { return try rest(of: record, table) }
-    let before = try BaseTable.find(table.entity.type, record.key, in: connection)
+    let before = beside.hasBase ? try BaseTable.find(table.entity.type, record.key, in: connection) : nil
     var ground = (before ?? RecordState(fields: [:], updatedAt: sent.patch.updatedAt)).applying(sent.patch)
     ground.syncVersion = version
     ground.updatedAt = record.state.updatedAt
-    try settleOn(ground, serverId ?? record.serverId, record, table)
+    try settleOn(ground, serverId ?? record.serverId, record, table, beside)
   }
 
   /// The server has `ground`; what the record has beyond that stays queued.
   private func settleOn(
-    _ ground: RecordState, _ serverId: ServerId?, _ record: StoredRecord, _ table: RecordTable
+    _ ground: RecordState, _ serverId: ServerId?, _ record: StoredRecord, _ table: RecordTable,
+    _ beside: RecordTraces = RecordTraces()
   ) throws {
     let type = table.entity.type
     let rest = RecordPatch(from: ground, to: record.state)
-    let growing = try QueuedOperation.growing(type, record.key, in: connection)
+    let growing = beside.isGrowing ? try QueuedOperation.growing(type, record.key, in: connection) : []
     var state = record.state
     state.syncVersion = ground.syncVersion
     let isDone = rest.isEmpty
     if isDone {
       for operation in growing { try remove(operation) }
-      try BaseTable.forget(type, record.key, in: connection)
+      try BaseTable.forget(type, record.key, beside, in: connection)
     } else {
       try BaseTable.set(ground, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
       try ensureGrowing(rest.isDeleted == true ? .delete : .update, growing, record, table)
@@ -149,7 +154,7 @@ extension SyncTransaction {
       // What is to be deleted is not there.
       counts.pushed += 1
       try complete(queued)
-      if let record { try accepted(sent, record.state.syncVersion, record.serverId, record, table) }
+      if let record { try accepted(sent, record.state.syncVersion, record.serverId, record, table, queued.beside) }
       return
     }
     if problem.status == 429 {
@@ -177,7 +182,7 @@ extension SyncTransaction {
 
   /// An answer that may not come again: the operation is tried 1, 2, 4, 8 and 16 seconds later, each time after a random
   /// part of it (full jitter, https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/), then it fails.
-  package func attemptFailed(
+  private func attemptFailed(
     _ queued: QueuedOperation, _ problem: ServerProblem, jitter: Double, counts: inout PushCounts
   ) throws {
     guard queued.retryCount < queued.maxRetries else {

@@ -37,13 +37,18 @@ enum BaseTable {
 
   /// Forgets what was kept because a record had changes. What its deletion took along is the server's to tell from now on.
   /// Had it been taken along itself, the server has heard that from the record's own changes.
-  static func forget(_ type: String, _ key: Int64, in connection: WriteConnection) throws {
+  static func forget(
+    _ type: String, _ key: Int64, _ traces: RecordTraces = RecordTraces(), in connection: WriteConnection
+  ) throws {
     func run(_ statement: Statement) throws {
       try statement.bind(key, at: 1)
       try statement.bind(type, at: 2)
       try statement.run()
     }
-    try connection.withStatement("DELETE FROM SyncBase WHERE entityId = ? AND entityType = ?", run)
+    if traces.hasBase {
+      try connection.withStatement("DELETE FROM SyncBase WHERE entityId = ? AND entityType = ?", run)
+    }
+    guard traces.hasFamily else { return }
     try connection.withStatement("DELETE FROM SyncMoved WHERE entityId = ? AND entityType = ?", run)
     try connection.withStatement("UPDATE SyncCascade SET isAnswered = 1 WHERE rootId = ? AND rootType = ?", run)
     try connection.withStatement("DELETE FROM SyncCascade WHERE entityId = ? AND entityType = ?", run)

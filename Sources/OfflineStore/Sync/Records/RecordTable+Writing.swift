@@ -71,7 +71,7 @@ extension RecordTable {
     _ key: Int64, from old: RecordState, to state: RecordState, _ bookkeeping: Bookkeeping, references: ReferenceCache,
     isGone: Bool? = nil, in connection: WriteConnection
   ) throws {
-    let changed = state.fields.filter { old.fields[$0.name] != $0.value }
+    let changed = changedFields(from: old.fields, to: state.fields)
     let leavesOutMissing = isGone ?? state.isDeleted
     let values =
       try values(of: changed, references, connection, leavesOutMissing: leavesOutMissing)

@@ -21,6 +21,8 @@ package struct RecordTable: Sendable {
   let computations: [String: String]
   /// The columns that are nobody's to set, ordered.
   package let alwaysComputed: [String]
+  /// Those of ``columns`` in the order of a ``SyncObject``, which is that of `selection`.
+  private let orderedColumns: [SharedColumn]
   private let selection: String
   private let presence: String
   /// The columns of an INSERT of all that a server sends as a rule, the shared ones first in the order of their names, and
@@ -45,17 +47,17 @@ package struct RecordTable: Sendable {
     alwaysComputed = behaviour.alwaysComputed.sorted()
     columns = entity.sharedColumns(in: entities)
     places = Dictionary(uniqueKeysWithValues: columns.enumerated().map { ($1.name, $0) })
+    orderedColumns = columns.sorted { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) }
     keepsUserEdits = entity.table.column(Self.userEditsColumn) != nil
     let common = [
       entity.key, "uuid", "serverId", "createdAt", "updatedAt", "isDirty", "isDeleted", "syncStatus", "syncVersion",
     ]
     let names =
       common.map { "record.\(SQL.quoted($0))" } + [keepsUserEdits ? "record.\(Self.userEditsColumn)" : "NULL"]
-      + columns.map { $0.selection("record") }
+      + orderedColumns.map { $0.selection("record") }
     presence = "SELECT 1 FROM \(SQL.quoted(entity.table.name)) WHERE uuid = ?"
     usualNames =
-      columns.map(\.name).sorted { $0.utf16.lexicographicallyPrecedes($1.utf16) } + Self.commonColumns
-      + (keepsUserEdits ? [Self.userEditsColumn] : [])
+      orderedColumns.map(\.name) + Self.commonColumns + (keepsUserEdits ? [Self.userEditsColumn] : [])
     usualUpdate = Self.update(of: Self.commonColumnsOfAnAnswer, in: entity)
     usualInsertion = Self.insertion(of: usualNames, into: entity)
     let (name, key) = (SQL.quoted(entity.table.name), SQL.quoted(entity.key))
@@ -123,10 +125,10 @@ package struct RecordTable: Sendable {
   }
 
   private func record(from row: borrowing Row) throws -> StoredRecord {
-    var members: [(String, SyncValue)] = []
-    members.reserveCapacity(columns.count)
-    for (index, column) in columns.enumerated() {
-      members.append((column.name, try column.value(in: row, at: Int32(index + 10))))
+    var members: [SyncObject.Member] = []
+    members.reserveCapacity(orderedColumns.count)
+    for (index, column) in orderedColumns.enumerated() {
+      members.append(SyncObject.Member(name: column.name, value: try column.value(in: row, at: Int32(index + 10))))
     }
     let edited: String? = try row.decode(at: 9)
     return StoredRecord(
@@ -135,7 +137,7 @@ package struct RecordTable: Sendable {
       createdAt: try row.decode(Date.self, at: 3).milliseconds, isDirty: try row.decode(at: 5),
       syncStatus: try row.decode(at: 7),
       state: RecordState(
-        fields: SyncObject(members), isDeleted: try row.decode(at: 6), syncVersion: try row.decode(at: 8),
+        fields: SyncObject(ordered: members), isDeleted: try row.decode(at: 6), syncVersion: try row.decode(at: 8),
         updatedAt: try row.decode(Date.self, at: 4).milliseconds,
         userEditedFields: try edited.map(Self.names) ?? []))
   }

@@ -1,0 +1,162 @@
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+/// Sends what waits, batch by batch.
+///
+/// While the server works on one batch, the next is chosen. The answers decide whether it stays: what they made ready and
+/// is more urgent goes first, and what they changed is looked at anew.
+extension RoundRunner {
+  mutating func push(_ plan: RoundPlan) async throws -> RoundEvent {
+    guard let request = try await takeRequest(plan.step) else { return .pushed(sent: 0, sawOthers: false) }
+    let batch = request.operations
+    var following = plan
+    following.advance(.pushed(sent: batch.count, sawOthers: false))
+    let step = following.step
+    // What is chosen counts as sent if the program dies, which does no harm where the server knows an operation again.
+    let (vault, choosesAhead) = (vault, remote.abilities.knowsOperations)
+    async let ahead = choosesAhead ? Self.chooseAhead(step, vault) : nil
+    do {
+      let (answer, clock) = try await timed { remote async throws(RemoteFailure) in try await remote.push(request) }
+      guard answer.results.map(\.operationId) == batch.map(\.operationId) else {
+        throw RemoteFailure(.notTheServer(detail: "its results are not those of the operations that were sent"))
+      }
+      return try await settle(answer, of: request, clock, step, await ahead)
+    } catch let failure as RemoteFailure {
+      report.failure = failure
+      if let ahead = await ahead { try await release(ahead.operations, wasSent: false) }
+      try await charge(batch, failure)
+      return .failed(failure.answer, operations: batch.count)
+    } catch {
+      try await release(batch)
+      if let ahead = await ahead { try await release(ahead.operations, wasSent: false) }
+      throw error
+    }
+  }
+
+  // MARK: What is sent
+
+  private mutating func takeRequest(_ step: RoundStep) async throws -> PushRequest? {
+    if let choice = chosen {
+      chosen = nil
+      return choice.request
+    }
+    return try await vault.sync { try Self.nextRequest(step, $0) }
+  }
+
+  /// Nil when nothing is to be sent.
+  private static func nextRequest(_ step: RoundStep, _ transaction: SyncTransaction) throws -> PushRequest? {
+    try nextBatch(step, transaction).map { try request($0, transaction) }
+  }
+
+  private static func nextBatch(
+    _ step: RoundStep, isAhead: Bool = false, _ transaction: SyncTransaction
+  ) throws -> ChosenBatch? {
+    guard case .push(let limit, let byAge) = step else { return nil }
+    let batch = try transaction.nextBatch(limit: limit, order: byAge ? .age : .priority, isAhead: isAhead)
+    return batch.operations.isEmpty ? nil : batch
+  }
+
+  private static func request(_ batch: ChosenBatch, _ transaction: SyncTransaction) throws -> PushRequest {
+    PushRequest(
+      deviceId: try transaction.deviceId(), cursor: try SyncSettings.value(.cursor, in: transaction.connection),
+      operations: batch.operations)
+  }
+
+  private static func chooseAhead(_ step: RoundStep, _ vault: Vault) async -> ChosenBatch? {
+    do {
+      let ready = try await vault.database.read { try $0.fetchOne(SyncWorker.readyOperation, as: Int.self) }
+      return ready == nil ? nil : try await vault.sync { try nextBatch(step, isAhead: true, $0) }
+    } catch {
+      // The choice is made again with the answers, and what is wrong with this device is thrown there.
+      return nil
+    }
+  }
+
+  /// What is sent after a batch that has its answers: what was chosen meanwhile, unless that is not the best any more.
+  private static func nextRequest(
+    _ step: RoundStep, _ ahead: ChosenBatch?, after answer: PushAnswer, _ transaction: SyncTransaction
+  ) throws -> PushRequest? {
+    guard let ahead else { return try nextRequest(step, transaction) }
+    if answer.changesNothingElse, try transaction.isStillNext(ahead) { return try request(ahead, transaction) }
+    try transaction.release(ahead.operations.map(\.operationId), wasSent: false)
+    return try nextRequest(step, transaction)
+  }
+
+  // MARK: What the server answers
+
+  private mutating func settle(
+    _ answer: PushAnswer, of request: PushRequest, _ clock: (sent: Int64, received: Int64), _ step: RoundStep,
+    _ ahead: ChosenBatch?
+  ) async throws -> RoundEvent {
+    let jitters = answer.results.map { _ in jitter() }
+    let restores = remote.abilities.restores
+    let (counts, hasTaken, next) = try await vault.sync { transaction in
+      try transaction.note(serverTime: answer.serverTime, between: clock.sent, and: clock.received)
+      var counts = PushCounts()
+      for (sent, (result, jitter)) in zip(request.operations, zip(answer.results, jitters)) {
+        try transaction.settle(result.outcome, of: sent, jitter: jitter, counts: &counts)
+      }
+      var applied = ApplyCounts()
+      if !restores { try transaction.remakeFollowers(of: request.operations, answer.results) }
+      for records in answer.gone { try transaction.apply(records, counts: &applied) }
+      counts.conflicts += applied.conflicts
+      if let cursor = answer.cursor,
+        try SyncSettings.value(.cursor, in: transaction.connection) == request.cursor
+      {
+        try SyncSettings.set(.cursor, cursor, in: transaction.connection)
+      }
+      let hasTaken = try transaction.hasAnsweredCascades()
+      return (counts, hasTaken, try Self.nextRequest(step, ahead, after: answer, transaction))
+    }
+    chosen = Choice(request: next)
+    report.add(counts)
+    report.failure = nil
+    tell(.pushed(count: counts.pushed))
+    if counts.conflicts > 0 { tell(.conflict(count: counts.conflicts)) }
+    if counts.failed > 0 { tell(.failed(count: counts.failed)) }
+    return .pushed(sent: request.operations.count, sawOthers: answer.cursor == nil || hasTaken)
+  }
+
+  /// Only an answer to an operation itself is an attempt: a request of several operations charges none of them.
+  private mutating func charge(_ batch: [PushOperation], _ failure: RemoteFailure) async throws {
+    let status: Int? =
+      switch failure.answer {
+      case .attempt: 500
+      case .tooLarge: 413
+      case .refused: failure.problem?.status ?? 400
+      default: nil
+      }
+    guard batch.count == 1, let operation = batch.first, let status else {
+      return try await release(batch, wasSent: failure != .offline)
+    }
+    let problem = ServerProblem(
+      title: failure.problem?.title ?? "", status: status, detail: failure.problem?.detail ?? failure.message,
+      field: failure.problem?.field)
+    let jitter = jitter()
+    let counts = try await vault.sync { transaction in
+      var counts = PushCounts()
+      try transaction.settle(.rejected(problem), of: operation, jitter: jitter, counts: &counts)
+      return counts
+    }
+    report.add(counts)
+    if counts.failed > 0 { tell(.failed(count: counts.failed)) }
+  }
+
+  func release(_ batch: [PushOperation], wasSent: Bool = true) async throws {
+    let ids = batch.map(\.operationId)
+    let vault = vault
+    // Also when the task was cancelled: what is under way goes on being so otherwise until the next round.
+    try await Task.detached { try await vault.sync { try $0.release(ids, wasSent: wasSent) } }.value
+  }
+}
+
+extension PushAnswer {
+  /// Whether each operation was stored as it was sent, and nothing follows from that for other records.
+  fileprivate var changesNothingElse: Bool {
+    gone.isEmpty
+      && results.allSatisfy { result in
+        if case .accepted = result.outcome { true } else { false }
+      }
+  }
+}

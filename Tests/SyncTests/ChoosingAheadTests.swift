@@ -1,0 +1,448 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import SyncModel
+import Testing
+import WebTransport
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// The next batch is chosen while the server works on the one before, and sent where it is still the best.
+@Suite struct ChoosingAheadTests {
+  private let server: LocalServer
+  private let one: Device
+  private let two: Device
+  private let remote: InterveningRemote
+  private let worker: SyncWorker
+
+  init() async throws {
+    server = try LocalServer()
+    one = try await Device("ada", at: server)
+    two = try await Device("ben", at: server)
+    remote = InterveningRemote(remote: await one.worker.remote)
+    worker = SyncWorker(vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+    try await one.write { _ = try $0.insert(Project(title: "House")) }
+    try await one.sync()
+  }
+
+  private func sync(_ outcome: RoundOutcome = .done) async throws -> SyncReport {
+    let report = try await worker.sync()
+    #expect(report.outcome == outcome, "\(String(describing: report.failure))")
+    return report
+  }
+
+  private func expectAllSent() async throws {
+    #expect(try await one.count("completedAt IS NULL") == 0)
+    try await two.sync()
+    #expect(try await one.digests() == two.digests())
+  }
+
+  private var sizes: [Int] { remote.sent.map(\.count) }
+
+  @Test func theNextBatchIsChosenWhileTheServerWorks() async throws {
+    try await one.addNotes(100)
+    remote.intervene { [one] number in if number < 4 { try await one.untilChosen(50) } }
+    #expect(try await sync().pushed == 100)
+    #expect(sizes == [25, 25, 25, 25])
+    // What the first batches moved on at the server is none of others.
+    #expect(remote.pulls == 1)
+    #expect(try await one.count("sendCount <> 1") == 0)
+    try await expectAllSent()
+  }
+
+  @Test func whatIsMoreUrgentOvertakesWhatWasChosen() async throws {
+    try await one.addNotes(60)
+    remote.intervene { [one] number in
+      guard number == 1 else { return }
+      try await one.untilChosen(50)
+      try await one.addRooms(2)
+    }
+    #expect(try await sync().pushed == 62)
+    #expect(remote.sent[1].filter { $0.entityType == "Room" }.count == 2)
+    #expect(sizes == [25, 25, 12])
+    try await expectAllSent()
+  }
+
+  @Test func whatIsAsUrgentDoesNot() async throws {
+    try await one.addNotes(60)
+    remote.intervene { [one] number in
+      guard number == 1 else { return }
+      try await one.untilChosen(50)
+      try await one.addNotes(5)
+    }
+    #expect(try await sync().pushed == 65)
+    #expect(sizes == [25, 25, 15])
+    // All were handed over once: nothing was put back but the last ten, with which five more went.
+    #expect(try await one.count("sendCount <> 1") == 0)
+    try await expectAllSent()
+  }
+
+  /// The fourth batch is taken by age.
+  @Test func whatIsOlderOvertakesWhatWasChosenByAge() async throws {
+    try await one.addNotes(1)
+    try await one.write { db in
+      _ = try db.execute(
+        "UPDATE OfflineSyncQueue SET scheduledAt = '2999-01-01T00:00:00.000Z' WHERE completedAt IS NULL")
+    }
+    try await one.addRooms(75)
+    try await one.addNotes(60)
+    remote.intervene { [one] number in
+      guard number == 3 else { return }
+      try await one.untilChosen(50)
+      // Its time has come.
+      try await one.write { db in
+        _ = try db.execute(
+          "UPDATE OfflineSyncQueue SET scheduledAt = '2000-01-01T00:00:00.000Z' WHERE scheduledAt IS NOT NULL")
+      }
+    }
+    #expect(try await sync().pushed == 136)
+    #expect(remote.sent[3].contains { $0.patch.fields["body"] == .text("note 0") })
+    try await expectAllSent()
+  }
+
+  @Test func whatHangsOnWhatIsUnderWayIsChosenToo() async throws {
+    try await one.addRooms(30)
+    try await one.write { db in
+      for _ in 0..<10 { try db.insert(Note(projectId: 1, roomId: 1, body: "in a room that is under way")) }
+    }
+    remote.intervene { [one] number in if number == 1 { try await one.untilChosen(40) } }
+    #expect(try await sync().pushed == 40)
+    #expect(sizes == [25, 15])
+    #expect(try await one.count("sendCount <> 1") == 0)
+    try await expectAllSent()
+  }
+
+  /// The room is not stored yet, so what hangs on it must not go.
+  @Test func whatHangsOnWhatWasNotStoredWaits() async throws {
+    try await one.addRooms(25)
+    try await one.write { db in
+      for _ in 0..<10 { try db.insert(Note(projectId: 1, roomId: 1, body: "in a room that is under way")) }
+    }
+    remote.intervene({ [one] number in if number == 1 { try await one.untilChosen(35) } }) { number, answer in
+      guard number == 1 else { return }
+      answer.results[0].outcome = .waiting(for: "another operation")
+    }
+    let report = try await sync()
+    #expect(report.pushed == 35 && report.conflicts == 0)
+    #expect(remote.sent[1].map(\.entityType) == ["Room"] + Array(repeating: "Note", count: 10))
+    try await expectAllSent()
+  }
+
+  @Test func whatIsEditedMeanwhileFollows() async throws {
+    try await one.addNotes(50)
+    remote.intervene { [one] number in
+      guard number == 1 else { return }
+      try await one.untilChosen(50)
+      try await one.write { _ = try $0.execute("UPDATE OfflineNote SET body = 'edited' WHERE noteId = 50") }
+    }
+    #expect(try await sync().pushed == 51)
+    #expect(try await one.value("SELECT body FROM OfflineNote WHERE noteId = 50", as: String.self) == "edited")
+    try await expectAllSent()
+    #expect(try await two.values("SELECT body FROM OfflineNote WHERE body = 'edited'").count == 1)
+  }
+
+  @Test func whatWasChosenAndNotSentGrowsAgain() async throws {
+    try await one.addNotes(100)
+    remote.intervene { [one] number in
+      guard number == 1 else { return }
+      try await one.untilChosen(50)
+      throw RemoteFailure(.timedOut(seconds: 1))
+    }
+    #expect(try await sync(.offline).pushed == 0)
+    #expect(try await one.count("status = 'pending'") == 100)
+    // What may have reached the server stays as it was sent.
+    #expect(try await one.count("payload IS NOT NULL AND sendCount = 1") == 25)
+    #expect(try await one.count("payload IS NULL AND sendCount = 0") == 75)
+    #expect(try await one.values("SELECT DISTINCT syncStatus FROM OfflineNote") == ["pending"])
+    try await one.write { _ = try $0.execute("UPDATE OfflineNote SET body = body || ', edited'") }
+    #expect(try await one.count("status = 'pending'") == 125)
+    #expect(try await sync().pushed == 125)
+    try await expectAllSent()
+  }
+
+  @Test func whatWasNotSentTakesInWhatFollowsIt() async throws {
+    try await one.addNotes(50)
+    remote.intervene { [one] number in
+      guard number == 1 else { return }
+      try await one.untilChosen(50)
+      try await one.write { _ = try $0.execute("UPDATE OfflineNote SET body = 'edited' WHERE noteId = 50") }
+      throw RemoteFailure(.timedOut(seconds: 1))
+    }
+    #expect(try await sync(.offline).pushed == 0)
+    #expect(try await one.count("entityId = 50 AND entityType = 'Note' AND status = 'pending'") == 1)
+    #expect(try await sync().pushed == 50)
+    try await expectAllSent()
+  }
+
+  private func makeProjectOfProperty() async throws {
+    try await one.write { db in
+      let project = try db.insert(Project(title: "older than its property"))
+      try db.execute("INSERT INTO OfflineProperty (address) VALUES ('Main Street 1')")
+      try db.execute("UPDATE OfflineProject SET propertyId = 1 WHERE projectId = \(project.projectId)")
+    }
+  }
+
+  /// What an operation referred to when it was chosen is not there any more when it is sent.
+  @Test(arguments: ["UPDATE OfflineProject SET propertyId = NULL", "DELETE FROM OfflineProperty"])
+  func whatIsPutBackRefersToWhatIsThere(change: String) async throws {
+    try await one.addRooms(25)
+    try await makeProjectOfProperty()
+    remote.intervene { [one] number in
+      guard number == 1 else { return }
+      try await one.untilChosen(27)
+      try await one.write { _ = try $0.execute(SQL(raw: change)) }
+    }
+    let report = try await sync()
+    #expect(report.conflicts == 0 && report.failed == 0)
+    try await expectAllSent()
+  }
+
+  /// What may have been sent is sent again as it was, and so behind what it referred to then.
+  @Test func whatIsSentAgainGoesBehindWhatItReferredTo() async throws {
+    try await makeProjectOfProperty()
+    remote.intervene { _ in throw RemoteFailure(.timedOut(seconds: 1)) }
+    #expect(try await sync(.offline).pushed == 0)
+    try await one.write { _ = try $0.execute("UPDATE OfflineProject SET propertyId = NULL") }
+    remote.intervene { _ in }
+    let report = try await sync()
+    #expect(report.conflicts == 0 && report.pushed == 3)
+    try await expectAllSent()
+  }
+
+  @Test func aDeletionThatIsPutBackIsSent() async throws {
+    try await one.addNotes(50)
+    remote.intervene { [one] number in
+      guard number == 1 else { return }
+      try await one.untilChosen(50)
+      try await one.write { _ = try $0.execute("DELETE FROM OfflineNote WHERE noteId = 50") }
+      throw RemoteFailure(.timedOut(seconds: 1))
+    }
+    #expect(try await sync(.offline).pushed == 0)
+    remote.intervene { _ in }
+    _ = try await sync()
+    try await expectAllSent()
+    #expect(try await two.values("SELECT body FROM OfflineNote WHERE isDeleted = 0").count == 49)
+  }
+
+  @Test func whatIsBeingSentCannotBeDiscarded() async throws {
+    try await one.addNotes(50)
+    remote.intervene { [one] number in
+      guard number == 1 else { return }
+      try await one.untilChosen(50)
+      try await one.write { _ = try $0.execute("UPDATE OfflineNote SET body = 'edited' WHERE noteId = 50") }
+      let follower = try await one.values(
+        "SELECT operationId FROM OfflineSyncQueue WHERE entityId = 50 AND entityType = 'Note' AND payload IS NULL")
+      let refused = #expect(throws: VaultError.self) {
+        _ = try one.vault.discard(follower)
+      }
+      #expect(refused?.code == .busy)
+    }
+    #expect(try await sync().pushed == 51)
+    try await expectAllSent()
+  }
+
+  /// A form is saved while its record is in the batch that was chosen and is put back then.
+  @Test func whatIsSavedMeanwhileIsNotSaidToBeSent() async throws {
+    try await one.addNotes(50)
+    let saving = Locked<Task<SaveOutcome, any Error>?>(nil)
+    remote.intervene { [one, worker] number in
+      if number == 1 {
+        try await one.untilChosen(50)
+        let task = Task {
+          try await worker.save(within: .seconds(20)) { db in
+            _ = try db.execute("UPDATE OfflineNote SET body = 'edited' WHERE noteId = 50")
+          }.1
+        }
+        saving.withLock { $0 = task }
+        try await one.until(1, "status = 'pending' AND entityId = 50")
+      }
+      throw RemoteFailure(.timedOut(seconds: 1))
+    }
+    _ = try await sync(.offline)
+    let outcome = try await saving.withLock { $0 }?.value
+    guard case .savedOffline? = outcome else {
+      Issue.record("\(String(describing: outcome))")
+      return
+    }
+  }
+
+  @Test func whatIsGoneMeanwhileIsNotSent() async throws {
+    try await one.addNotes(50)
+    remote.intervene { [one] number in
+      guard number == 1 else { return }
+      try await one.untilChosen(50)
+      try await one.write {
+        _ = try $0.execute("DELETE FROM OfflineSyncQueue WHERE entityId = 50 AND entityType = 'Note'")
+      }
+    }
+    #expect(try await sync().pushed == 49)
+    #expect(sizes == [25, 24])
+  }
+
+  @Test func resultsOfOtherOperationsAreNoAnswer() async throws {
+    try await one.addNotes(3)
+    remote.intervene({ _ in }) { _, answer in answer.results.swapAt(0, 2) }
+    #expect(try await sync(.offline).pushed == 0)
+    #expect(try await one.count("status = 'pending'") == 3)
+    remote.intervene { _ in }
+    #expect(try await sync().pushed == 3)
+    try await expectAllSent()
+  }
+
+  @Test func whatWasSentBeforeStaysAsItWasSent() async throws {
+    try await one.addNotes(25)
+    remote.intervene { _ in throw RemoteFailure(.timedOut(seconds: 1)) }
+    #expect(try await sync(.offline).pushed == 0)
+    try await one.addRooms(25)
+    remote.intervene { [one] number in
+      if number == 2 { try await one.untilChosen(50) }
+      throw RemoteFailure(.timedOut(seconds: 1))
+    }
+    #expect(try await sync(.offline).pushed == 0)
+    #expect(try await one.count("entityType = 'Note' AND payload IS NOT NULL AND sendCount = 1") == 25)
+    remote.intervene { _ in }
+    #expect(try await sync().pushed == 50)
+    try await expectAllSent()
+  }
+
+  @Test func anOtherAnswerThanStoredIsLookedAtFirst() async throws {
+    try await one.addNotes(50)
+    remote.intervene({ [one] number in if number == 1 { try await one.untilChosen(50) } }) { number, answer in
+      guard number == 1 else { return }
+      answer.results[24].outcome = .waiting(for: "another operation")
+    }
+    #expect(try await sync().pushed == 50)
+    // The one that waited is older than what was chosen meanwhile.
+    #expect(remote.sent[1].map(\.operationId).contains(remote.sent[0][24].operationId))
+    #expect(sizes == [25, 25, 1])
+    try await expectAllSent()
+  }
+
+  @Test func nothingIsChosenAheadForAServerThatDoesNotKnowOperations() async throws {
+    try await one.addNotes(60)
+    remote.able.withLock { $0.knowsOperations = false }
+    remote.intervene { [one] number in
+      try await Task.sleep(for: .milliseconds(100))
+      #expect(try await one.count("status = 'processing'") == (number < 3 ? 25 : 10))
+    }
+    #expect(try await sync().pushed == 60)
+    try await expectAllSent()
+  }
+
+  /// What runs when the program dies is sent again or for the first time, and done once.
+  @Test func aDeathWithTwoBatchesUnderWayLosesNothing() async throws {
+    try await one.addNotes(60)
+    _ = try await one.vault.sync { try $0.nextBatch(limit: 25) }
+    _ = try await one.vault.sync { try $0.nextBatch(limit: 25) }
+    #expect(try await one.count("status = 'processing'") == 50)
+    #expect(try await sync().pushed == 60)
+    try await expectAllSent()
+  }
+}
+
+extension Device {
+  /// Notes are less urgent than rooms.
+  fileprivate func addNotes(_ count: Int) async throws {
+    try await write { db in
+      for number in 0..<count { try db.insert(Note(projectId: 1, body: "note \(number)")) }
+    }
+  }
+
+  fileprivate func addRooms(_ count: Int) async throws {
+    try await write { db in
+      for number in 0..<count { try db.insert(Room(projectId: 1, title: "room \(number)")) }
+    }
+  }
+
+  fileprivate func count(_ condition: String) async throws -> Int {
+    try await value("SELECT count(*) FROM OfflineSyncQueue WHERE \(raw: condition)", as: Int.self) ?? 0
+  }
+
+  fileprivate func untilChosen(_ count: Int) async throws { try await until(count, "status = 'processing'") }
+
+  fileprivate func until(_ count: Int, _ condition: String) async throws {
+    for _ in 0..<3000 {
+      if try await self.count(condition) == count { return }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    Issue.record("there were never \(count) operations with \(condition)")
+  }
+}
+
+/// A server before whose pushes something happens, and whose answers may be changed.
+private final class InterveningRemote: Remote {
+  private struct State {
+    var before: @Sendable (Int) async throws -> Void = { _ in }
+    var after: @Sendable (Int, inout PushAnswer) -> Void = { _, _ in }
+    var sent: [[PushOperation]] = []
+    var pulls = 0
+  }
+
+  let remote: any Remote
+  let able = Locked(RemoteAbilities())
+  private let state = Locked(State())
+
+  init(remote: any Remote) { self.remote = remote }
+
+  /// What was sent, in order.
+  var sent: [[PushOperation]] { state.withLock { $0.sent } }
+
+  /// How many pages were fetched.
+  var pulls: Int { state.withLock { $0.pulls } }
+
+  func intervene(
+    _ before: @escaping @Sendable (Int) async throws -> Void,
+    _ after: @escaping @Sendable (Int, inout PushAnswer) -> Void = { _, _ in }
+  ) {
+    state.withLock { ($0.before, $0.after) = (before, after) }
+  }
+
+  func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer {
+    let (number, before, after) = state.withLock { state in
+      state.sent.append(request.operations)
+      return (state.sent.count, state.before, state.after)
+    }
+    do {
+      try await before(number)
+    } catch let failure as RemoteFailure {
+      throw failure
+    } catch {
+      Issue.record(error)
+    }
+    var answer = try await remote.push(request)
+    after(number, &answer)
+    return answer
+  }
+
+  var abilities: RemoteAbilities { able.withLock { $0 } }
+  var traffic: Traffic { remote.traffic }
+
+  func health() async throws(RemoteFailure) -> ServerHealth { try await remote.health() }
+  func account() async throws(RemoteFailure) -> AccountInfo { try await remote.account() }
+
+  func changes(cursor: String?, limit: Int, projects: [String]) async throws(RemoteFailure) -> ChangesPage {
+    state.withLock { $0.pulls += 1 }
+    return try await remote.changes(cursor: cursor, limit: limit, projects: projects)
+  }
+
+  func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
+    try await remote.watch(cursor: cursor, seconds: seconds)
+  }
+
+  func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {
+    try await remote.digests(projects: projects)
+  }
+
+  func digests(entityType: String, projects: [String]) async throws(RemoteFailure) -> BucketDigests {
+    try await remote.digests(entityType: entityType, projects: projects)
+  }
+
+  func digests(entityType: String, bucket: String, projects: [String]) async throws(RemoteFailure) -> RecordDigests {
+    try await remote.digests(entityType: entityType, bucket: bucket, projects: projects)
+  }
+
+  func records(entityType: String, uuids: [String]) async throws(RemoteFailure) -> RecordsAnswer {
+    try await remote.records(entityType: entityType, uuids: uuids)
+  }
+}
