@@ -22,7 +22,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long counter, faultAt;
 static uint64_t seed;
 static int faultErrno, logFile = -1, spareCount;
-static bool isSticky, hasFailed;
+static bool isSticky, hasFailed, countsOnlySyncs;
 static char isWatched[65536];
 
 __attribute__((constructor)) static void start(void) {
@@ -32,6 +32,7 @@ __attribute__((constructor)) static void start(void) {
   if ((text = getenv("FAULT_AT"))) faultAt = atol(text);
   if ((text = getenv("FAULT_SEED"))) seed = strtoull(text, NULL, 10);
   if ((text = getenv("FAULT_STICKY"))) isSticky = *text == '1';
+  if ((text = getenv("FAULT_ONLY"))) countsOnlySyncs = !strcmp(text, "sync");
   if ((text = getenv("FAULT_ERRNO"))) faultErrno = strcmp(text, "ENOSPC") ? EIO : ENOSPC;
   if ((text = getenv("FAULT_LOG")))
     logFile = syscall(SYS_openat, AT_FDCWD, text, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -71,7 +72,7 @@ static bool needsSpace(enum OperationKind kind) {
 
 // Counts an operation. True when it fails, with errno set.
 static bool countFails(enum OperationKind kind, const char *what) {
-  counter += 1;
+  counter += !countsOnlySyncs || kind == opSync;
   if (logFile >= 0) {
     char text[PATH_MAX + 64];
     int length = snprintf(text, sizeof text, "%ld %s %s\n", counter, names[kind], what);

@@ -202,6 +202,49 @@ import VaultKeys
     #expect(try vault.attachment(photo).full == "evicted")
   }
 
+  /// A commit that reached the log and not the disk fails, and comes back after a crash, for which its file would have to be
+  /// there still.
+  @Test func noRowOfAFailedCommitComesBackToAFileThatWasSwept() throws {
+    let other = VaultLayout(folder: bench.folder.path + "/other.vault")
+    try copy(vault.layout, to: other)
+    let sweeping = try open(other)
+    defer { sweeping.close() }
+    let log = vault.layout.database(generation: 1) + "-wal"
+    let known = try Data(contentsOf: URL(filePath: log)).count
+    try bench.attach()
+    // What failed there is what was done here.
+    let file = try #require(try bench.files().first)
+    try FileManager.default.createDirectory(
+      atPath: VaultLayout.parent(of: other.folder + "/" + file), withIntermediateDirectories: true)
+    try FileManager.default.copyItem(atPath: bench.path + "/" + file, toPath: other.folder + "/" + file)
+    let target = try FileHandle(forWritingTo: URL(filePath: other.database(generation: 1) + "-wal"))
+    try target.seekToEnd()
+    try target.write(contentsOf: try Data(contentsOf: URL(filePath: log))[known...])
+    try target.close()
+    #expect(try attachmentsAfterACrash(of: other) == 1)
+    #expect(try sweeping.sweepAttachments() == 1)
+    #expect(try attachmentsAfterACrash(of: other) == 0)
+  }
+
+  private func copy(_ from: VaultLayout, to: VaultLayout) throws {
+    try FileManager.default.copyItem(atPath: from.folder, toPath: to.folder)
+    try FileManager.default.removeItem(atPath: to.database(generation: 1) + "-shm")
+  }
+
+  private func open(_ layout: VaultLayout) throws -> Vault {
+    try Vault.open(at: layout.folder, with: keyFileSecret(1), schemas: [RestorationSchema.schema])
+  }
+
+  private func attachmentsAfterACrash(of layout: VaultLayout) throws -> Int {
+    let crashed = VaultLayout(folder: bench.folder.path + "/crashed.vault")
+    try copy(layout, to: crashed)
+    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(atPath: crashed.folder) } }
+    let vault = try open(crashed)
+    defer { vault.close() }
+    #expect(try vault.verifyAttachments().problems.isEmpty)
+    return try vault.database.read { try $0.fetchOne("SELECT count(*) FROM OfflinePhoto", as: Int.self) ?? 0 }
+  }
+
   @Test func anEvictedContentIsTakenInAgainAsANewOne() throws {
     let photo = try bench.attach()
     try bench.markAtServer()

@@ -146,7 +146,8 @@ public final class Database: Sendable {
   /// Writes on this thread in one transaction: it commits when `body` returns and leaves no trace when it
   /// throws.
   /// - Throws: what `body` throws; ``SQLError`` with `busy` when another process kept the lock too long, with
-  ///   `constraint` when a deferred rule fails at the commit.
+  ///   `constraint` when a deferred rule fails at the commit, with `inputOutput` or `diskFull` when the disk fails: a
+  ///   commit that fails so is undone, unless the process ends before its next one (see ``buryFailedCommits()``).
   @available(*, noasync, message: "use 'await' in asynchronous code")
   public func write<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
     try onWriter { connection in try self.transaction(on: connection, body) }

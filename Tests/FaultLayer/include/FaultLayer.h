@@ -10,6 +10,7 @@
 //   FAULT_AT          the number of the operation, from 1
 //   FAULT_SEED        powercut: what is lost
 //   FAULT_SPARE       powercut: an empty folder outside the root, on the same file system
+//   FAULT_ONLY        sync: only those operations are counted
 //   FAULT_ERRNO       fail: EIO or ENOSPC
 //   FAULT_STICKY      fail: 1 when the later operations fail too
 //   FAULT_LOG         a file that takes one line for each operation

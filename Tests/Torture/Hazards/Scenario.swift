@@ -3,6 +3,8 @@ import Foundation
 /// What happens to the process.
 enum Hazard: String {
   case kill, cut, fail
+  /// What fails is one of the calls that bring something to the disk: what was to be brought there may come back or not.
+  case unsynced
 }
 
 /// A hazard and a work.
@@ -17,12 +19,13 @@ struct Scenario {
     + [Hazard.cut, .fail].flatMap { hazard in
       [Work.commits, .checkpoint, .migration, .rotation, .photos].map { Scenario(hazard: hazard, work: $0) }
     }
+    + [Work.commits, .photos].map { Scenario(hazard: .unsynced, work: $0) }
 
   func runCount(isSmall: Bool) -> Int {
     switch hazard {
     case .kill: isSmall ? 10 : 300
     case .cut: isSmall ? 30 : 1000
-    case .fail: isSmall ? 16 : 400
+    case .fail, .unsynced: isSmall ? 16 : 400
     }
   }
 }
@@ -44,6 +47,7 @@ extension Scenario {
     var variables: [String: String] = [:]
     if hazard != .kill {
       variables = place.layer("count")
+      if hazard == .unsynced { variables["FAULT_ONLY"] = "sync" }
       variables["FAULT_COUNT_FILE"] = place.folder + "/count"
     }
     let start = clock.now
@@ -75,7 +79,7 @@ extension Scenario {
     switch hazard {
     case .kill: ending = try kill(place, words, measure, &random)
     case .cut: ending = try cut(place, words, index, seed, measure, &random)
-    case .fail: ending = try fail(place, words, index, seed, measure, &random)
+    case .fail, .unsynced: ending = try fail(place, words, index, seed, measure, &random)
     }
     let isDone = if case .exit(0) = ending { true } else { false }
     var least = rowCount
@@ -142,6 +146,7 @@ extension Scenario {
   ) throws -> Ending? {
     var variables = place.layer("fail")
     variables["FAULT_AT"] = String(point(index, seed, measure))
+    if hazard == .unsynced { variables["FAULT_ONLY"] = "sync" }
     variables["FAULT_ERRNO"] = index % 2 == 0 ? "EIO" : "ENOSPC"
     variables["FAULT_STICKY"] = index / 2 % 2 == 0 ? "0" : "1"
     let ending = try place.start(words, variables).wait()

@@ -16,7 +16,17 @@ extension Vault {
     _ paths: [String], to owner: Entity, _ uuid: UUID,
     progress: (_ path: String, _ done: Int, _ total: Int) throws -> Void = { _, _, _ in }
   ) throws -> [UUID] {
-    let records = try attachAll(paths, to: owner, uuid, progress)
+    // Before anything is read, so that a mistyped uuid costs no time.
+    let place = try AttachmentPlace.find(for: owner, in: entities)
+    try database.read { _ = try place.references(to: owner, uuid.sqlText, in: $0) }
+    let records: [UUID]
+    do {
+      records = try attachAll(paths, to: owner, uuid, progress)
+    } catch {
+      // What has failed is what counts. The files of a transaction that was undone belong to no record.
+      sweepWhereThatWorks()
+      throw error
+    }
     makeRoomWhereThatWorks()
     return records
   }
@@ -24,36 +34,15 @@ extension Vault {
   private func attachAll(
     _ paths: [String], to owner: Entity, _ uuid: UUID, _ progress: (String, Int, Int) throws -> Void
   ) throws -> [UUID] {
-    // Before anything is read, so that a mistyped uuid costs no time.
-    let place = try AttachmentPlace.find(for: owner, in: entities)
-    try database.read { _ = try place.references(to: owner, uuid.sqlText, in: $0) }
     let lock = try AttachmentLock(sharing: layout)
     let prepared = try paths.map { path in
       try prepareAttachment(from: path, settings: nil, under: lock) { try progress(path, $0, $1) }
     }
-    let records: [UUID]
-    do {
-      records = try database.write { connection in
-        try prepared.map { try $0.attach(to: owner.type, uuid, in: connection) }
-      }
-    } catch {
-      try undo(prepared)
-      throw error
+    let records = try database.write { connection in
+      try prepared.map { try $0.attach(to: owner.type, uuid, in: connection) }
     }
     withExtendedLifetime(prepared) {}
     return records
-  }
-
-  /// Removes the files of a transaction that was undone, as far as no row knows them.
-  private func undo(_ prepared: [PreparedAttachment]) throws {
-    try database.write { connection in
-      for attachment in prepared {
-        guard try SealedContent.find(attachment.contentUuid, in: connection) == nil else { continue }
-        for variant in attachment.parts.keys {
-          try Files.removeTree(layout.attachmentFile(attachment.contentUuid, variant))
-        }
-      }
-    }
   }
 
   /// Deletes attachments, as any record is deleted: others are told, and until then they can be brought back. What nobody

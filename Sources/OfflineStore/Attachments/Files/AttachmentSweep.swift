@@ -35,6 +35,8 @@ struct AttachmentSweep {
         kept.insert(suspect)
       }
     }
+    // A row that a failed commit may still bring names its file, too.
+    try database.buryFailedCommits()
     // Nobody commits meanwhile, so that a row cannot come to a file that is about to go.
     outcome.removed = try database.write { connection in
       let orphans = try Self.orphans(among: suspects.filter { !kept.contains($0) }, in: connection)
