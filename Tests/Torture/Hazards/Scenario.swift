@@ -16,10 +16,9 @@ struct Scenario {
 
   static let all: [Scenario] =
     Work.allCases.filter { $0 != .checkpoint }.map { Scenario(hazard: .kill, work: $0) }
-    + [Hazard.cut, .fail].flatMap { hazard in
+    + [Hazard.cut, .fail, .unsynced].flatMap { hazard in
       [Work.commits, .checkpoint, .migration, .rotation, .photos].map { Scenario(hazard: hazard, work: $0) }
     }
-    + [Work.commits, .photos].map { Scenario(hazard: .unsynced, work: $0) }
 
   func runCount(isSmall: Bool) -> Int {
     switch hazard {
