@@ -50,7 +50,7 @@ public final class FieldVaultServer: Sendable {
   /// Where it listens, such as `http://127.0.0.1:8787`.
   public let url: String
   private let http: HTTPServer
-  private let storage: any RecordStorage
+  let storage: any RecordStorage
   private let files: any FileStorage
   private let sessions: UploadSessions
   private let directory: ServerDirectory
@@ -72,7 +72,8 @@ public final class FieldVaultServer: Sendable {
     let limits = settings.limits
     sessions = UploadSessions(limit: limits.uploadsAtOnce)
     let inUse = { @Sendable (account: AccountName, contents: [String]) in
-      try await storage.read(account) { try $0.contentsInUse(among: contents) }
+      try await storage.buryFailedChanges(account)
+      return try await storage.read(account) { try $0.contentsInUse(among: contents) }
     }
     let records = SyncService(
       storage: storage, limits: limits, serverUuid: directory.serverUuid, log: settings.log,

@@ -146,6 +146,20 @@ import WebTransport
     #expect(try await api.count("dope") == "[[1]]")
   }
 
+  /// What this device cannot read may be at the API already: that is no refusal, behind which it would be sent anew.
+  @Test func aVaultThatCannotBeReadRefusesNothing() async throws {
+    let device = try RangeDevice(at: try RangeAPI().url)
+    let records = RestRecords(vault: device.vault)
+    let failure = await #expect(throws: RemoteFailure.self) {
+      try await records.read { _ -> Int in throw SQLError(.inputOutput, "") }
+    }
+    #expect(failure?.answer == .attempt)
+    let cancelled = await #expect(throws: RemoteFailure.self) {
+      try await records.read { _ -> Int in throw CancellationError() }
+    }
+    #expect(cancelled?.answer == .cancelled)
+  }
+
   /// A wall before the API that wants nothing of one record stops no other.
   @Test func aPageForPeopleInPlaceOfARefusalStopsNoOther() async throws {
     let api = try RangeAPI()

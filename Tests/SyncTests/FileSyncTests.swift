@@ -119,6 +119,28 @@ import Testing
     #expect(try content(two, photo) == content(one, photo))
   }
 
+  /// However long the disk of this device takes nothing, what is fetched loses no attempt.
+  @Test func aDiskThatTakesNothingCostsNoAttempt() async throws {
+    let photo = try attach(one, bytes: 5_000, "roof.bin")
+    try await one.sync()
+    try await two.sync()
+    try want(two, photo)
+    let content = try #require(try two.vault.attachment(photo).contentUuid)
+    // No file can be written where a folder stands.
+    let part = two.vault.layout.attachmentFile(content, .full) + VaultLayout.unfinishedSuffix
+    try FileManager.default.createDirectory(atPath: part, withIntermediateDirectories: true)
+    for _ in 0..<7 {
+      #expect(try await two.sync().filesFetched == 0)
+      #expect(
+        try await two.values("SELECT status || ' ' || retryCount || ' ' || errorMessage FROM AttachmentTransfer")
+          == ["pending 0 it could not be written; look whether the disk has room"])
+      try await two.write { _ = try $0.execute("UPDATE AttachmentTransfer SET scheduledAt = NULL") }
+    }
+    try FileManager.default.removeItem(atPath: part)
+    #expect(try await two.sync().filesFetched == 1)
+    #expect(try self.content(two, photo).count == 5_000)
+  }
+
   /// Another process was killed in the middle of a file; this worker has moved files before.
   @Test func whatAnotherProcessLeftUnderWayIsTakenUp() async throws {
     _ = try attach(one, bytes: 5_000, "roof.bin")

@@ -80,6 +80,11 @@ public struct SQLError: Error, Sendable, CustomStringConvertible {
   public var hint: String? { storage.hint }
   /// SQLite's extended result code; 0 when the error is not SQLite's.
   public var sqliteCode: Int32 { storage.sqliteCode }
+  /// Whether it was what stands on the disk that could not be read: then only that is concerned, and not the whole disk.
+  public var isOfReading: Bool {
+    // READ, SHORT_READ, DATA and CORRUPTFS, which C has as sums that Swift does not see.
+    code == .inputOutput && [1, 2, 32, 33].contains(sqliteCode >> 8)
+  }
   /// The statement, with its placeholders, where one was involved.
   public var sql: String? { storage.sql }
   /// The byte in `sql` at which SQLite saw the mistake, where it says so.

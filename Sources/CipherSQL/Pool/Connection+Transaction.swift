@@ -51,8 +51,12 @@ extension WriteConnection {
 
   /// Runs a part of a transaction that may fail by itself: when `body` throws, what it did is undone and the
   /// transaction goes on. Savepoints nest.
-  /// - Throws: what `body` throws.
+  /// - Throws: what `body` throws; ``SQLError`` with `misuse` when there is no transaction (any more): a full or failing disk
+  ///   undoes all of it, and what went on would be committed part by part.
   public func savepoint<Result>(_ body: () throws -> Result) throws -> Result {
+    guard isInTransaction else {
+      throw SQLError(.misuse, "the transaction is over", hint: "let the error before this one end it")
+    }
     try control("SAVEPOINT fieldvault")
     do {
       let result = try body()

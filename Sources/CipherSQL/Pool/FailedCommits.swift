@@ -19,4 +19,9 @@ extension Database {
   public func buryFailedCommits() throws {
     try write { try $0.rewriteFirstPage() }
   }
+
+  /// The same without blocking the caller.
+  public func buryFailedCommits() async throws {
+    try await write { try $0.rewriteFirstPage() }
+  }
 }

@@ -61,6 +61,6 @@ public enum UploadProblem: Error, Equatable, Sendable {
   case unexpected
   /// The file has changed or cannot be read.
   case unreadable
-  /// What was to be remembered could not be stored.
-  case notRemembered
+  /// The vault of this device could not be read or written.
+  case vaultFailed
 }

@@ -91,7 +91,7 @@ struct RestFiles: FileRemote {
         return found
       }
     } catch {
-      throw .unreadable
+      throw error.answer == .cancelled ? .transport(.cancelled) : .vaultFailed
     }
   }
 }

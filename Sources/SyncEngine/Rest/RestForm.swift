@@ -29,7 +29,7 @@ struct RestForm: Sendable {
     if key != nil, let id = try await lookUp() { return try await keep(id) }
     // Names this sending, as the id of an operation does: when the record is made anew later, that is another one.
     let name = key ?? UUID().uuidString.lowercased()
-    do { try await remember(name) } catch { throw .notRemembered }
+    do { try await remember(name) } catch { throw .vaultFailed }
     let boundary = "fieldvault-" + NameUUID.text([body.uuid, "boundary"])
     let (head, tail) = try await parts(boundary)
     guard let length = file.byteCount else { throw .unexpected }
@@ -78,7 +78,7 @@ struct RestForm: Sendable {
     do {
       try await records.vault.sync { try $0.keep(id, of: table, uuid) }
     } catch {
-      throw .notRemembered
+      throw .vaultFailed
     }
   }
 
@@ -99,7 +99,7 @@ struct RestForm: Sendable {
     } catch let failure as RemoteFailure {
       throw failure.fileProblem
     } catch {
-      throw .notRemembered
+      throw .vaultFailed
     }
   }
 

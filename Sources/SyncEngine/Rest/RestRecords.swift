@@ -116,7 +116,7 @@ struct RestRecords: Sendable {
     }
   }
 
-  /// Reads from the vault.
+  /// Reads from the vault. Where that fails, what was to be sent may be at the API already: it is an attempt, and no refusal.
   func read<Value: Sendable>(
     _ body: @escaping @Sendable (Connection) throws -> Value
   ) async throws(RemoteFailure) -> Value {
@@ -125,7 +125,7 @@ struct RestRecords: Sendable {
     } catch is CancellationError {
       throw RemoteFailure(TransportFailure.cancelled)
     } catch {
-      throw RemoteFailure(.refused, message: "the vault could not be read: \(error)", hint: "fieldvault doctor")
+      throw RemoteFailure(.attempt, message: "the vault could not be read: \(error)", hint: "fieldvault doctor")
     }
   }
 }

@@ -47,8 +47,11 @@ public struct ServerFolder: Sendable {
   package func openDatabase(_ file: String, keyName: String, readers: Int) throws -> Database {
     var parent = path
     for part in file.split(separator: "/").dropLast() {
+      let above = parent
       parent += "/" + part
       if !Files.exists(parent) { try Files.makeFolder(parent) }
+      // What stands in a folder is as durable as the folder's own name.
+      try Files.syncFolder(above)
     }
     let target = path + "/" + file
     if !Files.exists(target) { try Files.makeFile(target) }

@@ -63,6 +63,11 @@ public final class EmbeddedStorage: RecordStorage {
     return result
   }
 
+  /// Commits once more.
+  public func buryFailedChanges(_ account: AccountName) async throws {
+    try await store(account).database.buryFailedCommits()
+  }
+
   /// Waits for a change after a number of the account's sequence.
   public func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool {
     let store = try store(account)

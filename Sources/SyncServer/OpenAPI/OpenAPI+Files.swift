@@ -63,7 +63,6 @@ extension OpenAPI {
   private static func uploadProblems() -> String {
     let own = [
       ("412", "OtherTus"), ("413", "FileTooLarge"), ("415", "NotUpload"), ("460", "ChecksumMismatch"),
-      ("507", "NoRoom"),
     ]
     return (own.map { #""\#($0.0)": \#(reference($0.1))"# } + [problems()]).joined(separator: ", ")
   }
@@ -94,8 +93,7 @@ extension OpenAPI {
       "FileTooLarge": \(problem("More than \(limits.fileBytes) bytes, or more than the upload's length")),
       "NotUpload": \(problem("Content-Type is not \(Tus.contentType)")),
       "ChecksumMismatch": \(problem("The bytes do not have the hash of Upload-Checksum, and are dropped")),
-      "NoSuchRange": \(problem("The range is not in the content")),
-      "NoRoom": \(problem("urn:fieldvault:quota-exceeded, or the disk is full"))
+      "NoSuchRange": \(problem("The range is not in the content"))
       """
   }
 

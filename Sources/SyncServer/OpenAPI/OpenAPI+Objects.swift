@@ -10,17 +10,17 @@ extension OpenAPI {
       "post": {"summary": "Where a file may be sent, without the token",
         "requestBody": \(body("FileAddressRequest")),
         "responses": {\(answer("FileAddress")), "409": \(reference("ContentExists")),
-          "503": \(reference("StoreNotReached")), "507": \(reference("NoRoom")), \(bodyProblems()), \(problems())}}},
+          \(bodyProblems()), \(problems())}}},
     "/v1/files/{content}/{variant}/confirm": {"parameters": [\(names(["content", "variant"]))],
       "post": {"summary": "The file was sent: look whether it is there; from then on others see it",
         "requestBody": \(body("FileConfirmation")),
         "responses": {\(answer("FileConfirmed")), "404": \(reference("NotFound")), "409": \(reference("NotArrived")),
-          "503": \(reference("StoreNotReached")), \(bodyProblems()), \(problems())}}},
+          \(bodyProblems()), \(problems())}}},
     "/v1/files/{content}/{variant}/download-address": {"parameters": [\(names(["content", "variant"]))],
       "post": {"summary": "Where a finished content may be fetched, without the token",
         "requestBody": \(body("Nothing")),
         "responses": {\(answer("FileAddress")), "404": \(reference("NotFound")),
-          "503": \(reference("StoreNotReached")), \(bodyProblems()), \(problems())}}},
+          \(bodyProblems()), \(problems())}}},
     """
   }
 
@@ -31,8 +31,7 @@ extension OpenAPI {
       "Fieldvault-Max-Size": {"schema": {"type": "integer"}}}},
     "NotArrived": \(problem(
       "urn:fieldvault:not-sent, urn:fieldvault:object-mismatch (field says what differs): send it again; or "
-        + "urn:fieldvault:content-exists: nothing is left to send")),
-    "StoreNotReached": \(problem("urn:fieldvault:store-not-reached: the object store cannot be asked; later"))
+        + "urn:fieldvault:content-exists: nothing is left to send"))
     """
   }
 

@@ -62,7 +62,9 @@ extension OpenAPI {
 
   /// What every request with a token can be answered.
   static func problems() -> String {
-    #""401": \#(reference("Unauthorized")), "429": \#(reference("TooManyRequests")), "500": \#(reference("Failure"))"#
+    [
+      ("401", "Unauthorized"), ("429", "TooManyRequests"), ("500", "Failure"), ("503", "NotNow"), ("507", "NoRoom"),
+    ].map { "\"\($0.0)\": \(reference($0.1))" }.joined(separator: ", ")
   }
 
   static func bodyProblems() -> String {

@@ -47,7 +47,11 @@ struct OpenAPI {
         \(fileResponses(limits, problem)),
         "TooManyRequests": {"description": "Later", "headers": {"Retry-After": {"schema": {"type": "integer"}}},
           "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}},
-        "Failure": \(problem("The server failed"))
+        "Failure": \(problem("The server failed")),
+        "NotNow": \(problem(
+          "Later, as Retry-After says: the machine of the server fails; or urn:fieldvault:store-not-reached: the object "
+            + "store cannot be asked")),
+        "NoRoom": \(problem("The disk of the server is full: later; or urn:fieldvault:quota-exceeded"))
       }
       """
   }

@@ -24,18 +24,20 @@ struct PushBatch {
       noteStored(result, value, id)
       return result
     }
-    let outcome = attempt(value, id, in: storage)
+    let outcome = try attempt(value, id, in: storage)
     if case .accepted = outcome {} else { isAsSent = false }
     return outcome.json(operationId: id, entities: entities)
   }
 
-  private mutating func attempt(_ value: SyncValue, _ id: String, in storage: any RecordWriting) -> PushOutcome {
+  private mutating func attempt(
+    _ value: SyncValue, _ id: String, in storage: any RecordWriting
+  ) throws -> PushOutcome {
     let operation: IncomingOperation
     do throws(HTTPProblem) {
       operation = try IncomingOperation(value, now: now)
     } catch {
       if let name = Self.name(of: value) { unsettled[name] = id }
-      return keep(.rejected(error), id, in: storage)
+      return try keep(.rejected(error), id, in: storage)
     }
     if let other = dependency(of: operation) {
       unsettled[operation.name] = id
@@ -54,18 +56,20 @@ struct PushBatch {
       if !outcome.isStored { unsettled[operation.name] = id }
       return outcome
     } catch {
+      guard HTTPProblem(ofMachine: error) == nil else { throw error }
       log.failure("an operation on \(entities[operation.name.entityType]?.type ?? "an unknown kind"): \(error)")
       unsettled[operation.name] = id
       return .rejected(.failure)
     }
   }
 
-  private func keep(_ outcome: PushOutcome, _ id: String, in storage: any RecordWriting) -> PushOutcome {
+  private func keep(_ outcome: PushOutcome, _ id: String, in storage: any RecordWriting) throws -> PushOutcome {
     do {
       let text = outcome.json(operationId: id, entities: entities).json
       try storage.attempt { try storage.keep(answer: text, to: id, at: now) }
       return outcome
     } catch {
+      guard HTTPProblem(ofMachine: error) == nil else { throw error }
       log.failure("an answer could not be kept: \(error)")
       return .rejected(.failure)
     }

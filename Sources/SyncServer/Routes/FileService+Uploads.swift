@@ -171,7 +171,7 @@ extension FileService {
   private func told(_ error: any Error, _ upload: StoredUpload) -> HTTPProblem {
     if let problem = Self.problem(error) { return problem }
     log.failure("an upload could not be stored: \(error)")
-    return .failure
+    return HTTPProblem(ofMachine: error) ?? .failure
   }
 
   // MARK: Answers

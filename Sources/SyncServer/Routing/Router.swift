@@ -131,7 +131,7 @@ struct Router: Sendable {
     if let known = error as? HTTPProblem { return known }
     // Errors of the rooms below name columns and rules, never values.
     log.failure("\(pattern): \(error)")
-    return .failure
+    return HTTPProblem(ofMachine: error) ?? .failure
   }
 }
 

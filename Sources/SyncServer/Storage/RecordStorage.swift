@@ -28,6 +28,10 @@ public protocol RecordStorage: Sendable {
     _ account: AccountName, _ body: @escaping @Sendable (any RecordWriting) throws -> Result
   ) async throws -> Result
 
+  /// Makes sure that no change that has failed can come back, as it may after a crash: files that no record refers to go
+  /// behind this.
+  func buryFailedChanges(_ account: AccountName) async throws
+
   /// Returns true as soon as an account has a change after a number of its sequence, or false after a time, or when
   /// ``stopWaiting()`` was called.
   func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool

@@ -179,6 +179,32 @@ import Testing
     #expect(titles == ["one", "four", "six"])
   }
 
+  /// As a full or failing disk undoes all of a transaction: a savepoint behind that would begin another one and commit it.
+  @Test func nothingIsStoredBehindATransactionThatIsOver() throws {
+    let database = try Database.empty()
+    try database.write { try addProject($0, "first") }
+    func code(_ body: () throws -> Void) throws -> SQLError.Code? {
+      do {
+        try body()
+        return nil
+      } catch let error as SQLError {
+        return error.code
+      }
+    }
+    var codes: [SQLError.Code?] = []
+    let end = try code {
+      try database.write { db in
+        try addProject(db, "second")
+        codes.append(
+          try code { try db.execute("INSERT OR ROLLBACK INTO OfflineProject SELECT * FROM OfflineProject") })
+        codes.append(try code { try db.savepoint { try addProject(db, "third") } })
+      }
+    }
+    #expect(codes == [.constraint, .misuse] && end == .misuse)
+    let titles = try database.read { try $0.fetch("SELECT title FROM OfflineProject", as: String.self) }
+    #expect(titles == ["first"])
+  }
+
   @Test(arguments: [true, false])
   func anErrorAtTheCommitLeavesNothing(inMemory: Bool) throws {
     let vault = try TemporaryVault()

@@ -16,7 +16,7 @@ import WebTransport
       (415, .refused, .unreachable), (418, .refused, .unreachable), (422, .refused, .unreachable),
       (429, .later(seconds: 9), .later(seconds: 9)), (500, .attempt, .unreachable), (501, .unreachable, .unreachable),
       (502, .unreachable, .unreachable), (503, .unreachable, .unreachable), (504, .unreachable, .unreachable),
-      (511, .unreachable, .unreachable),
+      (507, .unreachable, .unreachable), (511, .unreachable, .unreachable),
     ] as [(Int, AnswerClass, AnswerClass)])
   func aStatus(status: Int, said: AnswerClass, unsaid: AnswerClass) {
     let problem = ServerProblem(title: "No", status: status, detail: "")

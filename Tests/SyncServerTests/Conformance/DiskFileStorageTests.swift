@@ -86,6 +86,62 @@ import Testing
     #expect(FileManager.default.contents(atPath: path) == Data([1, 2, 3, 4, 5, 6]))
   }
 
+  /// A commit that reached the log and not the disk fails, and comes back after a crash: the bytes that it counts have to
+  /// be there, or it must not come.
+  @Test func aFailedCommitNeverCountsBytesThatWereCut() async throws {
+    let given = try Self.newFolder()
+    let before = DiskFileStorage(in: given)
+    defer { before.close() }
+    let begun = try await upload(before, 6)
+    let writer = try await before.openWriter(account, begun.id)
+    try [UInt8]([1, 2, 3, 4, 5, 6]).withUnsafeBytes { try writer.append($0) }
+    let copy = try copy(given)
+    let folder = try ServerFolder(copy, isCreating: true)
+    let storage = DiskFileStorage(in: folder)
+    defer { storage.close() }
+    #expect(try await storage.upload(account, begun.id)?.offset == 0)
+    // What failed there is what was done here.
+    let log = "/accounts/\(account.folder)/files.db-wal"
+    let known = try Data(contentsOf: URL(filePath: copy + log)).count
+    try writer.commit(at: 0, expiry: 1_000, quota: 1 << 40)
+    writer.close()
+    let handle = try FileHandle(forWritingTo: URL(filePath: copy + log))
+    try handle.seekToEnd()
+    try handle.write(contentsOf: try Data(contentsOf: URL(filePath: given.path + log))[known...])
+    try handle.close()
+    #expect(try await afterACrash(copy, begun)?.isFinished == true)
+    let next = try await storage.openWriter(account, begun.id)
+    #expect(try await afterACrash(copy, begun)?.isFinished == false)
+    next.close()
+  }
+
+  private func copy(_ folder: ServerFolder) throws -> String {
+    let path = folder.path + "-\(UUID().uuidString)"
+    try FileManager.default.copyItem(atPath: folder.path, toPath: path)
+    try FileManager.default.removeItem(atPath: "\(path)/accounts/\(account.folder)/files.db-shm")
+    return path
+  }
+
+  private func afterACrash(_ path: String, _ begun: StoredUpload) async throws -> StoredUpload? {
+    let folder = try ServerFolder(try copy(try ServerFolder(path, isCreating: true)), isCreating: true)
+    let storage = DiskFileStorage(in: folder)
+    defer { storage.close() }
+    return try await storage.upload(account, begun.id)
+  }
+
+  /// The same where it fails in this process: nothing is cut that the failed commit counts.
+  @Test func whatAFailedCommitCountsIsNotCut() async throws {
+    let folder = try Self.newFolder()
+    let storage = DiskFileStorage(in: folder)
+    let begun = try await upload(storage, 6)
+    let writer = try await storage.openWriter(account, begun.id)
+    try [UInt8]([1, 2, 3, 4, 5, 6]).withUnsafeBytes { try writer.append($0) }
+    storage.close()
+    #expect(throws: (any Error).self) { try writer.commit(at: 0, expiry: 1_000, quota: 1 << 40) }
+    writer.close()
+    #expect(FileManager.default.contents(atPath: try #require(try files(folder).first))?.count == 6)
+  }
+
   /// What was reserved when the server crashed does not count for ever.
   @Test func reservationsOfACrash() async throws {
     let folder = try Self.newFolder()

@@ -78,9 +78,12 @@ extension SyncTransaction {
       """)
   }
 
-  /// There is no connection, or the server asks to wait: no attempt was lost.
-  package func transferInterrupted(_ transfer: FileTransfer, waiting milliseconds: Int64 = 0) throws {
-    try wait(transfer, milliseconds, "errorMessage = errorMessage")
+  /// There is no connection, the server asks to wait, or this device cannot do it now: no attempt was lost.
+  /// - Parameter message: what a person can do about it; what was said before stays without one.
+  package func transferInterrupted(
+    _ transfer: FileTransfer, waiting milliseconds: Int64 = 0, message: String? = nil
+  ) throws {
+    try wait(transfer, milliseconds, "errorMessage = coalesce(\(message.sqlArgument), errorMessage)")
   }
 
   /// The server does not have the file yet: the device that took it in has not sent it. Asked for again after 30 seconds, then

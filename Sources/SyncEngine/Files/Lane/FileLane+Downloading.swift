@@ -16,7 +16,8 @@ extension FileLane {
     } catch let error as VaultError {
       // One file that cannot be taken in is no reason for the others to wait.
       switch error.code {
-      case .damaged, .noSpace, .cannotWrite, .unreadable: return try await failed(transfer, error.message)
+      case .damaged: return try await failed(transfer, error.message)
+      case .noSpace, .cannotWrite, .unreadable: return try await waits(transfer, error.message)
       case .busy: return try await interrupted(transfer, waiting: 5, .goOn)
       default: return try await refused(transfer, error.message)
       }
@@ -45,7 +46,7 @@ extension FileLane {
       return try await interrupted(transfer, .stop(.pauseCredentials, "the server does not give files for this token"))
     case .serverFailed(let status): return try await failed(transfer, "the server failed at it (status \(status))")
     case .damaged: return try await failed(transfer, "what the server has is damaged")
-    case .notWritten: return try await failed(transfer, "it could not be written; look whether the disk has room")
+    case .notWritten: return try await waits(transfer, "it could not be written; look whether the disk has room")
     case .refused(let status): return try await refused(transfer, "the server does not give it (status \(status))")
     }
   }

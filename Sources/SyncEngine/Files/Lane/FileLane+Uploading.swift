@@ -91,7 +91,8 @@ extension FileLane {
     case .serverFailed(let status): return try await failed(transfer, "the server failed at it (status \(status))")
     case .noProgress: return try await failed(transfer, "the server keeps something else than was sent")
     case .unexpected: return try await failed(transfer, "the server answers what was not asked")
-    case .notRemembered: return try await failed(transfer, "its address at the server could not be stored")
+    case .vaultFailed:
+      return try await waits(transfer, "the vault could not be read or written; 'fieldvault doctor' tells more")
     }
   }
 }

@@ -33,7 +33,8 @@ struct FileLane {
 
   /// So many at a time: while one waits for a disk, here or there, others are on their way.
   private static let atOnce = 3
-  /// Seconds until a file is tried again whose store was not reached. The server is there, so the others go on.
+  /// Seconds until a file is tried again whose store was not reached, here or there. The server is there, so the others go
+  /// on.
   static let storePause = 30
 
   /// Moves files until none is due, `isEnough` says so after a file, or the server cannot be reached.
@@ -105,6 +106,14 @@ struct FileLane {
   ) async throws -> Verdict {
     try await settle { try $0.transferInterrupted(transfer, waiting: Int64(seconds) * 1000) }
     return verdict
+  }
+
+  /// This device is to blame, such as its disk: no attempt is lost, however long that lasts.
+  func waits(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
+    try await settle {
+      try $0.transferInterrupted(transfer, waiting: Int64(Self.storePause) * 1000, message: message)
+    }
+    return .goOn
   }
 
   /// It is tried again, and some time not any more.

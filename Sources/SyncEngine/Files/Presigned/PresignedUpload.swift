@@ -47,7 +47,7 @@ public struct PresignedUpload: Sendable {
           return result
         case .stop(let problem): throw problem
         case .remember(let key):
-          do { try await remember(key) } catch { throw .notRemembered }
+          do { try await remember(key) } catch { throw .vaultFailed }
           step = plan.next(after: .remembered)
         case .ask:
           // Anew each time: a refusal may be because the file is not what it was.

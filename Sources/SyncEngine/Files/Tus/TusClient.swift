@@ -45,7 +45,7 @@ public struct TusClient: Sendable {
       case .done(let address): return result(nil, address)
       case .stop(let problem): return result(problem, known)
       case .remember(let address):
-        do { try await remember(address) } catch { return result(.notRemembered, known) }
+        do { try await remember(address) } catch { return result(.vaultFailed, known) }
         known = address
         step = plan.next(after: .remembered)
       case .ask, .create, .look, .send:

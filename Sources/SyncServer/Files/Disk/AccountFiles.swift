@@ -43,9 +43,9 @@ final class AccountFiles: Sendable {
     try madeFolders.withLock { made in
       let name = String(file.suffix(2))
       if made.contains(name) { return }
-      for (path, parent) in [(folder, parent), ("\(folder)/\(name)", folder)]
-      where !Files.exists(path) {
-        try Files.makeFolder(path)
+      for (path, parent) in [(folder, parent), ("\(folder)/\(name)", folder)] {
+        if !Files.exists(path) { try Files.makeFolder(path) }
+        // Also where it is there already: the one who made it may have failed at this.
         try Files.syncFolder(parent)
       }
       made.insert(name)
@@ -61,8 +61,16 @@ final class AccountFiles: Sendable {
     let descriptor = cplatform_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw Self.failure("open") }
     guard try Self.lock(descriptor) else { return nil }
-    if isNew { try Files.syncFolder("\(folder)/\(file.suffix(2))") }
-    return descriptor
+    guard isNew else { return descriptor }
+    do {
+      try Files.syncFolder("\(folder)/\(file.suffix(2))")
+      return descriptor
+    } catch {
+      // Without its file the next one begins here again; an open descriptor would keep its lock.
+      _ = unlink(path)
+      DiskUploadWriter.close(descriptor)
+      throw error
+    }
   }
 
   /// Opens the file of an upload that is to go, so that nobody writes to it meanwhile. It is not made for that: this has to

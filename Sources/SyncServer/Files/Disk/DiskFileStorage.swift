@@ -110,7 +110,9 @@ public final class DiskFileStorage: FileStorage {
     // Read again: now that the file is locked nobody else changes the row.
     let writer: DiskUploadWriter
     do {
-      writer = try DiskUploadWriter(try await row(), files, descriptor, expecting: bytes)
+      let row = try await row()
+      if try AccountFiles.size(of: descriptor) > row.upload.offset { try await files.database.buryFailedCommits() }
+      writer = try DiskUploadWriter(row, files, descriptor, expecting: bytes)
     } catch {
       DiskUploadWriter.close(descriptor)
       throw error

@@ -17,6 +17,8 @@ final class DiskUploadWriter: UploadWriting {
     var end: Int64
     /// Up to where bytes of an upload of unknown length count towards the quota already.
     var reserved: Int64
+    /// Whether a commit has failed, which may come back: then the file has to have its bytes.
+    var mayCountMore = false
     var isClosed = false
   }
 
@@ -26,7 +28,8 @@ final class DiskUploadWriter: UploadWriting {
   private let descriptor: Int32
   private let start: Int64
 
-  /// Takes over a locked descriptor when it does not throw.
+  /// Takes over a locked descriptor when it does not throw. What the file has behind the offset is cut, so that no failed
+  /// commit may come back that counts it.
   /// - Parameter bytes: how many are going to come, where the upload does not say it.
   init(_ row: FileTables.UploadRow, _ files: AccountFiles, _ descriptor: Int32, expecting bytes: Int64) throws {
     let size = try AccountFiles.size(of: descriptor)
@@ -110,15 +113,21 @@ final class DiskUploadWriter: UploadWriting {
     upload.expiry = expiry
     guard Files.sync(descriptor) else { throw AccountFiles.failure("sync") }
     if upload.offset == upload.length { upload.isFinished = true }
-    try files.database.write { [upload] connection in
-      let writer = FileTablesWriter(connection: connection)
-      guard try writer.tables.upload(upload.id) != nil else { throw FileRefusal.gone }
-      if upload.isFinished {
-        try writer.finish(upload, file: file, at: time)
-      } else {
-        try writer.setOffset(upload, countedUpTo: max(upload.offset, reserved))
+    do {
+      try files.database.write { [upload] connection in
+        let writer = FileTablesWriter(connection: connection)
+        guard try writer.tables.upload(upload.id) != nil else { throw FileRefusal.gone }
+        if upload.isFinished {
+          try writer.finish(upload, file: file, at: time)
+        } else {
+          try writer.setOffset(upload, countedUpTo: max(upload.offset, reserved))
+        }
+        if upload.length == nil { try writer.check(upload.userId, quota: quota) }
       }
-      if upload.length == nil { try writer.check(upload.userId, quota: quota) }
+    } catch {
+      // What was refused was never committed.
+      if !(error is FileRefusal) { state.withLock { $0.mayCountMore = true } }
+      throw error
     }
     state.withLock { $0.upload = upload }
   }
@@ -128,7 +137,7 @@ final class DiskUploadWriter: UploadWriting {
     state.withLock { state in
       guard !state.isClosed else { return }
       state.isClosed = true
-      if !state.upload.isFinished, state.end > state.upload.offset {
+      if !state.upload.isFinished, !state.mayCountMore, state.end > state.upload.offset {
         // Only saves space: who opens the file next cuts it as well.
         _ = ftruncate(descriptor, off_t(state.upload.offset))
       }

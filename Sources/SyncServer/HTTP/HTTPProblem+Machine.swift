@@ -1,0 +1,30 @@
+import CipherSQL
+import OfflineStore
+
+extension HTTPProblem {
+  /// What the machine of the server cannot do now, whatever was asked of it: nobody's operation has failed, so that no
+  /// device counts an attempt. Nil for everything else, such as a page that cannot be read: what needs that fails by itself.
+  init?(ofMachine error: any Error) {
+    switch error {
+    case let error as SQLError:
+      switch error.code {
+      case .diskFull: self = .diskFull
+      case .busy, .readOnly, .cannotOpen, .interrupted: self = .notNow
+      case .inputOutput where !error.isOfReading: self = .notNow
+      default: return nil
+      }
+    case let error as VaultError:
+      switch error.code {
+      case .noSpace: self = .diskFull
+      case .cannotWrite, .busy: self = .notNow
+      default: return nil
+      }
+    case let error as ServerError where error.code == .busy: self = .notNow
+    case is CancellationError: self = .notNow
+    default: return nil
+    }
+  }
+
+  static let notNow = HTTPProblem(
+    503, "The server cannot do this now", "try again later; the log of the server says more", retryAfter: 30)
+}
