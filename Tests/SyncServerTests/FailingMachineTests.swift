@@ -39,7 +39,8 @@ import Testing
 
   /// The kinds of error that say something of the machine, and those that say something of what was asked.
   @Test(arguments: [
-    (SQLError.Code.diskFull, Int32(13), 507 as Int?), (.inputOutput, 10 | 4 << 8, 503), (.inputOutput, 10 | 1 << 8, nil),
+    (SQLError.Code.diskFull, Int32(13), 507 as Int?), (.inputOutput, 10 | 4 << 8, 503),
+    (.inputOutput, 10 | 1 << 8, nil),
     (.inputOutput, 10 | 2 << 8, nil), (.busy, 5, 503), (.readOnly, 8, 503), (.cannotOpen, 14, 503),
     (.interrupted, 9, 503), (.damaged, 11, nil), (.constraint, 19, nil), (.misuse, 0, nil),
   ]) func kindsOfError(_ code: SQLError.Code, _ sqlite: Int32, _ status: Int?) {

@@ -57,6 +57,8 @@ extension RemoteFailure {
       case .refused where answer.status == 404:
         ("the server has nothing at this address", "check the server's address, or update the server")
       case .refused: ("the server refuses the request", "update this program or the server")
+      case .unreachable where problem != nil:
+        ("the server cannot do this now", "nothing is lost; sync goes on when it can")
       case .ok, .unreachable, .cancelled:
         ("the server cannot be reached", "nothing is lost; sync goes on when it can be reached again")
       }

@@ -26,5 +26,5 @@ extension HTTPProblem {
   }
 
   static let notNow = HTTPProblem(
-    503, "The server cannot do this now", "try again later; the log of the server says more", retryAfter: 30)
+    503, "Not now", "its machine fails or it stops; its log says more", retryAfter: 30)
 }

@@ -74,7 +74,7 @@ extension HTTPProblem {
   static let quotaExceeded = HTTPProblem(
     507, "The user's files would take too much", "remove files that are not needed, or ask for more room",
     type: "urn:fieldvault:quota-exceeded")
-  static let diskFull = HTTPProblem(507, "The server's disk is full", "try again later", retryAfter: 300)
+  static let diskFull = HTTPProblem(507, "No room", "the disk of the server is full", retryAfter: 300)
   static let noSuchContent = HTTPProblem(404, "No such content", "it was never sent completely, or is gone")
 
   static func offsetMismatch(_ offset: Int64) -> HTTPProblem {
