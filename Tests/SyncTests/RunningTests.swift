@@ -3,6 +3,7 @@ import Foundation
 import RestorationModel
 import SyncModel
 import Testing
+import WebTransport
 
 @testable import OfflineStore
 @testable import SyncEngine
@@ -50,6 +51,31 @@ import Testing
     running.cancel()
     _ = await running.result
     #expect(try await one.sync().outcome == .done)
+  }
+
+  /// It answers everything else, so that each round finds it back and loses it again.
+  @Test(arguments: [true, false]) func aServerThatTakesNothingIsLeftAlone(saysWhy: Bool) async throws {
+    let server = try LocalServer()
+    let one = try await Device("ada", at: server)
+    try await one.write { _ = try $0.insert(Project(title: "House")) }
+    let remote = InterveningRemote(remote: await one.worker.remote)
+    remote.intervene { _ in
+      let problem = ServerProblem(title: "No room", status: 507, detail: "")
+      throw RemoteFailure(.unreachable, message: "", hint: "", problem: saysWhy ? problem : nil)
+    }
+    let monitor = NetworkMonitor(remote: remote, address: try ServerAddress(server.server.url))
+    let worker = SyncWorker(
+      vault: one.vault, remote: MonitoredRemote(remote, monitor: monitor), monitor: monitor, jitter: { 1 })
+    let running = Task { try await worker.run() }
+    try await eventually("a second try") { remote.sent.count > 1 }
+    try await Task.sleep(for: .seconds(2))
+    running.cancel()
+    _ = await running.result
+    // After 1, 2, 4 and 8 seconds: what takes longer here had more time.
+    #expect(remote.sent.count < 7)
+    #expect(monitor.state == (saysWhy ? .online : .limited))
+    #expect(try await one.value("SELECT retryCount FROM OfflineSyncQueue", as: Int.self) == 0)
+    #expect(try await one.sync().pushed == 1)
   }
 
   @Test func nothingIsAskedOfTheServerWithoutANetwork() async throws {

@@ -31,7 +31,7 @@ public struct VaultLayout: Sendable, Hashable {
   public func database(generation number: Int) -> String { generation(number) + "/vault.db" }
 
   /// The folder in which something stands.
-  static func parent(of path: String) -> String {
+  package static func parent(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }

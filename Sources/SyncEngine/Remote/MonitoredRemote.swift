@@ -31,7 +31,8 @@ public struct MonitoredRemote: Remote {
       monitor.report(.ok)
       return answer
     } catch {
-      monitor.report(error.answer)
+      // A server that says why it cannot do it has answered.
+      monitor.report(error.problem == nil ? error.answer : .ok)
       throw error
     }
   }

@@ -109,6 +109,8 @@ struct RestForm: Sendable {
     let members: SyncObject
     do {
       members = try await body.members()
+    } catch let failure as RemoteFailure {
+      throw failure.fileProblem
     } catch {
       throw .refused(status: 422)
     }

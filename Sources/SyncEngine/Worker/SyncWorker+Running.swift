@@ -61,9 +61,10 @@ extension SyncWorker {
       switch next {
       case .tick: break
       case .want(let cause): schedule.want(cause)
-      case .network(let state):
-        schedule.networkChanged(to: state)
-        tell(.network(state))
+      case .network:
+        // What a round itself has seen of it came before its end, and is past.
+        schedule.networkChanged(to: monitor.state)
+        tell(.network(monitor.state))
       case .wrote:
         isTold.withLock { $0 = false }
         let news = try await news()
@@ -96,7 +97,7 @@ extension SyncWorker {
 
   private nonisolated func followNetwork() async {
     for await state in monitor.states {
-      signal.yield(.network(state))
+      signal.yield(.network)
       if state == .online { fileSignal.yield() }
     }
   }

@@ -33,7 +33,7 @@ public actor SyncWorker {
   enum Signal: Sendable {
     case want(Schedule.Cause)
     case wrote
-    case network(NetworkState)
+    case network
     case tick
   }
 

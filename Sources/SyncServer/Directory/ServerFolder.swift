@@ -24,7 +24,10 @@ public struct ServerFolder: Sendable {
   /// - Throws: ``ServerError`` with `noData` when nothing is there and nothing is to be made; `KeyError`; `VaultError`.
   public init(_ path: String, keyFile: String? = nil, isCreating: Bool) throws {
     self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
-    if isCreating, !Files.exists(self.path) { try Files.makeFolder(self.path) }
+    if isCreating, !Files.exists(self.path) {
+      try Files.makeFolder(self.path)
+      try Files.syncFolder(VaultLayout.parent(of: self.path))
+    }
     guard Files.isFolder(self.path), isCreating || Files.exists(self.path + "/directory.db") else {
       throw ServerError(
         .noData, "\(path) holds no data of a server", hint: "fieldvault-server user add NAME --data \(path) makes it")

@@ -19,7 +19,7 @@ extension HTTPProblem {
       case .cannotWrite, .busy: self = .notNow
       default: return nil
       }
-    case let error as ServerError where error.code == .busy: self = .notNow
+    case let error as ServerError where [.busy, .disk].contains(error.code): self = .notNow
     case is CancellationError: self = .notNow
     default: return nil
     }

@@ -22,6 +22,8 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
     case schemas
     /// The object store cannot be used as it was described.
     case badObjectStore
+    /// The disk fails, or the system has no more files to give.
+    case disk
     /// A request of the operating system failed.
     case system
   }

@@ -43,7 +43,7 @@ struct ErrorReport {
     case .badName: .usage
     case .busy: .busy
     case .wrongKey: .locked
-    case .cannotListen, .badCertificate, .badObjectStore, .system: .failed
+    case .cannotListen, .badCertificate, .badObjectStore, .disk, .system: .failed
     }
   }
 

@@ -6,8 +6,10 @@ final class ChildProcess {
   let number: pid_t
   private var ending: Int32?
 
-  /// - Parameter words: the program and its arguments.
-  init(_ words: [String], output: String) throws {
+  /// - Parameters:
+  ///   - words: the program and its arguments.
+  ///   - variables: its environment, beside the path.
+  init(_ words: [String], output: String, variables: [String: String] = [:]) throws {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
@@ -24,10 +26,10 @@ final class ChildProcess {
     posix_spawn_file_actions_addopen(&actions, 2, output + ".err", O_WRONLY | O_CREAT | O_APPEND, 0o600)
     _ = cplatform_spawn_close_from(&actions, 3)
     let arguments = words.map { strdup($0) } + [nil]
-    let variables = [strdup("PATH=/usr/bin:/bin"), nil]
-    defer { for pointer in arguments + variables { free(pointer) } }
+    let environment = [strdup("PATH=/usr/bin:/bin")] + variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
+    defer { for pointer in arguments + environment { free(pointer) } }
     var process: pid_t = 0
-    let result = posix_spawn(&process, words[0], &actions, &attributes, arguments, variables)
+    let result = posix_spawn(&process, words[0], &actions, &attributes, arguments, environment)
     guard result == 0 else { throw Trouble("cannot start \(words[0]): \(String(cString: strerror(result)))") }
     number = process
   }

@@ -10,9 +10,11 @@ final class Campaign {
   init(_ options: Options) throws {
     self.options = options
     let own = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().path
-    let server = URL(filePath: own).deletingLastPathComponent().path + "/fieldvault-server"
-    guard FileManager.default.fileExists(atPath: server) else { throw Trouble("\(server) is missing: build it first") }
-    programs = Programs(own: own, server: server)
+    let place = URL(filePath: own).deletingLastPathComponent().path
+    programs = Programs(own: own, server: place + "/fieldvault-server", layer: place + "/libFaultLayer.so")
+    for path in [programs.server, programs.layer] where !FileManager.default.fileExists(atPath: path) {
+      throw Trouble("\(path) is missing: build it first")
+    }
   }
 
   /// Whether everything held.

@@ -22,12 +22,13 @@ final class ServerProcess {
     return try directory.addUser(name, account: "water").token
   }
 
-  func start() throws {
+  /// - Parameter disk: what goes wrong with its disk.
+  func start(on disk: FailingDisk? = nil) throws {
     process = try ChildProcess(
       [
         program, "serve", "--data", data, "--listen", "127.0.0.1:\(port)", "--schema", "restoration", "--quiet",
         "--rate", "1000000",
-      ], output: output)
+      ], output: output, variables: disk?.variables(root: data) ?? [:])
   }
 
   func kill() { process?.kill() }

@@ -10,6 +10,7 @@ struct Tally {
   private var answers = 0
   private var conflicts = 0
   private var kills = (devices: 0, server: 0)
+  private var diskFailures = 0
   private var photos = 0
   private var lostPhotos = 0
   private var fileRequests = 0
@@ -18,13 +19,14 @@ struct Tally {
 
   var line: String {
     "\(answers) operations answered, \(versions) versions, \(conflicts) conflicts, \(kills.devices) devices and "
-      + "\(kills.server) servers killed; \(photos) photos, \(cut.uploads) uploads and \(cut.downloads) downloads cut by the "
+      + "\(kills.server) servers killed, \(diskFailures) disks failing; \(photos) photos, \(cut.uploads) uploads and \(cut.downloads) downloads cut by the "
       + "death of a device, \(cut.server) servers killed with a file on its way, all holds"
   }
 
   mutating func add(_ world: World) throws {
     kills.devices += world.kills.devices
     kills.server += world.kills.server
+    diskFailures += world.diskFailures
     fileRequests += world.proxy.disturbedFiles
     cut.server += world.killsInTransfer
     lostPhotos += world.lostPhotos
@@ -57,7 +59,8 @@ struct Tally {
     [
       ("operations that the server answered", answers), ("versions of records at the server", versions),
       ("conflicts on devices, open, decided and settled by policy", conflicts), ("devices killed", kills.devices),
-      ("servers killed", kills.server), ("photos that were taken", photos),
+      ("servers killed", kills.server), ("times in which the disk of the server failed", diskFailures),
+      ("photos that were taken", photos),
       ("requests for files that reached the server while things went wrong", fileRequests),
       ("uploads under way when their device was killed", cut.uploads),
       ("downloads under way when their device was killed", cut.downloads),

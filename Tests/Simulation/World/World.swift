@@ -9,13 +9,16 @@ final class World {
   let seats: [Seat]
   let store: ServerStore
   private(set) var kills = (devices: 0, server: 0)
+  /// Times in which the disk of the server failed.
+  private(set) var diskFailures = 0
+  private let layer: String
   /// Servers that were killed while a file was on its way.
   private(set) var killsInTransfer = 0
   /// Photos that are nowhere any more because of what people did, counted in each round.
   var lostPhotos = 0
 
   init(folder: String, seed: UInt64, devices: Int, programs: Programs) throws {
-    (self.folder, self.seed) = (folder, seed)
+    (self.folder, self.seed, layer) = (folder, seed, programs.layer)
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     var random = Seeded(seed, "world", 0)
     server = try ServerProcess(program: programs.server, folder: folder)
@@ -86,6 +89,12 @@ final class World {
       events.append((time + random.number(10..<200), .startServer))
     }
     events.sort { $0.time < $1.time }
+    let disk = random.chance(0.3) ? FailingDisk(layer: layer, &random) : nil
+    if let disk {
+      server.kill()
+      try server.start(on: disk)
+      diskFailures += 1
+    }
     proxy.disturb(sparesData: isForPhotos)
     let start = ContinuousClock.now
     for seat in seats { try seat.start(url: url, seed: random.next(), milliseconds: length, isForPhotos: isForPhotos) }
@@ -110,6 +119,8 @@ final class World {
     }
     for seat in seats { try seat.finish() }
     proxy.calm()
+    // What it could not bring to the disk is what the next one finds there.
+    if disk != nil { server.kill() }
     if !server.isRunning { try server.start() }
     try server.awaitAnswer()
   }
@@ -117,5 +128,5 @@ final class World {
 
 /// Where the programs are.
 struct Programs {
-  let own, server: String
+  let own, server, layer: String
 }

@@ -35,6 +35,7 @@ struct AttachmentSweep {
         kept.insert(suspect)
       }
     }
+    guard kept.count < suspects.count else { return outcome }
     // A row that a failed commit may still bring names its file, too.
     try database.buryFailedCommits()
     // Nobody commits meanwhile, so that a row cannot come to a file that is about to go.

@@ -23,12 +23,20 @@ final class ArrivingContent: ArrivingFile, @unchecked Sendable {
   init(_ path: String, _ sealing: ContentSealing) throws(DownloadProblem) {
     (self.path, self.sealing) = (path, sealing)
     do {
-      writer =
-        try SealedFileBeginning(ofFileAt: path) == .unfinished
-        ? SealedFileWriter.resume(path, key: sealing.key, identity: sealing.identity)
-        : Self.create(path, sealing)
+      writer = try Self.resume(path, sealing) ?? Self.create(path, sealing)
     } catch {
       throw .notWritten
+    }
+  }
+
+  /// Nil when there is nothing that can be gone on with.
+  private static func resume(_ path: String, _ sealing: ContentSealing) throws -> SealedFileWriter? {
+    guard try SealedFileBeginning(ofFileAt: path) == .unfinished else { return nil }
+    do throws(SealedFileError) {
+      return try SealedFileWriter.resume(path, key: sealing.key, identity: sealing.identity)
+    } catch {
+      if [.noSpace, .cannotWrite, .unreadable, .outOfMemory].contains(error.code) { throw error }
+      return nil
     }
   }
 

@@ -92,7 +92,7 @@ public struct DownloadPlan: Equatable, Sendable {
     case 200..<300: .stop(.transport(.notTheServer(detail: "it answers with a page for people")))
     case 401, 403: .stop(.credentials)
     case 404, 410: .stop(.absent)
-    case 429, 503: .stop(.later(seconds: retryAfter))
+    case 429, 503, 507: .stop(.later(seconds: retryAfter))
     case 502, 504: .stop(.transport(.unreachable(status: status)))
     case 408, 500...: .stop(.serverFailed(status: status))
     default: .stop(.refused(status: status))

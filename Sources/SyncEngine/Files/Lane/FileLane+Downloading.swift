@@ -16,8 +16,8 @@ extension FileLane {
     } catch let error as VaultError {
       // One file that cannot be taken in is no reason for the others to wait.
       switch error.code {
-      case .damaged: return try await failed(transfer, error.message)
-      case .noSpace, .cannotWrite, .unreadable: return try await waits(transfer, error.message)
+      case .damaged, .unreadable: return try await failed(transfer, error.message)
+      case .noSpace, .cannotWrite: return try await waits(transfer, error.message)
       case .busy: return try await interrupted(transfer, waiting: 5, .goOn)
       default: return try await refused(transfer, error.message)
       }

@@ -92,7 +92,7 @@ extension FileLane {
     case .noProgress: return try await failed(transfer, "the server keeps something else than was sent")
     case .unexpected: return try await failed(transfer, "the server answers what was not asked")
     case .vaultFailed:
-      return try await waits(transfer, "the vault could not be read or written; 'fieldvault doctor' tells more")
+      return try await failed(transfer, "the vault could not be read or written; 'fieldvault doctor' tells more")
     }
   }
 }

@@ -142,6 +142,6 @@ final class AccountFiles: Sendable {
   /// The error for the last failed call. It names no file: a name says nothing to anybody.
   static func failure(_ action: String) -> any Error {
     if errno == ENOSPC || errno == EDQUOT { return FileRefusal.noSpace }
-    return ServerError(.system, "cannot \(action) a file of an account: \(String(cString: strerror(errno)))")
+    return ServerError(.disk, "cannot \(action) a file of an account: \(String(cString: strerror(errno)))")
   }
 }

@@ -1,0 +1,83 @@
+import CipherSQL
+import SyncModel
+import Testing
+import WebTransport
+
+@testable import SyncEngine
+
+/// A server before whose pushes something happens, and whose answers may be changed.
+final class InterveningRemote: Remote {
+  private struct State {
+    var before: @Sendable (Int) async throws -> Void = { _ in }
+    var after: @Sendable (Int, inout PushAnswer) -> Void = { _, _ in }
+    var sent: [[PushOperation]] = []
+    var pulls = 0
+  }
+
+  let remote: any Remote
+  let able = Locked(RemoteAbilities())
+  private let state = Locked(State())
+
+  init(remote: any Remote) { self.remote = remote }
+
+  /// What was sent, in order.
+  var sent: [[PushOperation]] { state.withLock { $0.sent } }
+
+  /// How many pages were fetched.
+  var pulls: Int { state.withLock { $0.pulls } }
+
+  func intervene(
+    _ before: @escaping @Sendable (Int) async throws -> Void,
+    _ after: @escaping @Sendable (Int, inout PushAnswer) -> Void = { _, _ in }
+  ) {
+    state.withLock { ($0.before, $0.after) = (before, after) }
+  }
+
+  func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer {
+    let (number, before, after) = state.withLock { state in
+      state.sent.append(request.operations)
+      return (state.sent.count, state.before, state.after)
+    }
+    do {
+      try await before(number)
+    } catch let failure as RemoteFailure {
+      throw failure
+    } catch {
+      Issue.record(error)
+    }
+    var answer = try await remote.push(request)
+    after(number, &answer)
+    return answer
+  }
+
+  var abilities: RemoteAbilities { able.withLock { $0 } }
+  var traffic: Traffic { remote.traffic }
+
+  func health() async throws(RemoteFailure) -> ServerHealth { try await remote.health() }
+  func account() async throws(RemoteFailure) -> AccountInfo { try await remote.account() }
+
+  func changes(cursor: String?, limit: Int, projects: [String]) async throws(RemoteFailure) -> ChangesPage {
+    state.withLock { $0.pulls += 1 }
+    return try await remote.changes(cursor: cursor, limit: limit, projects: projects)
+  }
+
+  func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
+    try await remote.watch(cursor: cursor, seconds: seconds)
+  }
+
+  func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {
+    try await remote.digests(projects: projects)
+  }
+
+  func digests(entityType: String, projects: [String]) async throws(RemoteFailure) -> BucketDigests {
+    try await remote.digests(entityType: entityType, projects: projects)
+  }
+
+  func digests(entityType: String, bucket: String, projects: [String]) async throws(RemoteFailure) -> RecordDigests {
+    try await remote.digests(entityType: entityType, bucket: bucket, projects: projects)
+  }
+
+  func records(entityType: String, uuids: [String]) async throws(RemoteFailure) -> RecordsAnswer {
+    try await remote.records(entityType: entityType, uuids: uuids)
+  }
+}
