@@ -75,6 +75,23 @@ import Testing
     #expect(again.retryCount == 0)
   }
 
+  /// What becomes due on the way waits for the next lane, and what lies further ahead than anything waits is of another clock.
+  @Test func whatIsDueIsDueByATimeAndByAnyClock() throws {
+    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.markHere(contents[0])
+    let now: Int64 = 1_000_000
+    for _ in 0..<2 {
+      let transfer = try #require(try bench.sync(now: now) { try $0.nextUpload() })
+      try bench.sync(now: now) { try $0.transferInterrupted(transfer, waiting: 1000) }
+    }
+    #expect(try bench.sync(now: now + 5000) { try $0.nextUpload(dueBy: now + 999) } == nil)
+    #expect(try bench.sync(now: now + 5000) { try $0.nextDownload(free: 1 << 30, dueBy: now + 999) } == nil)
+    let due = try #require(try bench.sync(now: now + 1000) { try $0.nextUpload(dueBy: now + 1000) })
+    let day: Int64 = 86_400_000
+    try bench.sync(now: now + 10 * day) { try $0.transferInterrupted(due, waiting: 1000) }
+    #expect(try bench.sync(now: now) { try $0.nextUpload() } != nil)
+  }
+
   @Test func aCutIsNoAttemptAndProgressForgivesTheFailuresBeforeIt() throws {
     try bench.addPhoto(contents[0], mode: "sync", version: 1)
     try bench.markHere(contents[0])

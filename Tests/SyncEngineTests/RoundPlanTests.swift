@@ -63,6 +63,26 @@ import Testing
       steps([known, .failed(.cursorUnknown, operations: 0), .reconciled]).suffix(2) == [.reconcile, .pull(limit: 500)])
   }
 
+  /// A server that does not know what it has just said would be compared with for ever.
+  @Test func aPlaceThatIsNotKnownBehindAComparisonEndsTheRound() {
+    let unknown = RoundEvent.failed(.cursorUnknown, operations: 0)
+    #expect(steps([known, unknown, .reconciled, unknown]).last == .finish(.failed))
+    #expect(steps([.identified(mustReconcile: true), .reconciled, unknown]).last == .finish(.failed))
+  }
+
+  @Test func aClockThatIsSetBackStopsNoRoundForLong() {
+    let day: Int64 = 86_400_000
+    var schedule = Schedule(now: 10 * day, network: .online)
+    #expect(schedule.begin(now: 10 * day) == .resume)
+    for _ in 0..<12 { schedule.ended(.offline, now: 10 * day, nextDue: nil, jitter: 1) }
+    schedule.want(.localWrite)
+    #expect(schedule.begin(now: day) == nil)
+    #expect(schedule.begin(now: day + Schedule.longestBackoff) == .localWrite)
+    schedule.ended(.done, now: 10 * day, nextDue: nil, jitter: 1)
+    #expect(schedule.begin(now: day) == nil)
+    #expect(schedule.begin(now: day + Schedule.interval) == .timer)
+  }
+
   @Test func aRequestThatIsTooLargeIsHalved() {
     let sizes = steps([
       known, noMore, .fetchedParents, .failed(.tooLarge, operations: 25), .failed(.tooLarge, operations: 12),

@@ -83,7 +83,10 @@ import WebTransport
     try await one.addNotes(1)
     try await one.write { db in
       _ = try db.execute(
-        "UPDATE OfflineSyncQueue SET scheduledAt = '2999-01-01T00:00:00.000Z' WHERE completedAt IS NULL")
+        """
+        UPDATE OfflineSyncQueue SET scheduledAt = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+55 seconds')
+        WHERE completedAt IS NULL
+        """)
     }
     try await one.addRooms(75)
     try await one.addNotes(60)

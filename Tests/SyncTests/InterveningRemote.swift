@@ -12,6 +12,8 @@ final class InterveningRemote: Remote {
     var after: @Sendable (Int, inout PushAnswer) -> Void = { _, _ in }
     var sent: [[PushOperation]] = []
     var pulls = 0
+    var watches = 0
+    var watch: (@Sendable () -> Bool)?
   }
 
   let remote: any Remote
@@ -61,8 +63,19 @@ final class InterveningRemote: Remote {
     return try await remote.changes(cursor: cursor, limit: limit, projects: projects)
   }
 
+  /// How often it was asked for news.
+  var watches: Int { state.withLock { $0.watches } }
+
+  /// Answers at once whether there is something new.
+  func answerWatch(_ answer: @escaping @Sendable () -> Bool) { state.withLock { $0.watch = answer } }
+
   func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
-    try await remote.watch(cursor: cursor, seconds: seconds)
+    let answer = state.withLock { state in
+      state.watches += 1
+      return state.watch
+    }
+    if let answer { return answer() }
+    return try await remote.watch(cursor: cursor, seconds: seconds)
   }
 
   func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests {

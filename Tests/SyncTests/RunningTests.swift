@@ -78,6 +78,94 @@ import WebTransport
     #expect(try await one.sync().pushed == 1)
   }
 
+  /// A server, or what stands before it, that answers at once whatever it is asked.
+  @Test(arguments: [true, false]) func aQuestionThatIsAnsweredAtOnceIsAskedLessAndLessOften(isNew: Bool) async throws {
+    let server = try LocalServer()
+    let one = try await Device("ada", at: server)
+    try await one.sync()
+    let remote = InterveningRemote(remote: await one.worker.remote)
+    remote.answerWatch { isNew }
+    let worker = SyncWorker(vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 1 })
+    let running = Task { try await worker.run() }
+    try await eventually("a second question") { remote.watches > 1 }
+    try await Task.sleep(for: .seconds(2))
+    running.cancel()
+    _ = await running.result
+    // After 1, 2, 4 and 8 seconds.
+    #expect(remote.watches < 7)
+  }
+
+  @Test func aWorkerRunsAgain() async throws {
+    let server = try LocalServer()
+    let one = try await Device("ada", at: server)
+    for number in 1...2 {
+      let running = Task { try await one.worker.run() }
+      try await eventually("round \(number)") {
+        try await one.value("SELECT count(*) FROM SyncRun WHERE outcome = 'done'", as: Int.self) ?? 0 >= number
+      }
+      try await one.write { _ = try $0.insert(Project(title: "House \(number)")) }
+      try await eventually("project \(number)") {
+        try await one.value("SELECT count(*) FROM OfflineProject WHERE syncVersion > 0", as: Int.self) == number
+      }
+      running.cancel()
+      _ = await running.result
+    }
+  }
+
+  /// Data that costs something is not used for what may wait, and what waited goes on when it costs nothing any more.
+  @Test func whatWaitsForAFreeNetworkGoesOnWithIt() async throws {
+    let server = try LocalServer()
+    let one = try await Device("ada", at: server)
+    try one.set(.unmeteredOnly, "true")
+    try await one.write { _ = try $0.insert(Project(title: "House")) }
+    let interfaces = CostlyInterfaces()
+    let remote = InterveningRemote(remote: await one.worker.remote)
+    let monitor = NetworkMonitor(remote: remote, address: nil, interfaces: interfaces)
+    let worker = SyncWorker(vault: one.vault, remote: remote, monitor: monitor, jitter: { 0 })
+    let running = Task { try await worker.run() }
+    try await Task.sleep(for: .seconds(1))
+    #expect(remote.sent.isEmpty && remote.watches == 0)
+    interfaces.becomeFree()
+    try await eventually("the project") { !remote.sent.isEmpty }
+    running.cancel()
+    _ = await running.result
+  }
+
+  /// Nothing goes out of a vault that is kept on this device, photos included.
+  @Test func noPhotoLeavesADeviceOnlyVault() async throws {
+    let server = try LocalServer()
+    let one = try await Device("ada", at: server)
+    let project = try await one.write { try $0.insert(Project(title: "House")).uuid }
+    let path = one.folder.path + "/roof.bin"
+    try Data(repeating: 7, count: 5_000).write(to: URL(filePath: path))
+    try Self.attach(path, to: project, of: one.vault)
+    try await one.syncRecords()
+    try one.set(.mode, "device")
+    let running = Task { try await one.worker.run() }
+    try await Task.sleep(for: .seconds(1))
+    running.cancel()
+    _ = await running.result
+    #expect(try await one.values("SELECT uploadStatus FROM OfflinePhoto") == ["pending"])
+    try one.set(.mode, "cloud")
+    #expect(try await one.sync().filesSent == 1)
+  }
+
+  // Not in asynchronous code, as a program does it.
+  private static func attach(_ path: String, to project: UUID, of vault: Vault) throws {
+    _ = try vault.attach([path], to: try vault.entities.entity("Project"), project)
+  }
+
+  /// What was to be tried in a moment, before the clock was set back by a year.
+  @Test func whatWaitsForATimeOfAnotherClockIsSent() async throws {
+    let server = try LocalServer()
+    let one = try await Device("ada", at: server)
+    try await one.write { db in
+      _ = try db.insert(Project(title: "House"))
+      try db.execute("UPDATE OfflineSyncQueue SET scheduledAt = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 year')")
+    }
+    #expect(try await one.sync().pushed == 1)
+  }
+
   @Test func nothingIsAskedOfTheServerWithoutANetwork() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
@@ -103,6 +191,33 @@ import WebTransport
     try one.set(.mode, "cloud")
     #expect(try await one.sync().pushed == 1)
     #expect(try await two.sync().pulled == 1)
+  }
+}
+
+/// An interface whose data costs something until it is told otherwise.
+private final class CostlyInterfaces: InterfaceMonitor {
+  private struct State {
+    var isUnmetered = false
+    var listener: (@Sendable (Result<InterfaceStatus, InterfaceFailure>) -> Void)?
+  }
+  private let state = Locked(State())
+
+  func status() throws(InterfaceFailure) -> InterfaceStatus {
+    InterfaceStatus(hasInterface: true, isUnmetered: state.withLock(\.isUnmetered))
+  }
+
+  func start(
+    onChange: @escaping @Sendable (Result<InterfaceStatus, InterfaceFailure>) -> Void
+  ) throws(InterfaceFailure) { state.withLock { $0.listener = onChange } }
+
+  func stop() { state.withLock { $0.listener = nil } }
+
+  func becomeFree() {
+    let listener = state.withLock { state in
+      state.isUnmetered = true
+      return state.listener
+    }
+    listener?(.success(InterfaceStatus(hasInterface: true, isUnmetered: true)))
   }
 }
 

@@ -71,7 +71,8 @@ public final class NetworkMonitor: Sendable {
     set { change { $0.isForcedOffline = newValue } }
   }
 
-  /// The state now, and then each other one. A slow reader gets the newest and misses what was in between.
+  /// The state now, and then each other one, and the same again when data begins or ceases to cost something. A slow reader
+  /// gets the newest and misses what was in between.
   public var states: AsyncStream<NetworkState> {
     let (stream, continuation) = AsyncStream.makeStream(of: NetworkState.self, bufferingPolicy: .bufferingNewest(1))
     let number = locked.withLock { state in
@@ -99,12 +100,12 @@ public final class NetworkMonitor: Sendable {
   /// Changes something under the lock, and tells the listeners when the state is another afterwards.
   func change(_ body: (inout State) -> Void) {
     locked.withLock { state in
-      let before = state.isForcedOffline ? NetworkState.offline : state.network
+      let before = (state.isForcedOffline ? NetworkState.offline : state.network, state.interfaces.isUnmetered)
       let fixed = state.network
       body(&state)
       if isFixed { state.network = fixed }
       let after = state.isForcedOffline ? NetworkState.offline : state.network
-      if before != after { state.listeners.values.forEach { $0.yield(after) } }
+      if before != (after, state.interfaces.isUnmetered) { state.listeners.values.forEach { $0.yield(after) } }
     }
   }
 }

@@ -22,13 +22,14 @@ public struct MonitoredRemote: Remote {
   /// As the remote has them.
   public var abilities: RemoteAbilities { remote.abilities }
 
+  /// - Parameter isProof: whether an answer shows that the server is back.
   private func watched<Answer: Sendable>(
-    _ ask: (any Remote) async throws(RemoteFailure) -> Answer
+    isProof: Bool = true, _ ask: (any Remote) async throws(RemoteFailure) -> Answer
   ) async throws(RemoteFailure) -> Answer {
     guard monitor.state != .offline else { throw .offline }
     do throws(RemoteFailure) {
       let answer = try await ask(remote)
-      monitor.report(.ok)
+      if isProof { monitor.report(.ok) }
       return answer
     } catch {
       // A server that says why it cannot do it has answered.
@@ -61,9 +62,9 @@ public struct MonitoredRemote: Remote {
     }
   }
 
-  /// As the remote does it.
+  /// As the remote does it. That it answers this says nothing of what it refused, and must not end the pause behind that.
   public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
-    try await watched { remote async throws(RemoteFailure) in try await remote.watch(cursor: cursor, seconds: seconds) }
+    try await watched(isProof: false) { remote async throws(RemoteFailure) in try await remote.watch(cursor: cursor, seconds: seconds) }
   }
 
   /// As the remote does it.

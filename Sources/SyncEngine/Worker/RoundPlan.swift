@@ -31,6 +31,7 @@ public struct RoundPlan: Equatable, Sendable {
   private var batches = 0
   private var waits = 0
   private var isAgain = false
+  private var hasCompared = false
   private var pullsAgain = false
   private var afterWait: RoundStep = .identify
 
@@ -50,7 +51,9 @@ public struct RoundPlan: Equatable, Sendable {
     case .identified(let mustReconcile):
       let compares = compares && (request.isFull || mustReconcile)
       step = !request.pulls ? nextBatch : compares ? .reconcile : .pull(limit: pageLimit)
-    case .reconciled: step = .pull(limit: pageLimit)
+    case .reconciled:
+      hasCompared = true
+      step = .pull(limit: pageLimit)
     case .pulled(let hasMore): step = hasMore ? .pull(limit: pageLimit) : .fetchParents
     case .fetchedParents: step = request.pushes && !isAgain ? nextBatch : .finish(.done)
     case .pushed(let sent, let sawOthers):
@@ -80,7 +83,8 @@ public struct RoundPlan: Equatable, Sendable {
     case (.cancelled, _): step = .finish(.cancelled)
     case (.unreachable, _): step = .finish(.offline)
     case (.pauseCredentials, _), (.schemaTooOld, _): step = .finish(.paused)
-    case (.cursorUnknown, .pull): step = .reconcile
+    // A place that the comparison has just given is one that the server has to know.
+    case (.cursorUnknown, .pull) where !hasCompared: step = .reconcile
     case (.later(let seconds), _):
       let seconds = max(seconds ?? 5, 1)
       waits += 1

@@ -124,7 +124,8 @@ extension RoundRunner {
       switch failure.answer {
       case .attempt: 500
       case .tooLarge: 413
-      case .refused: failure.problem?.status ?? 400
+      // Of the request: that a record is gone is said of an operation.
+      case .refused: failure.problem.map { $0.status == 404 ? 400 : $0.status } ?? 400
       default: nil
       }
     guard batch.count == 1, let operation = batch.first, let status else {

@@ -98,6 +98,9 @@ struct RoundRunner {
     let (page, clock) = try await timed { remote async throws(RemoteFailure) in
       try await remote.changes(cursor: cursor, limit: limit, projects: scopes)
     }
+    if page.hasMore, page.cursor == cursor {
+      throw RemoteFailure(.notTheServer(detail: "it says that there is more, and where it was asked already"))
+    }
     let counts = try await vault.sync { transaction in
       try transaction.note(serverTime: page.serverTime, between: clock.sent, and: clock.received)
       var counts = ApplyCounts()

@@ -37,10 +37,14 @@ public struct Schedule: Equatable, Sendable {
 
   /// Something asks for a round. A person's wish does not wait for a backoff and ends a pause.
   public mutating func want(_ cause: Cause) {
-    if cause == .manual || cause == .resume {
-      notBefore = 0
-      isPaused = false
-    }
+    if cause == .manual || cause == .resume { return goOn(cause) }
+    if wanted != .manual { wanted = cause }
+  }
+
+  /// What stood in the way is over: neither a pause nor a backoff holds the next round.
+  public mutating func goOn(_ cause: Cause) {
+    notBefore = 0
+    isPaused = false
     if wanted != .manual { wanted = cause }
   }
 
@@ -77,6 +81,8 @@ public struct Schedule: Equatable, Sendable {
 
   /// The round to begin now; nil for none. It is not wanted any more then.
   public mutating func begin(now: Int64) -> Cause? {
+    // A clock that was set back must not stop sync for as long.
+    (notBefore, nextTimer) = (min(notBefore, now + Self.longestBackoff), min(nextTimer, now + Self.interval))
     if isPaused || network == .offline || now < notBefore { return nil }
     if let cause = wanted {
       wanted = nil

@@ -19,8 +19,8 @@ extension SyncWorker {
 
   /// Moves files whenever there is a reason: a round has ended, the network is back, the time of one has come. Ends when
   /// the task is cancelled.
-  func followFiles(_ request: RoundRequest) async throws {
-    var waiting = fileSignals.makeAsyncIterator()
+  func followFiles(_ request: RoundRequest, _ signals: AsyncStream<Void>) async throws {
+    var waiting = signals.makeAsyncIterator()
     var timer: Task<Void, any Error>?
     defer { timer?.cancel() }
     while !Task.isCancelled {
@@ -34,15 +34,15 @@ extension SyncWorker {
       guard lane.report.obstacle == nil, let due = try await vault.sync({ try $0.nextTransferDue(after: begun) }) else {
         continue
       }
-      timer = Task { [fileSignal] in
+      timer = Task { [fileSignals] in
         try await Task.sleep(for: .milliseconds(max(due - Vault.now, 0)))
-        fileSignal.yield()
+        fileSignals.tell(())
       }
     }
   }
 
   private func lane(_ request: RoundRequest) async throws -> FileLane? {
-    guard let files = remote.files else { return nil }
+    guard let files = remote.files, try await mayUseNetwork() else { return nil }
     // One lane at a time: what is under way was left by one that died, here or in another process.
     try await vault.sync { try $0.recoverTransfers() }
     var lane = FileLane(

@@ -12,31 +12,34 @@ extension SyncWorker {
     guard let lock = try SyncLock(of: vault.layout) else { throw SyncRefused.busy }
     defer { withExtendedLifetime(lock) {} }
     let isTold = isTold
-    let watch = try DatabaseWatch(vault.databasePath) { [signal] in
+    isTold.withLock { $0 = false }
+    let (told, toldOfFiles) = (signals.events(), fileSignals.events())
+    let watch = try DatabaseWatch(vault.databasePath) { [signals] in
       // Many writes in a row are one reason to look.
       let isNew = isTold.withLock { told in
         defer { told = true }
         return !told
       }
-      if isNew { signal.yield(.wrote) }
+      if isNew { signals.tell(.wrote) }
     }
     defer { watch.stop() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { await self.followNetwork() }
       if request.pulls, remote.abilities.watches { group.addTask { await self.followServer() } }
-      group.addTask { try await self.work(request) }
-      group.addTask { try await self.followFiles(request) }
+      group.addTask { try await self.work(request, told) }
+      group.addTask { try await self.followFiles(request, toldOfFiles) }
       // An error of one ends the others.
       while try await group.next() != nil {}
     }
     throw CancellationError()
   }
 
-  private func work(_ wanted: RoundRequest) async throws {
+  private func work(_ wanted: RoundRequest, _ told: AsyncStream<Signal>) async throws {
     var request = wanted
     var schedule = Schedule(now: Vault.now, network: monitor.state)
     var nudge = try await setting(.nudge)
-    var waiting = signals.makeAsyncIterator()
+    var waiting = told.makeAsyncIterator()
+    var waitsForUnmetered = false
     while !Task.isCancelled {
       if let cause = schedule.begin(now: Vault.now) {
         do {
@@ -46,14 +49,15 @@ extension SyncWorker {
           let due = request.pushes ? nextDue : nil
           schedule.ended(report.outcome, now: Vault.now, nextDue: due, jitter: random())
         } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
+          waitsForUnmetered = refused == .metered
           schedule.ended(.paused, now: Vault.now, nextDue: nil, jitter: 0)
         }
         continue
       }
       let timer = schedule.wake(now: Vault.now).map { wake in
-        Task { [signal] in
+        Task { [signals] in
           try await Task.sleep(for: .milliseconds(max(wake - Vault.now, 0)))
-          signal.yield(.tick)
+          signals.tell(.tick)
         }
       }
       defer { timer?.cancel() }
@@ -64,6 +68,10 @@ extension SyncWorker {
       case .network:
         // What a round itself has seen of it came before its end, and is past.
         schedule.networkChanged(to: monitor.state)
+        if waitsForUnmetered, monitor.isUnmetered {
+          waitsForUnmetered = false
+          schedule.goOn(.network)
+        }
         tell(.network(monitor.state))
       case .wrote:
         isTold.withLock { $0 = false }
@@ -97,36 +105,44 @@ extension SyncWorker {
 
   private nonisolated func followNetwork() async {
     for await state in monitor.states {
-      signal.yield(.network)
-      if state == .online { fileSignal.yield() }
+      signals.tell(.network)
+      if state == .online { fileSignals.tell(()) }
     }
   }
 
   /// Asks the server to answer when there is something new, over and over. The server keeps the question until then.
   private func followServer() async {
     var failures = 0
+    var empty = 0
     while !Task.isCancelled {
       let rounds = roundEnds
       do {
-        guard monitor.state != .offline, let cursor = try await setting(.cursor) else {
+        guard monitor.state != .offline, try await mayUseNetwork(), let cursor = try await setting(.cursor) else {
           await Self.next(of: rounds)
           continue
         }
-        if try await remote.watch(cursor: cursor, seconds: 50) {
+        let asked = ContinuousClock.now
+        let isNew = try await remote.watch(cursor: cursor, seconds: 50)
+        let isQuick = asked.duration(to: .now) < .seconds(1)
+        if isNew {
           if isInRound { await Self.next(of: rounds) }
           // The change was this device's own, or a round has fetched it already.
           if try await setting(.cursor) != cursor { continue }
           let following = roundEnds
-          signal.yield(.want(.remoteChange))
+          signals.tell(.want(.remoteChange))
           // Until a round has moved the cursor, the answer would be the same.
           await Self.next(of: following)
         }
         failures = 0
+        // Who answers at once and has nothing is asked less and less often.
+        let hasMoved = try await setting(.cursor) != cursor
+        empty = isQuick && !hasMoved ? empty + 1 : 0
+        if empty > 0 { try await Task.sleep(for: .seconds(min(1 << min(empty - 1, 6), 60))) }
       } catch is CancellationError {
         return
       } catch {
         // A round finds out what is wrong, says so, and is tried again until the server is back.
-        if failures == 0 { signal.yield(.want(.network)) }
+        if failures == 0 { signals.tell(.want(.network)) }
         failures += 1
         do { try await Task.sleep(for: .seconds(min(5 << min(failures - 1, 6), 300))) } catch { return }
       }

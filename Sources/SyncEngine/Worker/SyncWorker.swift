@@ -21,11 +21,10 @@ public actor SyncWorker {
   /// miss an end; of several that nobody waited for the last is enough.
   private nonisolated let rounds = EventHub<Void>(keeping: 1)
   private nonisolated let jitter: @Sendable () -> Double
-  let signals: AsyncStream<Signal>
-  let signal: AsyncStream<Signal>.Continuation
+  /// What may bring a round. Each run listens anew: a stream ends with the task that reads it.
+  nonisolated let signals = EventHub<Signal>(keeping: 64)
   /// Reasons to look for files that are due.
-  let fileSignals: AsyncStream<Void>
-  let fileSignal: AsyncStream<Void>.Continuation
+  nonisolated let fileSignals = EventHub<Void>(keeping: 1)
   /// Whether a write was told of and not looked at yet.
   let isTold = Locked(false)
 
@@ -50,8 +49,6 @@ public actor SyncWorker {
     self.monitor = monitor
     self.remote = MonitoredRemote(remote, monitor: monitor)
     self.jitter = jitter
-    (signals, signal) = AsyncStream.makeStream(of: Signal.self, bufferingPolicy: .bufferingNewest(64))
-    (fileSignals, fileSignal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
   }
 
   /// What happens, from now on. May be asked for several times.
@@ -75,10 +72,10 @@ public actor SyncWorker {
   }
 
   /// Asks the worker that runs for a round: a push notification came, or a person pulled to refresh.
-  public nonisolated func nudge() { signal.yield(.want(.nudge)) }
+  public nonisolated func nudge() { signals.tell(.want(.nudge)) }
 
   /// The app is in the foreground again.
-  public nonisolated func resume() { signal.yield(.want(.resume)) }
+  public nonisolated func resume() { signals.tell(.want(.resume)) }
 
   func round(_ cause: Schedule.Cause, _ request: RoundRequest) async throws -> SyncReport {
     isInRound = true
@@ -124,7 +121,7 @@ public actor SyncWorker {
       return due
     }.value
     hub.tell(.synced(runner.report))
-    fileSignal.yield()
+    fileSignals.tell(())
     return runner.report
   }
 
@@ -139,6 +136,16 @@ public actor SyncWorker {
   nonisolated var roundEnds: AsyncStream<Void> { rounds.events() }
 
   nonisolated func random() -> Double { jitter() }
+
+  /// Whether anything may go over the network now, as the settings say; files and questions included.
+  func mayUseNetwork() async throws -> Bool {
+    do {
+      try await checkSettings()
+      return true
+    } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
+      return false
+    }
+  }
 
   func checkSettings() async throws {
     let (url, mode, unmetered) = try await vault.database.read { connection in

@@ -40,6 +40,24 @@ import Testing
     #expect(plan.next(after: .remembered) == .send(address: "b", offset: 0, bytes: 1 << 20))
   }
 
+  /// What was sent before is no progress: it would be sent for ever.
+  @Test func anUploadThatIsForgottenAgainAndAgainEnds() {
+    var plan = begun(30 << 20)
+    let gone = TusPlan.Event.refused(status: 404, retryAfterSeconds: nil)
+    for number in 0...TusPlan.mostRepetitions {
+      guard case .send(_, 0, let bytes) = plan.next(after: number == 0 ? .found(offset: 0, length: nil) : .remembered)
+      else { return #expect(Bool(false), "it is not sent from its beginning") }
+      guard case .send = plan.next(after: .sent(offset: min(bytes, 1 << 20), bytes: bytes, seconds: 1)) else {
+        return #expect(Bool(false), "it does not go on")
+      }
+      guard number < TusPlan.mostRepetitions else { break }
+      #expect(plan.next(after: gone) == .remember(address: nil))
+      #expect(plan.next(after: .remembered) == .create)
+      #expect(plan.next(after: .created(address: "b")) == .remember(address: "b"))
+    }
+    #expect(plan.next(after: gone) == .stop(.noProgress))
+  }
+
   @Test func somebodyElsesUploadIsNotGoneOnWith() {
     for event in [TusPlan.Event.found(offset: 3, length: 11), .found(offset: 11, length: nil)] {
       var plan = TusPlan(byteCount: 10, address: "a", server: tus)

@@ -13,12 +13,13 @@ extension SyncTransaction {
 
   /// The next file to send: the oldest, and of one content the thumbnail before the rest. Only contents of which the server
   /// has a record that is not deleted; so an upload never comes before its record.
-  package func nextUpload() throws -> FileTransfer? {
+  /// - Parameter time: what has become due until then, in milliseconds since 1970; now when nil.
+  package func nextUpload(dueBy time: Int64? = nil) throws -> FileTransfer? {
     let known = catalog.entities.refer(
       to: "transfer.contentUuid", where: "record.syncVersion > 0 AND record.isDeleted = 0")
     return try claim(
       """
-      transfer.direction = 'upload' AND transfer.status = 'pending' AND \(isDue) AND \(raw: known)
+      transfer.direction = 'upload' AND transfer.status = 'pending' AND \(isDue(time)) AND \(raw: known)
         AND CASE transfer.variant WHEN 'full' THEN content.full ELSE content.thumbnail END = 'here'
       ORDER BY transfer.transferNumber
       """)
@@ -26,10 +27,12 @@ extension SyncTransaction {
 
   /// The next file to fetch: what somebody asked for, then the thumbnails that are missing, then, where all files are to be
   /// here, the rest, as far as the limit of the cache allows.
-  /// - Parameter free: what the disk has room for, in bytes; what does not fit waits.
-  package func nextDownload(free: Int64) throws -> FileTransfer? {
+  /// - Parameters:
+  ///   - free: what the disk has room for, in bytes; what does not fit waits.
+  ///   - time: what has become due until then, in milliseconds since 1970; now when nil.
+  package func nextDownload(free: Int64, dueBy time: Int64? = nil) throws -> FileTransfer? {
     guard free > 0 else { return nil }
-    if let wanted = try claim(wantedDownload(free)) { return wanted }
+    if let wanted = try claim(wantedDownload(free, time)) { return wanted }
     let settings = try AttachmentSettings.read(from: connection)
     let room = try settings.limit - AttachmentUsage.bytesUsed(in: connection)
     // Thumbnails that made room come back when a tenth of it is free again.
@@ -52,12 +55,21 @@ extension SyncTransaction {
     ).flatMap { $0 }.flatMap(WireTime.milliseconds)
   }
 
-  private var isDue: SQL { "(transfer.scheduledAt IS NULL OR transfer.scheduledAt <= \(WireTime.text(now)))" }
+  /// The longest that a transfer waits for its time, with room for a day of `Retry-After`: what lies further ahead is of
+  /// before the clock was set back.
+  private static let longestWait: Int64 = 25 * 3_600_000
+
+  private func isDue(_ time: Int64?) -> SQL {
+    """
+    (transfer.scheduledAt IS NULL OR transfer.scheduledAt <= \(WireTime.text(time ?? now))
+      OR transfer.scheduledAt > \(WireTime.text(now + Self.longestWait)))
+    """
+  }
 
   /// Downloads that have a row were asked for, or have failed before; those that were asked for go first.
-  private func wantedDownload(_ free: Int64) -> SQL {
+  private func wantedDownload(_ free: Int64, _ time: Int64?) -> SQL {
     """
-    transfer.direction = 'download' AND transfer.status = 'pending' AND \(isDue)
+    transfer.direction = 'download' AND transfer.status = 'pending' AND \(isDue(time))
       AND (transfer.variant = 'thumbnail' OR coalesce(content.byteCount, 0) <= \(free))
       AND CASE transfer.variant WHEN 'full' THEN content.full ELSE content.thumbnail END <> 'here'
     ORDER BY transfer.variant = 'full' AND transfer.retryCount + transfer.absences > 0, transfer.transferNumber

@@ -107,18 +107,24 @@ extension SyncTransaction {
 
   private static let isReady = "status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL"
 
+  /// More than an operation ever waits for its time (16 s): what lies further ahead is of before the clock was set back.
+  private static let longestWait: Int64 = 60_000
+
   /// Operations whose time has come.
   private func wakeScheduled() throws {
-    let isDue = try connection.fetchOne(
-      "SELECT 1 FROM OfflineSyncQueue WHERE status = 'pending' AND scheduledAt <= \(WireTime.text(now)) LIMIT 1",
-      as: Int.self)
-    guard isDue != nil else { return }
-    try connection.execute(
-      """
-      UPDATE OfflineSyncQueue SET scheduledAt = NULL WHERE queueNumber IN (
-        SELECT queueNumber FROM OfflineSyncQueue
-        WHERE status = 'pending' AND scheduledAt IS NOT NULL AND scheduledAt <= \(WireTime.text(now)) LIMIT 500)
-      """)
+    for isDue: SQL in [
+      "scheduledAt <= \(WireTime.text(now))", "scheduledAt > \(WireTime.text(now + Self.longestWait))",
+    ] {
+      let due = try connection.fetchOne(
+        "SELECT 1 FROM OfflineSyncQueue WHERE status = 'pending' AND \(isDue) LIMIT 1", as: Int.self)
+      if due == nil { continue }
+      try connection.execute(
+        """
+        UPDATE OfflineSyncQueue SET scheduledAt = NULL WHERE queueNumber IN (
+          SELECT queueNumber FROM OfflineSyncQueue
+          WHERE status = 'pending' AND scheduledAt IS NOT NULL AND \(isDue) LIMIT 500)
+        """)
+    }
   }
 
   /// What waited behind an operation that goes on again, or is gone; some at a time.
@@ -142,9 +148,9 @@ extension SyncTransaction {
 
   /// When the next operation becomes due that waits for its time; nil when none does. Milliseconds since 1970.
   package func nextDue() throws -> Int64? {
-    try connection.fetchOne(
+    let first = try connection.fetchOne(
       "SELECT min(scheduledAt) FROM OfflineSyncQueue WHERE status = 'pending' AND scheduledAt IS NOT NULL",
-      as: Optional<String>.self
-    ).flatMap { $0 }.flatMap(WireTime.milliseconds)
+      as: Optional<String>.self)
+    return first.flatMap { $0 }.flatMap(WireTime.milliseconds).map { min($0, now + Self.longestWait) }
   }
 }

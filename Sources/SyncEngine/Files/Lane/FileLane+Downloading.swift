@@ -38,7 +38,7 @@ extension FileLane {
     case .transport(.cancelled): throw CancellationError()
     case .transport(let failure): return try await interrupted(transfer, .stop(.unreachable, failure.message))
     case .storeNotReached: return try await interrupted(transfer, waiting: Self.storePause, .goOn)
-    case .later(let seconds): return try await interrupted(transfer, waiting: seconds ?? 5, .goOn)
+    case .later(let seconds): return try await interrupted(transfer, waiting: max(seconds ?? 5, 1), .goOn)
     case .absent:
       try await settle { try $0.downloadAbsent(transfer) }
       return .goOn

@@ -78,7 +78,7 @@ extension FileLane {
       return try await refused(transfer, "its file cannot be read; 'fieldvault attach verify' tells more")
     case .transport(let failure): return try await interrupted(transfer, .stop(.unreachable, failure.message))
     case .storeNotReached: return try await interrupted(transfer, waiting: Self.storePause, .goOn)
-    case .later(let seconds): return try await interrupted(transfer, waiting: seconds ?? 5, .goOn)
+    case .later(let seconds): return try await interrupted(transfer, waiting: max(seconds ?? 5, 1), .goOn)
     case .credentials:
       return try await interrupted(transfer, .stop(.pauseCredentials, "the server does not take the token for files"))
     case .tooLarge: return try await refused(transfer, "the server takes no file of this size")

@@ -13,6 +13,8 @@ struct FileLane {
   var uploads = true
   var downloads = true
   var report = FileReport()
+  /// What is due by then is moved, in milliseconds since 1970.
+  private var begun: Int64 = 0
   var link = FileLink()
 
   init(
@@ -41,6 +43,8 @@ struct FileLane {
   /// - Throws: what goes wrong on this device; `CancellationError`.
   mutating func run(until isEnough: @escaping @Sendable () async throws -> Bool = { false }) async throws {
     try await confirm()
+    // What becomes due on the way is the next lane's: where all have to wait, this one ends.
+    begun = Vault.now
     let lane = self
     report = try await withThrowingTaskGroup(of: FileReport.self) { group in
       for number in 0..<Self.atOnce {
@@ -82,12 +86,12 @@ struct FileLane {
   private func next(_ isUploadNext: Bool) async throws -> FileTransfer? {
     guard monitor.state != .offline else { return nil }
     let (uploads, downloads, isUnmetered) = (uploads, downloads, monitor.isUnmetered)
-    let free = try vault.bytesFreeForFiles()
+    let (free, begun) = (try vault.bytesFreeForFiles(), begun)
     return try await vault.sync { transaction in
       let settings = try AttachmentSettings.read(from: transaction.connection)
       if settings.waitsForUnmetered, !isUnmetered { return nil }
-      func upload() throws -> FileTransfer? { uploads ? try transaction.nextUpload() : nil }
-      func download() throws -> FileTransfer? { downloads ? try transaction.nextDownload(free: free) : nil }
+      func upload() throws -> FileTransfer? { uploads ? try transaction.nextUpload(dueBy: begun) : nil }
+      func download() throws -> FileTransfer? { downloads ? try transaction.nextDownload(free: free, dueBy: begun) : nil }
       return isUploadNext ? try upload() ?? download() : try download() ?? upload()
     }
   }

@@ -54,6 +54,8 @@ public struct TusPlan: Equatable, Sendable {
   private var address: String?
   private var step: Step
   private var repetitions = 0
+  /// The furthest that any upload of it came: only beyond it there is progress.
+  private var furthest: Int64 = 0
 
   /// An upload.
   /// - Parameters:
@@ -107,9 +109,14 @@ public struct TusPlan: Equatable, Sendable {
     guard let address else { return .create }
     // What is longer than the file, or is said to be of another length, is not this file.
     if let byteCount, found > byteCount || length.map({ $0 != byteCount }) ?? false { return beginAnew() }
-    if found > offset { repetitions = 0 }
-    offset = found
+    reached(found)
     return sending(address)
+  }
+
+  private mutating func reached(_ found: Int64) {
+    offset = found
+    guard found > furthest else { return }
+    (furthest, repetitions) = (found, 0)
   }
 
   private func sending(_ address: String) -> Step {
@@ -122,8 +129,8 @@ public struct TusPlan: Equatable, Sendable {
     guard let address, case .send(_, let begin, let wanted) = step else { return .stop(.unexpected) }
     guard found >= begin, found <= begin + bytes else { return lookAgain() }
     chunk.succeeded(bytes: found - begin, seconds: seconds)
-    if found > offset { repetitions = 0 } else if bytes > 0 { return lookAgain() }
-    offset = found
+    guard found > offset || bytes == 0 else { return lookAgain() }
+    reached(found)
     // A file of unknown length is over with the first request that is shorter than it might have been.
     if byteCount == nil, found == begin + bytes, bytes < wanted { return .done(address: address) }
     return sending(address)
