@@ -64,7 +64,9 @@ public struct MonitoredRemote: Remote {
 
   /// As the remote does it. That it answers this says nothing of what it refused, and must not end the pause behind that.
   public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
-    try await watched(isProof: false) { remote async throws(RemoteFailure) in try await remote.watch(cursor: cursor, seconds: seconds) }
+    try await watched(isProof: false) { remote async throws(RemoteFailure) in
+      try await remote.watch(cursor: cursor, seconds: seconds)
+    }
   }
 
   /// As the remote does it.

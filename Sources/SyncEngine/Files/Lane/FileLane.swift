@@ -91,7 +91,9 @@ struct FileLane {
       let settings = try AttachmentSettings.read(from: transaction.connection)
       if settings.waitsForUnmetered, !isUnmetered { return nil }
       func upload() throws -> FileTransfer? { uploads ? try transaction.nextUpload(dueBy: begun) : nil }
-      func download() throws -> FileTransfer? { downloads ? try transaction.nextDownload(free: free, dueBy: begun) : nil }
+      func download() throws -> FileTransfer? {
+        downloads ? try transaction.nextDownload(free: free, dueBy: begun) : nil
+      }
       return isUploadNext ? try upload() ?? download() : try download() ?? upload()
     }
   }
