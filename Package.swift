@@ -44,7 +44,7 @@ let package = Package(
     .target(
       name: "SealedFiles",
       dependencies: [
-        "VaultKeys", "CSodium", .target(name: "CCrypto", condition: .when(platforms: [.linux])),
+        "CipherSQL", "VaultKeys", "CSodium", .target(name: "CCrypto", condition: .when(platforms: [.linux])),
       ],
       exclude: ["SealedFileFormat.md"]),
     .target(

@@ -1,5 +1,5 @@
+import CipherSQL
 import Dispatch
-import Synchronization
 
 /// Encrypts segments in the background while the next one is read and hashed: both take about as long.
 final class SealingLine: Sendable {
@@ -8,10 +8,10 @@ final class SealingLine: Sendable {
 
   private let sealer: SegmentSealer
   private let queue = DispatchQueue(label: "org.fieldvault.sealing")
-  private let free = Mutex<[SegmentMemory]>([])
+  private let free = Locked<[SegmentMemory]>([])
   /// How many memories can be had. It begins with 0, since a semaphore may not end below its beginning.
   private let available = DispatchSemaphore(value: 0)
-  private let failure = Mutex<SealedFileError?>(nil)
+  private let failure = Locked<SealedFileError?>(nil)
 
   init(_ sealer: SegmentSealer) {
     self.sealer = sealer
