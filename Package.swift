@@ -81,7 +81,7 @@ let package = Package(
       dependencies: [
         "OfflineStore", "WebTransport", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CMicroHTTPD", "CSodium",
         "CPlatform",
-      ]),
+      ], exclude: ["Backup/BackupFormat.md"]),
     .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
     .executableTarget(
       name: "fieldvault",
@@ -93,9 +93,8 @@ let package = Package(
     .executableTarget(
       name: "fieldvault-server",
       dependencies: [
-        "CipherSQL", "VaultKeys", "OfflineStore", "SyncServer", "RestorationModel", "RangeModel", "ReceiptsModel",
-        "CommandLineSupport",
-        "CPlatform",
+        "CipherSQL", "VaultKeys", "OfflineStore", "SyncServer", "SyncModel", "RestorationModel", "RangeModel",
+        "ReceiptsModel", "CommandLineSupport", "CPlatform",
       ]),
 
     // Benchmarks against the C floor.
@@ -151,7 +150,7 @@ let package = Package(
     .testTarget(
       name: "RestTests",
       dependencies: [
-        "SyncEngine", "WebTransport", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "RangeModel",
+        "SyncEngine", "WebTransport", "RawNetwork", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "RangeModel",
       ]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(
@@ -159,6 +158,27 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// Fuzz targets (`scripts/fuzz`): one folder of `Tests/Fuzz` each, with its corpus. Without the sanitizer they do nothing.
+let fuzzTargets: [(folder: String, dependencies: [Target.Dependency])] = [
+  ("JSONValues", ["SyncModel"]),
+  ("Responses", ["SyncModel"]),
+  ("RouteFiles", ["SyncEngine", "SyncModel"]),
+  ("RESTResponses", ["SyncEngine", "SyncModel", "WebTransport"]),
+  ("CSVImport", ["OfflineStore", "FuzzStore"]),
+  ("NDJSONImport", ["OfflineStore", "FuzzStore"]),
+  ("JSONImport", ["OfflineStore", "FuzzStore"]),
+  ("WhereConditions", ["OfflineStore", "CipherSQL", "FuzzStore"]),
+]
+package.targets += [
+  .target(name: "FuzzSupport", path: "Tests/Fuzz/FuzzSupport"),
+  .target(name: "FuzzStore", dependencies: ["OfflineStore", "CipherSQL"], path: "Tests/Fuzz/FuzzStore"),
+]
+package.targets += fuzzTargets.map { target in
+  .executableTarget(
+    name: "Fuzz\(target.folder)", dependencies: ["FuzzSupport"] + target.dependencies,
+    path: "Tests/Fuzz/\(target.folder)", exclude: ["corpus"])
+}
 
 #if os(Linux)
   // Crashes: the layer that loses and fails writes, and the program that puts it under others.

@@ -37,6 +37,7 @@ static inline CURLcode ccurl_prepare(CURL *easy, const char *url, const char *me
 #else
   CCURL_SET(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
+  CCURL_SET(CURLOPT_PATH_AS_IS, 1L);  // what was checked is what is asked for
   CCURL_SET(CURLOPT_FOLLOWLOCATION, 0L);
   CCURL_SET(CURLOPT_HTTP09_ALLOWED, 0L);
   CCURL_SET(CURLOPT_NOSIGNAL, 1L);

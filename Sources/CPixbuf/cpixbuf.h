@@ -3,6 +3,7 @@
 #define CPIXBUF_H
 
 #include <gdk-pixbuf/gdk-pixbuf.h>
+#include <string.h>
 
 // Decides, when the size of a picture is known and before memory is taken for it: 0 to go on, with the size to which it
 // is scaled while it is read; anything else to refuse it.
@@ -79,11 +80,34 @@ static inline GdkPixbuf *cpixbuf_opaque(GdkPixbuf *picture, int width, int heigh
   return gdk_pixbuf_scale_simple(picture, width, height, GDK_INTERP_BILINEAR);
 }
 
-// The picture as JPEG, in memory that the caller gives back with g_free; NULL without memory.
-static inline char *cpixbuf_jpeg(GdkPixbuf *picture, const char *quality, size_t *count) {
+// The orientation, 1 to 8, that the loader left to its caller.
+static inline int cpixbuf_orientation(GdkPixbuf *picture) {
+  const gchar *text = gdk_pixbuf_get_option(picture, "orientation");
+  return text && text[0] >= '1' && text[0] <= '8' && !text[1] ? text[0] - '0' : 1;
+}
+
+// The colour profile of the decoded picture in base64, of at most so many characters; it belongs to the picture. NULL when
+// there is none, or when it is not a profile of RGB values: the loaders convert CMYK and grey to RGB.
+static inline const char *cpixbuf_rgb_profile(GdkPixbuf *picture, size_t longest) {
+  const gchar *text = gdk_pixbuf_get_option(picture, "icc-profile");
+  if (!text || strlen(text) > longest) return NULL;
+  gsize size = 0;
+  guchar *bytes = g_base64_decode(text, &size);
+  // The colour space of the data stands in bytes 16 to 19 of the header (ICC.1:2022, section 7.2.8).
+  int is_rgb = size >= 128 && memcmp(bytes + 16, "RGB ", 4) == 0;
+  g_free(bytes);
+  return is_rgb ? text : NULL;
+}
+
+// The picture as JPEG with a colour profile in base64, or with none, in memory that the caller gives back with g_free;
+// NULL without memory.
+static inline char *cpixbuf_jpeg(GdkPixbuf *picture, const char *quality, const char *profile, size_t *count) {
   gchar *bytes = NULL;
   gsize size = 0;
-  if (!gdk_pixbuf_save_to_buffer(picture, &bytes, &size, "jpeg", NULL, "quality", quality, NULL)) return NULL;
+  // The list of options ends at the first NULL.
+  if (!gdk_pixbuf_save_to_buffer(
+          picture, &bytes, &size, "jpeg", NULL, "quality", quality, profile ? "icc-profile" : NULL, profile, NULL))
+    return NULL;
   *count = size;
   return bytes;
 }

@@ -31,6 +31,19 @@ static inline int csqlcipher_disable_checkpoint_on_close(sqlite3 *database) {
   return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
 
+static inline void csqlcipher_return_context(sqlite3_context *context, int count, sqlite3_value **values) {
+  (void)count, (void)values;
+  const unsigned char *const *word = sqlite3_user_data(context);
+  sqlite3_result_text(context, *word ? (const char *)*word : "", -1, SQLITE_STATIC);
+}
+
+// Makes char() without arguments return a word of this connection. SQLite's own returns the empty text, as it does when
+// there is no word, so that a trigger that asks for it works on every connection.
+static inline int csqlcipher_install_context(sqlite3 *database, const unsigned char **word) {
+  return sqlite3_create_function_v2(
+      database, "char", 0, SQLITE_UTF8 | SQLITE_INNOCUOUS, word, csqlcipher_return_context, 0, 0, 0);
+}
+
 // Whether a column of the present rows of two statements has the same type and the same bytes.
 static inline int csqlcipher_same_value(sqlite3_stmt *one, sqlite3_stmt *other, int column) {
   int type = sqlite3_column_type(one, column);

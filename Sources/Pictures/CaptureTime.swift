@@ -26,6 +26,41 @@ package struct CaptureTime: Sendable, Hashable {
     offsetMinutes = offset.flatMap(Self.minutes)
   }
 
+  /// The time as EXIF writes it, `2024:05:01 12:34:56`.
+  var exifText: String {
+    let seconds = Int(localMilliseconds.flooredQuotient(1000))
+    let (days, second) = (seconds.flooredQuotient(86_400), seconds - seconds.flooredQuotient(86_400) * 86_400)
+    let (year, month, day) = Self.date(days)
+    return Self.digits(year, 4) + ":" + Self.digits(month, 2) + ":" + Self.digits(day, 2) + " "
+      + [second / 3600, second / 60 % 60, second % 60].map { Self.digits($0, 2) }.joined(separator: ":")
+  }
+
+  /// The milliseconds as EXIF writes them, `250`.
+  var exifFraction: String {
+    Self.digits(Int(localMilliseconds - localMilliseconds.flooredQuotient(1000) * 1000), 3)
+  }
+
+  /// The distance from UTC as EXIF writes it, `+02:00`; nil when the camera does not say.
+  var exifOffset: String? {
+    offsetMinutes.map { minutes in
+      (minutes < 0 ? "-" : "+") + Self.digits(abs(minutes) / 60, 2) + ":" + Self.digits(abs(minutes) % 60, 2)
+    }
+  }
+
+  private static func digits(_ number: Int, _ count: Int) -> String {
+    let text = String(number)
+    return String(repeating: "0", count: max(0, count - text.count)) + text
+  }
+
+  /// The date of a day since 1970-01-01, found upward from a year that is not after it.
+  private static func date(_ day: Int) -> (year: Int, month: Int, day: Int) {
+    var year = 1970 + min(day.flooredQuotient(365), day.flooredQuotient(366))
+    while daysSince1970(year + 1, 1, 1) <= day { year += 1 }
+    var month = 1
+    while month < 12, daysSince1970(year, month + 1, 1) <= day { month += 1 }
+    return (year, month, day - daysSince1970(year, month, 1) + 1)
+  }
+
   private static func number(_ digits: Substring.UTF8View) -> Int? {
     digits.allSatisfy { (0x30...0x39).contains($0) } ? Int(String(Substring(digits))) : nil
   }
@@ -55,5 +90,13 @@ package struct CaptureTime: Sendable, Hashable {
     let before = year - 1
     let leapDays = before / 4 - before / 100 + before / 400 - 477
     return (year - 1970) * 365 + leapDays + (1..<month).reduce(0) { $0 + days(of: $1, year) } + day - 1
+  }
+}
+
+extension FixedWidthInteger {
+  /// The largest integer that is not above the quotient.
+  fileprivate func flooredQuotient(_ divisor: Self) -> Self {
+    let quotient = self / divisor
+    return self % divisor < 0 ? quotient - 1 : quotient
   }
 }

@@ -3,17 +3,59 @@ import CipherSQL
 /// The catalogue with the Swift names and types of everything in it.
 struct Model: Sendable {
   let catalog: Catalog
-  /// The entity types of the registry, by table.
-  let registeredTypes: [String: String]
   /// `schema/file` that made each table and view.
   let origins: [String: String]
   /// The schema that becomes Swift.
   let emitted: String
+  /// The Swift types, by table.
+  private let types: [String: String]
+  /// The Swift names of the columns and of their enumerations, by table and column.
+  private let members: [String: [String: String]]
+  private let enumerations: [String: [String: String]]
+
+  /// - Parameter registeredTypes: the entity types of the registry, by table.
+  init(catalog: Catalog, registeredTypes: [String: String], origins: [String: String], emitted: String) {
+    (self.catalog, self.origins, self.emitted) = (catalog, origins, emitted)
+    let tables = catalog.tables.filter { $0.kind != .virtual }
+    let views = Set(tables.filter { $0.kind == .view }.map(\.name))
+    let schema = SwiftNames.type(emitted)
+    types = SwiftNames.unique(
+      tables.map(\.name), taken: SwiftNames.usedTypes.union([schema + "Schema", schema + "Queries"]), ending: "Record"
+    ) { name in
+      if let type = registeredTypes[name] { return SwiftNames.type(type) }
+      return SwiftNames.entity(ofTable: name) + (views.contains(name) ? "View" : "")
+    }
+    var (members, enumerations) = ([String: [String: String]](), [String: [String: String]]())
+    for table in tables {
+      let columns = table.columns.map(\.name)
+      let isKeyed = table.kind == .table && table.hasSwiftKey
+      members[table.name] = SwiftNames.unique(
+        columns, taken: Self.takenMembers.union(isKeyed ? ["key"] : []), ending: "Value", SwiftNames.member)
+      enumerations[table.name] = SwiftNames.unique(
+        columns, taken: SwiftNames.usedTypes, ending: "Name", SwiftNames.type)
+    }
+    (self.members, self.enumerations) = (members, enumerations)
+  }
+
+  /// Members that every generated type or its columns have, and a word that cannot be one.
+  private static let takenMembers: Set<String> = ["hashValue", "qualifier", "self"]
 
   /// The Swift type of a table or view.
-  func typeName(of table: Catalog.Table) -> String {
-    if let type = registeredTypes[table.name] { return SwiftNames.type(type) }
-    return SwiftNames.entity(ofTable: table.name) + (table.kind == .view ? "View" : "")
+  func typeName(of table: Catalog.Table) -> String { types[table.name] ?? SwiftNames.type(table.name) }
+
+  /// The Swift property of a column.
+  func member(_ column: Catalog.Column, of table: Catalog.Table) -> String {
+    members[table.name]?[column.name] ?? SwiftNames.member(column.name)
+  }
+
+  /// The nested enumeration of a column.
+  func enumeration(_ column: Catalog.Column, of table: Catalog.Table) -> String {
+    enumerations[table.name]?[column.name] ?? SwiftNames.type(column.name)
+  }
+
+  /// The Swift cases of an enumeration, by their values.
+  static func cases(_ values: [String]) -> [String: String] {
+    SwiftNames.unique(values, taken: ["allCases", "self"], ending: "Value", SwiftNames.member)
   }
 
   /// What a file makes, in the order of the file.
@@ -46,12 +88,20 @@ struct Model: Sendable {
     case .day: "CalendarDay"
     case .uuid: "UUID"
     case .json: "JSONText"
-    case .enumeration: (nested ? "" : typeName(of: table) + ".") + SwiftNames.enumeration(column.name)
+    case .enumeration: (nested ? "" : typeName(of: table) + ".") + enumeration(column, of: table)
     }
   }
 
   /// A table whose rows are marked instead of removed.
   func marksDeletion(_ table: Catalog.Table) -> Bool {
     table.column("isDeleted").map { $0.type == .bool && $0.isNotNull } ?? false
+  }
+}
+
+extension Catalog.Table {
+  /// Whether each row can be found by its primary key. A key of one column that may be NULL finds no such row.
+  var hasSwiftKey: Bool {
+    let key = primaryKey
+    return key.count > 1 || key.first?.isNotNull == true
   }
 }

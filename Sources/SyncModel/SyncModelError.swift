@@ -52,9 +52,9 @@ public struct SyncModelError: Error, Equatable, Sendable, CustomStringConvertibl
     public static let loneSurrogate = Code(description: "loneSurrogate")
     /// An object has one name twice.
     public static let duplicateName = Code(description: "duplicateName")
-    /// Arrays and objects are nested more than 64 deep.
+    /// Arrays and objects are nested too deep.
     public static let tooDeep = Code(description: "tooDeep")
-    /// A number that neither 64 bits nor a double hold.
+    /// A number whose exponent has more than nine digits.
     public static let numberOutOfRange = Code(description: "numberOutOfRange")
 
     // Reading messages of the wire.

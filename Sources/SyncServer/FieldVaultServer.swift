@@ -53,6 +53,7 @@ public final class FieldVaultServer: Sendable {
   let storage: any RecordStorage
   private let files: any FileStorage
   private let sessions: UploadSessions
+  private let stopTime: Duration
   private let directory: ServerDirectory
   private let housekeeping: Task<Void, Never>
   private let hold: Locked<FolderLock?>
@@ -64,25 +65,32 @@ public final class FieldVaultServer: Sendable {
     hold = Locked(try settings.folder.holdForServing())
     let directory = try ServerDirectory(in: settings.folder)
     let storage = try EmbeddedStorage(
-      in: settings.folder, schemas: settings.schemas, accounts: try directory.accounts())
+      in: settings.folder, schemas: settings.schemas, accounts: try directory.accounts(), log: settings.log)
     self.directory = directory
     self.storage = storage
     let files = settings.fileStorage(settings.folder)
     self.files = files
     let limits = settings.limits
+    stopTime = .seconds(limits.stopSeconds)
     sessions = UploadSessions(limit: limits.uploadsAtOnce)
     let inUse = { @Sendable (account: AccountName, contents: [String]) in
       try await storage.buryFailedChanges(account)
       return try await storage.read(account) { try $0.contentsInUse(among: contents) }
     }
-    let records = SyncService(
+    let clock = try ServerClock(directory)
+    var records = SyncService(
       storage: storage, limits: limits, serverUuid: directory.serverUuid, log: settings.log,
       isPresigned: settings.objectStore != nil)
+    records.storingTime = { clock.storing(at: $0) }
     let objects = settings.objectStore.map { store in
-      ObjectFiles(store: store, database: { try files.database($0) }, log: settings.log)
+      ObjectFiles(
+        store: store, database: { try files.database($0) }, log: settings.log,
+        scratch: { "\(settings.folder.path)/accounts/\($0.folder)" })
     }
     let fileService = FileService(
-      storage: files, inUse: inUse, limits: limits, sessions: sessions, log: settings.log,
+      storage: files, inUse: inUse,
+      claims: { account, content in try await storage.read(account) { try $0.claims(on: content) } }, limits: limits,
+      sessions: sessions, log: settings.log,
       objects: objects, publicURL: settings.publicURL)
     let router = Router(
       routes: records.routes + fileService.routes, member: { try directory.member(token: $0) },
@@ -92,14 +100,33 @@ public final class FieldVaultServer: Sendable {
       ), log: settings.log)
     http = try HTTPServer(
       listen: settings.listen, identity: settings.identity, limits: limits, log: settings.log,
-      handlers: HTTPServer.Handlers(admit: { router.admit($0) }, answer: { await router.answer($0) }))
+      handlers: HTTPServer.Handlers(
+        admit: { router.admit($0) }, answer: { await router.answer($0) },
+        isValid: { member in
+          do {
+            return try directory.isValid(member)
+          } catch {
+            // Where it cannot be found out, the request goes on.
+            settings.log.failure("a token could not be looked up: \(error)")
+            return true
+          }
+        }))
     url = (settings.identity == nil ? "http://" : "https://") + http.address
     let retention = Retention(
       days: settings.retentionDays, storage: storage, files: files, objects: objects, inUse: inUse,
       directory: directory,
       log: settings.log)
-    housekeeping = Task { await retention.run() }
+    housekeeping = Task { await retention.run(clock) }
   }
+
+  /// Speaks TLS with another certificate from now on, as when the files were renewed. Requests in flight are finished.
+  /// - Throws: ``ServerError`` with `badCertificate`; then the one before stays.
+  public func replace(_ identity: TLSIdentity) throws(ServerError) { try http.replace(identity) }
+
+  /// How many bytes of bodies are counted, and how many requests are under way.
+  var bodyMemory: Int { http.memory.total }
+  /// See ``bodyMemory``.
+  var requestCount: Int { http.requestCount }
 
   /// Takes no more connections, answers what is in flight, those that wait for a change at once, and closes the data.
   public func stop() async {
@@ -107,7 +134,7 @@ public final class FieldVaultServer: Sendable {
     storage.stopWaiting()
     await http.stop()
     await housekeeping.value
-    await sessions.waitForAll()
+    await sessions.waitForAll(atMost: stopTime)
     files.close()
     storage.close()
     directory.close()

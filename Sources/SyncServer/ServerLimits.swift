@@ -16,6 +16,20 @@ public struct ServerLimits: Sendable {
   public var connections = 1_024
   /// Connections at once from one address.
   public var connectionsPerAddress = 512
+  /// How long a connection may take from its beginning, TLS handshake included, until the header of its first request is
+  /// complete.
+  public var headerTime = Duration.seconds(10)
+  /// Connections without a valid token that may wait for a header at once; a further one takes the place of the oldest.
+  public var waitingConnections = 384
+  /// The same of one address.
+  public var waitingConnectionsPerAddress = 128
+  /// Memory of all bodies that are being read or answered, in bytes.
+  public var bodyMemoryBytes = 256 << 20
+  /// The same of one user.
+  public var bodyMemoryBytesPerUser = 32 << 20
+  /// How often the server looks for connections that wait too long, clients that have gone, and tokens that are not valid any
+  /// more.
+  public var watchInterval = Duration.seconds(1)
   /// Requests that wait for a change at once.
   public var waiters = 1_000
   /// Seconds after which a connection on which nothing happens is closed.

@@ -2,8 +2,8 @@
 public struct HTTPRequest: Sendable {
   /// `GET`, `POST` or another one, in upper case.
   public var method: String
-  /// Below the server's address, such as `/v1/push`. Its parts are percent-encoded. Or a whole address that the server
-  /// has given: one of the same server or, for a request without the token, one of somebody else that is encrypted.
+  /// A path below the server's address, such as `/v1/push`, with its segments percent-encoded. Or a URL that the server
+  /// has named: of the same origin or, for a request without the token, encrypted. Everything else is refused.
   public var path: String
   /// Names and values as they are; the transport encodes them.
   public var query: [(name: String, value: String)]
@@ -92,4 +92,13 @@ public struct HTTPAnswer: Equatable, Sendable {
   public var bytesSent: Int
   /// The bytes of the answer's body.
   public var bytesReceived: Int
+}
+
+extension HTTPAnswer {
+  /// A response that did not come over a network.
+  package init(status: Int, contentType: String, body: [UInt8]) {
+    self.init(
+      status: status, headers: [:], retryAfterSeconds: nil, contentType: contentType, body: body, duration: .zero,
+      bytesSent: 0, bytesReceived: body.count)
+  }
 }

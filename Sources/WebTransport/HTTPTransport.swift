@@ -56,7 +56,10 @@ public final class HTTPTransport: Sendable {
   private static func isLine(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
 
   private func outgoing(_ request: HTTPRequest) throws(TransportFailure) -> OutgoingRequest {
-    guard request.headers.allSatisfy({ Self.isLine($0.name) && Self.isLine($0.value) }) else { throw .badToken }
+    for header in request.headers {
+      let isOwn = header.name.lowercased() == "authorization" && request.isAuthorized
+      guard HeaderName.isForRequests(header.name), Self.isLine(header.value), !isOwn else { throw .badHeader }
+    }
     var headers = [(name: "User-Agent", value: "FieldVault")] + request.headers
     if request.download == nil { headers.append((name: "Accept", value: "application/json")) }
     if request.body != nil { headers.append((name: "Content-Type", value: "application/json")) }

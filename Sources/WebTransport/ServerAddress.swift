@@ -1,13 +1,13 @@
-import Foundation
-
 /// Where the server is: a scheme, a host, perhaps a port and a folder that all its paths are in.
 public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
   /// The address without a slash at its end.
   public let description: String
+  /// The only place where the token goes.
+  package let origin: Origin
   /// The host: a name or an address, without brackets.
-  public let host: String
+  public var host: String { origin.host }
   /// Whether the connection is encrypted.
-  public let isEncrypted: Bool
+  public var isEncrypted: Bool { origin.scheme == "https" }
 
   /// Reads an address such as `https://sync.example.org/vaults`.
   ///
@@ -16,17 +16,16 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
   ///
   /// - Throws: ``TransportFailure`` with `badAddress` or `insecure`.
   public init(_ text: String, allowsInsecure: Bool = false) throws(TransportFailure) {
-    guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
-      let host = parts.host?.lowercased(), !host.isEmpty
-    else { throw .badAddress(detail: "it needs a scheme and a host") }
-    guard scheme == "https" || scheme == "http" else { throw .badAddress(detail: "its scheme is not https") }
-    guard parts.user == nil, parts.password == nil else {
-      throw .badAddress(detail: "it has a user or a password; the token takes their place")
+    guard let uri = URIReference(text) else {
+      throw .badAddress(detail: "it has a character that addresses do not have; other alphabets are written as xn--")
     }
-    guard parts.query == nil, parts.fragment == nil else { throw .badAddress(detail: "it has a query or a fragment") }
-    if let port = parts.port, !(1...65_535).contains(port) { throw .badAddress(detail: "its port is out of range") }
-    self.host = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
-    isEncrypted = scheme == "https"
+    do throws(Origin.Problem) {
+      origin = try Origin(uri)
+    } catch {
+      throw .badAddress(detail: error.message)
+    }
+    guard uri.query == nil, uri.fragment == nil else { throw .badAddress(detail: "it has a query or a fragment") }
+    guard !Self.hasDotSegment(uri.path) else { throw .badAddress(detail: "its path has a '.' or '..'") }
     description = String(text.reversed().drop { $0 == "/" }.reversed())
     guard isEncrypted || allowsInsecure || isLoopback else {
       throw .insecure(detail: "http:// is for servers on this machine only")
@@ -34,7 +33,9 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
   }
 
   /// Whether the server runs on this machine: `localhost`, 127.0.0.0/8 or ::1. Such a server needs no network.
-  public var isLoopback: Bool {
+  public var isLoopback: Bool { Self.isLoopback(host) }
+
+  private static func isLoopback(_ host: String) -> Bool {
     if host == "localhost" || host == "::1" { return true }
     let numbers = host.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
     return numbers.count == 4 && numbers[0] == 127 && !numbers.contains(nil)
@@ -47,44 +48,69 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
     return description + path + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
   }
 
-  /// Where a request goes.
-  /// - Throws: ``TransportFailure`` `notTheServer` for an address that the server gave and that is somebody else's, when the
-  ///   token would go along; `insecure` when what is sent could be read on the way there.
+  /// Returns the URL that a request goes to, with its origin checked. Every request passes here, and only here is decided
+  /// where the token may go.
+  /// - Throws: ``TransportFailure`` `notTheServer` for a URL of another origin when the token would go along, and for a path
+  ///   that does not stay where it was put; `insecure` when the request could be read on its way.
   func url(of request: HTTPRequest) throws(TransportFailure) -> String {
-    guard request.path.contains("://") else { return url(request.path, request.query) }
-    if isOrigin(of: request.path) { return request.path }
-    guard !request.isAuthorized else { throw .notTheServer(detail: "it names an address of another server") }
-    try checkForeign(request.path)
-    return request.path
+    if request.path.hasPrefix("/") {
+      let text = url(request.path, request.query)
+      guard let uri = URIReference(text), isOrigin(of: uri), uri.fragment == nil, !request.path.hasPrefix("//"),
+        !Self.hasDotSegment(uri.path)
+      else { throw .notTheServer(detail: "a path of it has characters or parts that no path has") }
+      return text
+    }
+    guard let uri = URIReference(request.path), uri.fragment == nil else { throw Self.noAddress }
+    if !isOrigin(of: uri) {
+      guard !request.isAuthorized else { throw .notTheServer(detail: "it names an address of another server") }
+      try checkForeign(uri)
+    }
+    return uri.description
   }
 
-  /// Refuses an address of somebody else that is not encrypted. One of this machine is taken from a server that is on it
-  /// too: no other has business with what runs here.
-  private func checkForeign(_ address: String) throws(TransportFailure) {
-    guard let parts = URLComponents(string: address), parts.user == nil, parts.password == nil, parts.fragment == nil,
-      let scheme = parts.scheme?.lowercased(), let host = parts.host, !host.isEmpty
-    else { throw .notTheServer(detail: "it names an address that is none") }
-    if scheme == "https" { return }
-    let other = try ServerAddress("\(scheme)://\(host)", allowsInsecure: true)
-    guard other.isLoopback, isLoopback else {
+  /// Returns the URL of a reference that a response names, resolved against the path or URL of that request (RFC 3986). The
+  /// result may be of another origin: ``url(of:)`` refuses that when the token would go along.
+  /// - Throws: ``TransportFailure`` `notTheServer` when the text is no reference.
+  package func resolved(_ reference: String, from path: String) throws(TransportFailure) -> String {
+    let base = URIReference(path.hasPrefix("/") ? description + path : path)
+    guard let base, base.scheme != nil, let reference = URIReference(reference) else { throw Self.noAddress }
+    var target = reference.resolved(against: base)
+    target.fragment = nil
+    return target.description
+  }
+
+  /// Whether a request to a URL may carry the token.
+  package func isOrigin(of url: String) -> Bool { URIReference(url).map(isOrigin) ?? false }
+
+  private func isOrigin(of uri: URIReference) -> Bool {
+    do throws(Origin.Problem) {
+      return try Origin(uri) == origin
+    } catch {
+      return false
+    }
+  }
+
+  private static let noAddress = TransportFailure.notTheServer(detail: "it names an address that is none")
+
+  /// Refuses an address of another server that is not encrypted. An address of this machine is accepted from a server that
+  /// is on it too: no other server has business with what runs here.
+  private func checkForeign(_ uri: URIReference) throws(TransportFailure) {
+    let other: Origin
+    do throws(Origin.Problem) {
+      other = try Origin(uri)
+    } catch {
+      throw Self.noAddress
+    }
+    guard other.scheme == "https" || Self.isLoopback(other.host) && isLoopback else {
       throw .insecure(detail: "the server names an address for files that is not encrypted")
     }
   }
 
-  /// The whole address of what an answer names, which may be relative to the path that was asked for.
-  package func resolved(_ location: String, from path: String) -> String? {
-    URL(string: path.contains("://") ? path : description + path)
-      .flatMap { URL(string: location, relativeTo: $0) }?.absoluteURL.absoluteString
-  }
-
-  private func isOrigin(of address: String) -> Bool {
-    func origin(_ text: String) -> [String?] {
-      let parts = URLComponents(string: text)
-      let scheme = parts?.scheme?.lowercased()
-      let port = parts?.port ?? (scheme == "https" ? 443 : 80)
-      return [scheme, parts?.host?.lowercased(), String(port), parts?.user]
+  /// Whether a path has a segment that leads to another one, also when its dots are encoded.
+  package static func hasDotSegment(_ path: String) -> Bool {
+    path.split(separator: "/").contains { segment in
+      [".", ".."].contains(segment.lowercased().replacing("%2e", with: "."))
     }
-    return origin(address) == origin(description)
   }
 
   /// A name as one part of a path or of a query: what is not unreserved (RFC 3986, section 2.3) is encoded.

@@ -17,6 +17,8 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
   case insecure(detail: String)
   /// The address is not one of a server.
   case badAddress(detail: String)
+  /// A header of the request has a name that the transport sets itself, or a value with a line break.
+  case badHeader
   /// The token has characters that none has: white space, a control character.
   case badToken
 
@@ -36,6 +38,7 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
     case .bodyFailed: "a file could not be read or written on this device"
     case .insecure(let detail): "the connection would not be encrypted: \(detail)"
     case .badAddress(let detail): "this is not the address of a server: \(detail)"
+    case .badHeader: "a header of the request is not allowed: its name is reserved, or its value has a line break"
     case .badToken: "the token is none: it has white space or other characters that no token has"
     }
   }
@@ -50,6 +53,7 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
     case .bodyFailed: "look at the disk, and whether it has room"
     case .insecure: "use an https:// address"
     case .badAddress: "an address looks like https://sync.example.org"
+    case .badHeader: "look at the headers of the route file"
     case .badToken: "fieldvault remote set URL --token-file FILE"
     }
   }

@@ -52,9 +52,20 @@ enum ServerCommand {
     case "user add": try UserAddCommand.run(context)
     case "user list": try UserListCommand.run(context)
     case "user revoke": try UserRevokeCommand.run(context)
+    case "token add": try TokenAddCommand.run(context)
+    case "token list": try TokenListCommand.run(context)
+    case "token revoke": try TokenRevokeCommand.run(context)
+    case "backup": try BackupCommand.run(context)
+    case "restore": try await RestoreCommand.run(context)
+    case "verify":
+      guard try VerifyCommand.run(context) else {
+        try context.output.flush()
+        exit(ExitCode.damaged.rawValue)
+      }
+    case "epoch new": try await EpochNewCommand.run(context)
     case "completions":
       let shell = try context.arguments.value("SHELL", as: Shell.self) ?? .bash
-      try context.output.write(program.completions(for: shell))
+      try context.output.write(program.completions(for: shell).utf8)
     case "version": try VersionCommand.run(context)
     default: throw context.arguments.mistake("this command does nothing by itself; see its help")
     }

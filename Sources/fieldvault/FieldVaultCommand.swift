@@ -57,6 +57,8 @@ enum FieldVaultCommand {
     case "get": try GetCommand.run(context)
     case "list": try ListCommand.run(context)
     case "delete": try DeleteCommand.run(context)
+    case "undelete": try UndeleteCommand.run(context)
+    case "purge": try PurgeCommand.run(context)
     case "import": try ImportCommand.run(context)
     case "export": try ExportCommand.run(context)
     case "query": try QueryCommand.run(context)

@@ -4,7 +4,7 @@ import Foundation
 
 /// Measures the typed layer against the C API, and sync against what it is made of:
 /// `fieldvault-bench [ROUNDS] [--whole] [--file-mib=N] [PART...]`, where a part is one of `layer`, `vault`, `files`,
-/// `outbox`, `first`, `round`, `push`, `photos`, `batch`; all of them when none is named. `--whole` takes the numbers of records that
+/// `outbox`, `first`, `round`, `push`, `photos`, `batch`, `growth`; all of them when none is named. `--whole` takes the numbers of records that
 /// are promised for where fewer are usual; `--file-mib` the size of the file that is encrypted, 1024 where the disk has
 /// room for it.
 ///
@@ -12,7 +12,7 @@ import Foundation
 /// meets both. What is compared is processor time where nothing else is said.
 @main
 enum BenchmarkCommand {
-  static let parts = ["layer", "vault", "files", "outbox", "first", "round", "push", "photos", "batch"]
+  static let parts = ["layer", "vault", "files", "outbox", "first", "round", "push", "photos", "batch", "growth"]
 
   static func main() async throws {
     let words = Array(CommandLine.arguments.dropFirst())

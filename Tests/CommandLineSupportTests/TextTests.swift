@@ -10,11 +10,44 @@ struct TextTests {
       ("plain text", "plain text"), ("naïve 漢字 👩‍🚒", "naïve 漢字 👩‍🚒"),
       ("two\nlines\r\n\tand a tab", "two\\nlines\\r\\n\\tand a tab"),
       ("\u{1B}[2J\u{1B}]0;title\u{07}", "\\x1B[2J\\x1B]0;title\\x07"), ("\u{0}\u{7F}\u{9B}31m", "\\x00\\x7F\\x9B31m"),
+      ("a\u{200B}b\u{200C}c\u{200D}d", "a\\u200Bb\\u200Cc\\u200Dd"), ("\u{2060}\u{FEFF}\u{AD}", "\\u2060\\uFEFF\\xAD"),
+      ("\u{E0041}\u{3164}\u{34F}", "\\u{E0041}\\u3164\\u034F"), ("\u{61C}\u{2066}x\u{2069}", "\\u061C\\u2066x\\u2069"),
       ("gpj.\u{202E}exe", "gpj.\\u202Eexe"), ("a\u{2028}b", "a\\u2028b"), ("", ""),
     ])
   func escapes(text: String, shown: String) {
     #expect(escaped(text) == shown)
     #expect(escaped(shown) == shown)
+  }
+
+  @Test("What is written as text cannot drive the terminal; line breaks and own styles stay")
+  func writtenText() throws {
+    let terminal = Terminal(isTerminal: true, hasColours: true)
+    let styled = terminal.styled("error:", .red, .bold)
+    for (text, colours, shown) in [
+      (styled + " a\nb\n", true, styled + " a\nb\n"), (styled, false, "\\x1B[31;1merror:\\x1B[0m"),
+      ("\u{1B}[8m\u{1B}[2J\u{1B}]0;x\u{07}\u{9B}1m", true, "\\x1B[8m\\x1B[2J\\x1B]0;x\\x07\\x9B1m"),
+      ("\u{1B}[", true, "\\x1B["), ("\u{1B}", true, "\\x1B"), ("\u{1B}[m", true, "\\x1B[m"),
+      ("a\rb\u{200B}", true, "a\\rb\\u200B"),
+    ] {
+      #expect(presentable(text, hasColours: colours) == shown)
+    }
+    let ends = PipeEnds.make()
+    defer { ends.close() }
+    let output = Output(descriptor: ends.write, terminal: .plain)
+    try output.line("a\u{1B}[31mb")
+    try output.write("c\u{202E}\n")
+    try output.flush()
+    #expect(ends.arrived() == "a\\x1B[31mb\nc\\u202E\n")
+  }
+
+  @Test("Texts that differ never become one when they are written in ASCII")
+  func asciiEscaping() {
+    let texts = [
+      "a", "\u{430}", "\\u0430", "\\\\u0430", "e\u{301}", "\u{E9}", "\\xE9", "a\u{200D}", "\n", "\\n", "", " ",
+    ]
+    #expect(Set(texts.map { Array(asciiEscaped($0).utf8) }).count == texts.count)
+    #expect(texts.allSatisfy { asciiEscaped($0).utf8.allSatisfy { (0x20..<0x7F).contains($0) } })
+    #expect(appearance("a\u{A0}b\u{200B} ") == "a b")
   }
 
   @Test(

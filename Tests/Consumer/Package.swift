@@ -10,7 +10,19 @@ let package = Package(
       name: "shop",
       dependencies: [.product(name: "CipherSQL", package: "FieldVault")],
       exclude: ["Schemas.txt"],
-      plugins: [.plugin(name: "SchemaPlugin", package: "FieldVault")])
+      plugins: [.plugin(name: "SchemaPlugin", package: "FieldVault")]),
+    // The first program of the README.
+    .executableTarget(
+      name: "damp",
+      dependencies: [.product(name: "FieldVault", package: "FieldVault")],
+      exclude: ["Schemas.txt"],
+      plugins: [.plugin(name: "SchemaPlugin", package: "FieldVault")]),
+    // The example of the app guide.
+    .executableTarget(
+      name: "visits",
+      dependencies: [.product(name: "FieldVault", package: "FieldVault")],
+      exclude: ["Schemas.txt"],
+      plugins: [.plugin(name: "SchemaPlugin", package: "FieldVault")]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -7,7 +7,7 @@ enum DemoDigests {
   static func run(_ vault: Vault) async throws {
     let catalog = vault.syncCatalog
     let ours = try await vault.database.read { connection in
-      let store = StoreDigests(catalog: catalog, connection: connection)
+      let store = try StoreDigests(catalog: catalog, connection: connection)
       return try catalog.tables.mapValues { try store.digests(of: $0).whole }
     }
     let theirs = try await remote(of: vault).digests(projects: []).entities

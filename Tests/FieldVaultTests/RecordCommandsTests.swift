@@ -91,6 +91,24 @@ struct RecordCommandsTests {
     #expect(try shop.done("list", "Room").lines.count == 7)
   }
 
+  @Test("delete can be tried, undone with its dependents, and made final")
+  func deletionAndItsReverse() throws {
+    let shop = try Workshop()
+    let project = Workshop.project
+    #expect(try shop.done("delete", "Project", project, "--dry-run", "--json").object()["deleted"] as? Int == 2)
+    #expect(try shop.count("OfflineProject WHERE isDeleted = 0") == 1)
+    #expect(try shop.run("purge", "Project", project, "--yes").status == 10)
+    #expect(try shop.done("delete", "Project", project, "--yes").output == "Deleted 1 Project and 1 dependent.\n")
+    #expect(try shop.run("undelete", "Room", Workshop.room).status == 10)
+    #expect(try shop.done("undelete", "Project", project, "--json").object()["restored"] as? Int == 2)
+    #expect(try shop.count("OfflineRoom WHERE isDeleted = 0") == 1)
+    #expect(try shop.run("undelete", "Project", project).status == 10)
+    #expect(try shop.run("undelete", "Project", Workshop.nobody).status == 4)
+    try shop.done("delete", "Project", project)
+    #expect(try shop.done("purge", "Project", project, "--json").object()["purged"] as? Int == 2)
+    #expect(try shop.count("OfflineRoom") == 0)
+  }
+
   @Test
   func deletingTakesWhatHangsOnItAndKeepsIt() throws {
     let shop = try Workshop()

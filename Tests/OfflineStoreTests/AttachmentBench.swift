@@ -66,7 +66,9 @@ final class AttachmentBench {
       for type in ["Project", "Room", "AtmosphericLog", "Photo"] { try markAsSynced(type, in: db, vault.entities) }
     }
     try vault.syncNow { transaction in
-      while let transfer = try transaction.nextUpload() { try transaction.uploadCompleted(transfer) }
+      while let transfer = try transaction.nextUpload() {
+        try transaction.uploadCompleted(transfer, compared: String(repeating: "0", count: 64))
+      }
     }
   }
 

@@ -86,10 +86,9 @@ import VaultKeys
   }
 
   @Test func aContentThatIsNotTheOneOfTheRecordIsFound() throws {
+    let content = try #require(try vault.attachment(victim).contentUuid)
     _ = try vault.database.write {
-      try $0.execute(
-        "UPDATE AttachmentContent SET digest = \(PhotoBench.digest) WHERE contentUuid = \(try vault.attachment(victim).contentUuid ?? "")"
-      )
+      try $0.execute("UPDATE AttachmentContent SET digest = \(PhotoBench.digest) WHERE contentUuid = \(content)")
     }
     #expect(try vault.verifyAttachments().problems.map(\.kind) == [.damaged])
     #expect(vaultErrorCode { _ = try vault.exportAttachment(victim, to: bench.folder.path + "/out") } == .damaged)

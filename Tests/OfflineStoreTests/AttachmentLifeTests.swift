@@ -52,10 +52,10 @@ import VaultKeys
     // Told and purged: key and file are gone.
     #expect(try vault.removeAttachments([attachment]) == 1)
     try vault.database.write { db in
-      try db.execute("UPDATE WriteContext SET mode = 'sync'")
-      try db.execute("DELETE FROM OfflineSyncQueue")
-      try db.execute("UPDATE OfflinePhoto SET isDirty = 0")
-      try db.execute("UPDATE WriteContext SET mode = 'person'")
+      try WriteMode.sync(on: db) {
+        try db.execute("DELETE FROM OfflineSyncQueue")
+        try db.execute("UPDATE OfflinePhoto SET isDirty = 0")
+      }
     }
     #expect(try vault.syncNow { try $0.purgeDeleted(limit: 10) } == 1)
     #expect(try bench.count("SELECT count(*) FROM AttachmentContent") == 0)
@@ -83,14 +83,15 @@ import VaultKeys
     let photos = try (1...4).map { try bench.attach("\($0).bin", bytes: 100_000, seed: UInt64($0)) }
     try bench.markAtServer()
     let unsent = try bench.attach("unsent.bin", bytes: 100_000, seed: 9)
+    let contents = try photos.map { try vault.attachment($0).contentUuid ?? "" }
     try vault.database.write { db in
-      for (index, photo) in photos.enumerated() {
+      for (index, content) in contents.enumerated() {
         // The third was looked at last, then the first.
         let minutes = [2, 4, 1, 3][index]
         try db.execute(
           """
           UPDATE AttachmentContent SET usedAt = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', \("-\(minutes) hours"))
-          WHERE contentUuid = \(try vault.attachment(photo).contentUuid ?? "")
+          WHERE contentUuid = \(content)
           """)
       }
     }

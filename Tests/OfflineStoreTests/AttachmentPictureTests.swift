@@ -62,6 +62,29 @@ import Testing
     #expect(try bench.files().count == 1)
   }
 
+  @Test(
+    "A file whose place cannot be removed is stored with a note, or refused when the setting requires it",
+    arguments: [
+      ("%PDF-1.7 words", "application/pdf"), ("\0\0\0\u{18}ftypisom films", "video/mp4"),
+      ("\0\0\0\u{18}ftypheic no picture", "image/heic"), ("words", "application/octet-stream"),
+    ])
+  func aFileThatCannotBeCleaned(text: String, mimeType: String) throws {
+    let path = bench.folder.path + "/file"
+    try Data(text.utf8).write(to: URL(filePath: path))
+    let project = try vault.entities.entity("Project")
+    try vault.setPreference(.stripLocation, "true")
+    let stored = try vault.attachment(try vault.attach([path], to: project, bench.project)[0])
+    #expect(stored.mimeType == mimeType && stored.note?.contains("cannot be removed from \(mimeType)") == true)
+    let files = try bench.files()
+
+    try vault.setPreference(.stripLocation, "require")
+    #expect { try vault.attach([path], to: project, bench.project) } throws: {
+      ($0 as? VaultError)?.code == .refused
+    }
+    #expect(try bench.files() == files)
+    _ = try vault.attach([Self.data + "rocket.jpg"], to: project, bench.project)
+  }
+
   @Test func aBrokenPictureIsKeptWithANote() throws {
     let path = bench.folder.path + "/broken.jpg"
     try Data(contentsOf: URL(filePath: Self.data + "rocket.jpg")).prefix(300).write(to: URL(filePath: path))
@@ -73,7 +96,7 @@ import Testing
     let other = bench.folder.path + "/other.jpg"
     try Data(contentsOf: URL(filePath: Self.data + "rocket.jpg")).prefix(301).write(to: URL(filePath: other))
     let second = try vault.attach([other], to: try vault.entities.entity("Project"), bench.project)[0]
-    #expect(try vault.attachment(second).note?.contains("could not be removed") == true)
+    #expect(try vault.attachment(second).note?.contains("cannot be removed") == true)
     #expect(try bench.content(second).count == 301)
   }
 }

@@ -27,18 +27,16 @@ struct PhotoBench {
   /// A photo with a content, typed as SQL.
   func addPhoto(
     _ content: String?, key: [UInt8] = Array(repeating: 7, count: 32), thumbnail: String? = PhotoBench.digest,
-    mode: String = "person", version: Int64 = 0
+    isTyped: Bool = true, version: Int64 = 0
   ) throws {
     try database.write { db in
-      try db.execute("UPDATE WriteContext SET mode = \(mode)")
-      try db.execute(
-        """
+      let insertion: SQL = """
         INSERT INTO OfflinePhoto (projectId, fileName, fileSize, mimeType, contentUuid, contentKey, contentDigest,
           thumbnailDigest, syncVersion, isDirty)
         VALUES (1, 'a.jpg', 1000, 'image/jpeg', \(content.sqlArgument), \(key), \(Self.digest), \(thumbnail.sqlArgument),
-          \(version), \(mode == "person"))
-        """)
-      try db.execute("UPDATE WriteContext SET mode = 'person'")
+          \(version), \(isTyped))
+        """
+      _ = try isTyped ? db.execute(insertion) : WriteMode.sync(on: db) { try db.execute(insertion) }
     }
   }
 
@@ -67,9 +65,9 @@ struct PhotoBench {
 
   init() throws { bench = try PhotoBench() }
 
-  @Test(arguments: ["person", "import", "sync"])
-  func aRecordMakesTheContentThatItRefersTo(_ mode: String) throws {
-    try bench.addPhoto(one, mode: mode)
+  @Test(arguments: [true, false])
+  func aRecordMakesTheContentThatItRefersTo(isTyped: Bool) throws {
+    try bench.addPhoto(one, isTyped: isTyped)
     #expect(
       try bench.texts("SELECT contentUuid || full || byteCount || digest FROM AttachmentContent") == [
         one + "absent1000" + PhotoBench.digest
@@ -104,9 +102,9 @@ struct PhotoBench {
     try bench.addPhoto(one)
     func purge(_ condition: SQL) throws {
       try bench.database.write { db in
-        try db.execute("UPDATE WriteContext SET mode = 'purge'")
-        try db.execute("DELETE FROM OfflinePhoto WHERE \(condition)")
-        try db.execute("UPDATE WriteContext SET mode = 'person'")
+        try WriteMode.purge(on: db) {
+          try db.execute("DELETE FROM OfflinePhoto WHERE \(condition)")
+        }
       }
     }
     _ = try bench.database.write { try $0.execute("DELETE FROM OfflinePhoto") }
@@ -123,9 +121,9 @@ struct PhotoBench {
   @Test func thePurgeOfAProjectTakesTheKeysOfItsPhotos() throws {
     try bench.addPhoto(one)
     try bench.database.write { db in
-      try db.execute("UPDATE WriteContext SET mode = 'purge'")
-      try db.execute("DELETE FROM OfflineProject")
-      try db.execute("UPDATE WriteContext SET mode = 'person'")
+      try WriteMode.purge(on: db) {
+        try db.execute("DELETE FROM OfflineProject")
+      }
     }
     #expect(try bench.count("SELECT count(*) FROM OfflinePhoto") == 0)
     #expect(try bench.count("SELECT count(*) FROM AttachmentContent") == 0)
@@ -203,12 +201,12 @@ struct PhotoBench {
     try bench.sync { try $0.transferRefused(full, "no") }
     #expect(try said() == ["failed \(path) /v1/files/uploads/7 0"])
     try bench.sync { transaction in
-      try transaction.uploadCompleted(small)
-      try transaction.uploadCompleted(full)
+      try transaction.uploadCompleted(small, compared: nil)
+      try transaction.uploadCompleted(full, compared: nil)
     }
     #expect(try said() == ["completed \(path) - 0"])
     // A second record of the same content says the same from the beginning.
-    try bench.addPhoto(one, mode: "sync", version: 3)
+    try bench.addPhoto(one, isTyped: false, version: 3)
     #expect(try said() == ["completed \(path) - 0", "completed \(path) - 0"])
     #expect(try bench.count("SELECT count(*) FROM OfflineSyncQueue") == 0)
   }

@@ -147,7 +147,7 @@ import VaultKeys
 
   @Test func whatWasWrongInTheVaultDoesNotMakeItsBackupUseless() throws {
     try vault.database.withWriter { connection in
-      try connection.execute(SQL(raw: "PRAGMA foreign_keys = OFF"))
+      try connection.set(.foreignKeys(false))
       try connection.execute("INSERT INTO OfflineNote (projectId, body) VALUES (999, 'of nobody')")
     }
     _ = try vault.rotateKey(.databaseKey)

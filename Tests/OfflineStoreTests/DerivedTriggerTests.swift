@@ -112,9 +112,9 @@ import Testing
   @Test func aPurgeRemovesTheRow() throws {
     try makeTree()
     try database.write { db in
-      try db.execute("UPDATE WriteContext SET mode = 'purge'")
-      try db.execute("DELETE FROM OfflineProject")
-      try db.execute("UPDATE WriteContext SET mode = 'person'")
+      try WriteMode.purge(on: db) {
+        try db.execute("DELETE FROM OfflineProject")
+      }
     }
     #expect(try count("SELECT count(*) FROM OfflineAtmosphericLog") == 0)
   }
@@ -122,10 +122,10 @@ import Testing
   @Test func aChangeIsStampedAndMarkedForSync() throws {
     try makeTree()
     try database.write { db in
-      try db.execute("UPDATE WriteContext SET mode = 'sync'")
-      try db.execute(
-        "UPDATE OfflineRoom SET isDirty = 0, syncStatus = 'synced', updatedAt = '2020-01-01T00:00:00.000Z'")
-      try db.execute("UPDATE WriteContext SET mode = 'person'")
+      try WriteMode.sync(on: db) {
+        try db.execute(
+          "UPDATE OfflineRoom SET isDirty = 0, syncStatus = 'synced', updatedAt = '2020-01-01T00:00:00.000Z'")
+      }
     }
     #expect(try count("SELECT count(*) FROM OfflineRoom WHERE isDirty = 1") == 0)
     try database.write { _ = try $0.execute("UPDATE OfflineRoom SET title = 'attic' WHERE roomId = 2") }
@@ -139,10 +139,10 @@ import Testing
   @Test func whatSyncWritesIsNotStamped() throws {
     try makeTree()
     try database.write { db in
-      try db.execute("UPDATE WriteContext SET mode = 'sync'")
-      try db.execute("UPDATE OfflineRoom SET isDirty = 0, updatedAt = '2020-01-01T00:00:00.000Z' WHERE roomId = 1")
-      try db.execute("UPDATE OfflineRoom SET title = 'from the server' WHERE roomId = 1")
-      try db.execute("UPDATE WriteContext SET mode = 'person'")
+      try WriteMode.sync(on: db) {
+        try db.execute("UPDATE OfflineRoom SET isDirty = 0, updatedAt = '2020-01-01T00:00:00.000Z' WHERE roomId = 1")
+        try db.execute("UPDATE OfflineRoom SET title = 'from the server' WHERE roomId = 1")
+      }
     }
     let room = try #require(try database.read { try $0.find(Room.self, 1) })
     #expect(room.updatedAt.sqlText == "2020-01-01T00:00:00.000Z")

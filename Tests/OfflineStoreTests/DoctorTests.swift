@@ -164,7 +164,7 @@ import VaultKeys
 
   @Test func aReferenceToNothingIsFound() throws {
     let database = try Database(path: databasePath, key: try #require(PlainKey(key)))
-    try database.withWriter { _ = try $0.execute("PRAGMA foreign_keys = OFF") }
+    try database.withWriter { try $0.set(.foreignKeys(false)) }
     try database.write { _ = try $0.execute("UPDATE OfflineNote SET projectId = 77 WHERE noteId = 5") }
     database.close()
     let found = try examine().findings("references")

@@ -19,23 +19,23 @@ import Testing
   @Test func uploadsGoByAgeTheThumbnailFirstAndNeverBeforeTheirRecord() throws {
     for (index, content) in contents.enumerated() {
       // The server has the records of the last two.
-      try bench.addPhoto(content, mode: "sync", version: index < 2 ? 0 : 1)
+      try bench.addPhoto(content, isTyped: false, version: index < 2 ? 0 : 1)
       try bench.markHere(content)
     }
     let order = try bench.sync { transaction in try (0..<5).map { _ in name(try transaction.nextUpload()) } }
     #expect(order == ["thumbnail 2", "full 2", "thumbnail 3", "full 3", "none"])
     // The records have come there, and one was deleted since.
     try bench.database.write { db in
-      try db.execute("UPDATE WriteContext SET mode = 'sync'")
-      try db.execute("UPDATE OfflinePhoto SET syncVersion = 1, isDeleted = photoId = 1")
-      try db.execute("UPDATE WriteContext SET mode = 'person'")
+      try WriteMode.sync(on: db) {
+        try db.execute("UPDATE OfflinePhoto SET syncVersion = 1, isDeleted = photoId = 1")
+      }
     }
     let rest = try bench.sync { transaction in try (0..<3).map { _ in name(try transaction.nextUpload()) } }
     #expect(rest == ["thumbnail 1", "full 1", "none"])
   }
 
   @Test func whatWasUnderWayWhenAWorkerDiedIsTakenAgain() throws {
-    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.addPhoto(contents[0], isTyped: false, version: 1)
     try bench.markHere(contents[0])
     let first = try #require(try bench.sync { try $0.nextUpload() })
     try bench.sync { transaction in
@@ -52,8 +52,11 @@ import Testing
     #expect(try bench.count("SELECT bytesDone FROM AttachmentTransfer WHERE address = '/b'") == 0)
   }
 
-  @Test func anAttemptThatFailsIsTriedAfter1And2And4And8And16SecondsAndThenNoMore() throws {
-    try bench.addPhoto(contents[0], thumbnail: nil, mode: "sync", version: 1)
+  @Test(
+    "A failed transfer is tried after at least 1, 2, 4, 8 and 16 s, then counts as failed and is tried less and less often"
+  )
+  func retriesOfTransfers() throws {
+    try bench.addPhoto(contents[0], thumbnail: nil, isTyped: false, version: 1)
     try bench.database.write { db in
       try AttachmentContentRow.note(.here, sealedBytes: 10, of: contents[0], .full, in: db)
       try AttachmentContentRow.queueUploads(of: contents[0], in: db)
@@ -61,15 +64,23 @@ import Testing
     var now: Int64 = 1_000_000
     for seconds in [1, 2, 4, 8, 16] as [Int64] {
       let transfer = try #require(try bench.sync(now: now) { try $0.nextUpload() })
-      try bench.sync(now: now) { try $0.transferFailed(transfer, "500", jitter: 1) }
+      try bench.sync(now: now) { try $0.transferFailed(transfer, "500", jitter: 0) }
       #expect(try bench.sync(now: now) { try $0.nextTransferDue(after: now) } == now + seconds * 1000)
       #expect(try bench.sync(now: now + seconds * 1000 - 1) { try $0.nextUpload() } == nil)
       now += seconds * 1000
     }
     let last = try #require(try bench.sync(now: now) { try $0.nextUpload() })
-    try bench.sync(now: now) { try $0.transferFailed(last, "500", jitter: 1) }
+    try bench.sync(now: now) { try $0.transferFailed(last, "500", jitter: 0) }
     #expect(try bench.texts("SELECT status FROM AttachmentTransfer") == ["failed"])
-    #expect(try bench.sync(now: now + 1_000_000_000) { try $0.nextUpload() } == nil)
+    let hour: Int64 = 3_600_000
+    for hours in [1, 2, 4, 8, 16, 24, 24] as [Int64] {
+      #expect(try bench.texts("SELECT status FROM AttachmentTransfer") == ["failed"])
+      #expect(try bench.sync(now: now) { try $0.nextTransferDue(after: now) } == now + hours * hour)
+      #expect(try bench.sync(now: now + hours * hour - 1) { try $0.nextUpload() } == nil)
+      now += hours * hour
+      let again = try #require(try bench.sync(now: now) { try $0.nextUpload() })
+      try bench.sync(now: now) { try $0.transferFailed(again, "500", jitter: 0) }
+    }
     #expect(try bench.sync { try $0.retryTransfers() } == 1)
     let again = try #require(try bench.sync(now: now) { try $0.nextUpload() })
     #expect(again.retryCount == 0)
@@ -77,7 +88,7 @@ import Testing
 
   /// What becomes due on the way waits for the next lane, and what lies further ahead than anything waits is of another clock.
   @Test func whatIsDueIsDueByATimeAndByAnyClock() throws {
-    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.addPhoto(contents[0], isTyped: false, version: 1)
     try bench.markHere(contents[0])
     let now: Int64 = 1_000_000
     for _ in 0..<2 {
@@ -93,7 +104,7 @@ import Testing
   }
 
   @Test func aCutIsNoAttemptAndProgressForgivesTheFailuresBeforeIt() throws {
-    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.addPhoto(contents[0], isTyped: false, version: 1)
     try bench.markHere(contents[0])
     for _ in 0..<20 {
       let transfer = try #require(try bench.sync(now: 5) { try $0.nextUpload() })
@@ -108,12 +119,12 @@ import Testing
   }
 
   @Test func whatEndedMeanwhileIsNotChangedByALateAnswer() throws {
-    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.addPhoto(contents[0], isTyped: false, version: 1)
     try bench.markHere(contents[0])
     let transfer = try #require(try bench.sync { try $0.nextUpload() })
     try bench.sync { transaction in
-      try transaction.uploadCompleted(transfer)
-      try transaction.uploadCompleted(transfer)
+      try transaction.uploadCompleted(transfer, compared: String(repeating: "0", count: 64))
+      try transaction.uploadCompleted(transfer, compared: String(repeating: "0", count: 64))
       try transaction.transferFailed(transfer, "late", jitter: 1)
       try transaction.transferInterrupted(transfer)
       try transaction.note(address: "/late", of: transfer)
@@ -123,7 +134,7 @@ import Testing
   }
 
   @Test func downloadsBeginWithWhatIsAskedForThenThumbnailsThenTheRestByRule() throws {
-    for content in contents { try bench.addPhoto(content, mode: "sync", version: 1) }
+    for content in contents { try bench.addPhoto(content, isTyped: false, version: 1) }
     #expect(try bench.sync { try $0.requestDownload(of: contents[3]) })
     let order = try bench.sync { transaction in try (0..<6).map { _ in name(try transaction.nextDownload(free: .max)) }
     }
@@ -134,7 +145,7 @@ import Testing
   }
 
   @Test func theRuleFetchesNoMoreThanTheLimitAllows() throws {
-    for content in contents { try bench.addPhoto(content, thumbnail: nil, mode: "sync", version: 1) }
+    for content in contents { try bench.addPhoto(content, thumbnail: nil, isTyped: false, version: 1) }
     try bench.database.write { db in
       try SyncSettings.set(.download, "all", in: db)
       try SyncSettings.set(.storageLimit, "999", in: db)
@@ -145,7 +156,7 @@ import Testing
   }
 
   @Test func whatTheServerDoesNotHaveYetIsAskedForLaterAndNeverGivenUp() throws {
-    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.addPhoto(contents[0], isTyped: false, version: 1)
     var now: Int64 = 0
     var waits: [Int64] = []
     for _ in 0..<9 {
@@ -164,11 +175,13 @@ import Testing
   }
 
   @Test func anotherServerIsSentEverythingThatIsHere() throws {
-    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.addPhoto(contents[0], isTyped: false, version: 1)
     try bench.markHere(contents[0])
-    try bench.addPhoto(contents[1], mode: "sync", version: 1)
+    try bench.addPhoto(contents[1], isTyped: false, version: 1)
     try bench.sync { transaction in
-      while let transfer = try transaction.nextUpload() { try transaction.uploadCompleted(transfer) }
+      while let transfer = try transaction.nextUpload() {
+        try transaction.uploadCompleted(transfer, compared: String(repeating: "0", count: 64))
+      }
       try transaction.connection.execute(
         "UPDATE AttachmentContent SET full = 'evicted' WHERE contentUuid = \(contents[1])")
       try transaction.forgetServer()
@@ -183,10 +196,13 @@ import Testing
   @Test func aDownloadAppearsInItsPlaceWithTheRow() throws {
     let folder = try TemporaryFolder()
     let layout = VaultLayout(folder: folder.path)
-    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.addPhoto(contents[0], isTyped: false, version: 1)
     let transfer = try #require(try bench.sync { try $0.nextDownload(free: .max) })
     _ = try folder.write("sealed", to: "attachments/00/\(contents[0]).thumbnail.part")
-    #expect(try bench.sync { try $0.downloadCompleted(transfer, sealedBytes: 6, in: layout) })
+    #expect(
+      try bench.sync {
+        try $0.downloadCompleted(transfer, sealedBytes: 6, received: String(repeating: "0", count: 64), in: layout)
+      })
     #expect(try Files.names(in: layout.attachments + "/00") == [contents[0] + ".thumbnail"])
     #expect(
       try bench.texts("SELECT thumbnail || thumbnailBytes || serverHasThumbnail FROM AttachmentContent") == ["here61"])
@@ -195,12 +211,36 @@ import Testing
     let full = try #require(try bench.sync { try $0.nextDownload(free: .max) })
     _ = try folder.write("sealed", to: "attachments/00/\(contents[0]).part")
     try bench.database.write { try $0.execute("DELETE FROM AttachmentContent") }
-    #expect(try !bench.sync { try $0.downloadCompleted(full, sealedBytes: 6, in: layout) })
+    #expect(
+      try !bench.sync {
+        try $0.downloadCompleted(full, sealedBytes: 6, received: String(repeating: "0", count: 64), in: layout)
+      })
     #expect(try Files.names(in: layout.attachments + "/00") == [contents[0] + ".thumbnail"])
   }
 
+  @Test("A file whose copy at the server was not compared never makes room, and one that the server lost is sent again")
+  func onlyComparedFilesMakeRoom() throws {
+    try bench.addPhoto(contents[0], thumbnail: nil, isTyped: false, version: 1)
+    try bench.database.write { db in
+      try AttachmentContentRow.note(.here, sealedBytes: 10, of: contents[0], .full, in: db)
+      try AttachmentContentRow.queueUploads(of: contents[0], in: db)
+    }
+    let transfer = try #require(try bench.sync { try $0.nextUpload() })
+    try bench.sync { try $0.uploadCompleted(transfer, compared: nil) }
+    #expect(try bench.sync { try $0.evict(downTo: 0, keeping: nil) } == 0)
+    let digest = String(repeating: "0", count: 64)
+    try bench.sync { try $0.noteServer(has: true, compared: digest, contents[0], .full) }
+    let confirmed = try bench.sync { try $0.filesToConfirm(after: "", limit: 10) }
+    #expect(confirmed.map(\.compared) == [digest])
+    try bench.sync { try $0.noteServer(has: false, contents[0], .full) }
+    #expect(try bench.sync { try $0.evict(downTo: 0, keeping: nil) } == 0)
+    let again = try #require(try bench.sync { try $0.nextUpload() })
+    try bench.sync { try $0.uploadCompleted(again, compared: digest) }
+    #expect(try bench.sync { try $0.evict(downTo: 0, keeping: nil) } == 1)
+  }
+
   @Test func whatWaitsAndWhatIsUsedIsCounted() throws {
-    try bench.addPhoto(contents[0], mode: "sync", version: 1)
+    try bench.addPhoto(contents[0], isTyped: false, version: 1)
     try bench.markHere(contents[0], bytes: 600)
     var usage = try bench.database.read { try AttachmentUsage.read(from: $0) }
     #expect(usage.bytesUsed == 1200)

@@ -48,9 +48,9 @@ struct Seeded: RandomNumberGenerator {
 /// Makes all records of an entity look as if the server had them, at version 1.
 func markAsSynced(_ type: String, in db: WriteConnection, _ entities: Entities) throws {
   let entity = try entities.entity(type)
-  try db.execute("UPDATE WriteContext SET mode = 'sync'")
-  try db.execute("DELETE FROM OfflineSyncQueue WHERE entityType = \(entity.type)")
-  try db.execute(
-    "UPDATE \(identifier: entity.table.name) SET isDirty = 0, syncStatus = 'synced', syncVersion = 1")
-  try db.execute("UPDATE WriteContext SET mode = 'person'")
+  try WriteMode.sync(on: db) {
+    try db.execute("DELETE FROM OfflineSyncQueue WHERE entityType = \(entity.type)")
+    try db.execute(
+      "UPDATE \(identifier: entity.table.name) SET isDirty = 0, syncStatus = 'synced', syncVersion = 1")
+  }
 }

@@ -112,18 +112,19 @@ import Testing
 
   @Test func ammunitionAndPlaceMayGoAndTheRifleStaysWhileASessionPointsToIt() throws {
     try bench.database.write { db in
-      try db.execute("UPDATE WriteContext SET mode = 'purge'")
-      try db.execute("DELETE FROM OfflineSavedLocation")
-      try db.execute("DELETE FROM OfflineAmmunition")
-      try db.execute("UPDATE WriteContext SET mode = 'person'")
+      try WriteMode.purge(on: db) {
+        try db.execute("DELETE FROM OfflineSavedLocation")
+        try db.execute("DELETE FROM OfflineAmmunition")
+      }
     }
     #expect(try bench.value("SELECT count(*) FROM OfflineSession WHERE locationId IS NULL", as: Int.self) == 1)
     #expect(try bench.value("SELECT count(*) FROM OfflineChronoSession WHERE ammoLotId IS NULL", as: Int.self) == 1)
     #expect(try bench.value("SELECT count(*) FROM OfflineDopeEntry WHERE ammunitionId IS NULL", as: Int.self) == 2)
     #expect(throws: SQLError.self) {
       try bench.database.write { db in
-        try db.execute("UPDATE WriteContext SET mode = 'purge'")
-        try db.execute("DELETE FROM OfflineRifleSetup")
+        try WriteMode.purge(on: db) {
+          try db.execute("DELETE FROM OfflineRifleSetup")
+        }
       }
     }
     #expect(try bench.value("SELECT count(*) FROM OfflineRifleSetup", as: Int.self) == 1)

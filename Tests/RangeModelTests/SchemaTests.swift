@@ -114,13 +114,13 @@ extension RangeBench {
   /// As if the server had told of all records of these tables.
   fileprivate func settle(_ tables: String...) throws {
     try database.write { db in
-      try db.execute("UPDATE WriteContext SET mode = 'sync'")
-      for table in tables {
-        let type = String(table.dropFirst("Offline".count))
-        try db.execute("DELETE FROM OfflineSyncQueue WHERE entityType = \(type)")
-        try db.execute("UPDATE \(identifier: table) SET isDirty = 0, syncStatus = 'synced', syncVersion = 1")
+      try WriteMode.sync(on: db) {
+        for table in tables {
+          let type = String(table.dropFirst("Offline".count))
+          try db.execute("DELETE FROM OfflineSyncQueue WHERE entityType = \(type)")
+          try db.execute("UPDATE \(identifier: table) SET isDirty = 0, syncStatus = 'synced', syncVersion = 1")
+        }
       }
-      try db.execute("UPDATE WriteContext SET mode = 'person'")
     }
   }
 }

@@ -32,26 +32,26 @@ final class RangeBench {
       schemas: schemas.map { (SchemaSource(name: $0.name, folder: nil), $0.schema) }, secret: Self.secret())
     (rifle, ammunition, lot, place) = try vault.database.write { db in
       // As it is when it came from the server.
-      try db.execute("UPDATE WriteContext SET mode = 'sync'")
-      defer { _ = try? db.execute("UPDATE WriteContext SET mode = 'person'") }
-      let fetched = Date(timeIntervalSince1970: 1_767_225_600)
-      let rifle = try db.insert(
-        RifleSetup(
-          serverId: 7, name: "Tikka T3x", caliber: "6.5 Creedmoor", lastSyncedAt: fetched, syncStatus: .synced,
-          syncVersion: 1, isDirty: false))
-      let ammunition = try db.insert(
-        Ammunition(
-          serverId: 8, name: "ELD Match", manufacturer: "Hornady", grain: 140, lastSyncedAt: fetched,
-          syncStatus: .synced, syncVersion: 1, isDirty: false))
-      let lot = try db.insert(
-        AmmoLot(
-          serverId: 9, ammunitionId: ammunition.ammunitionId, lotNumber: "A-17", lastSyncedAt: fetched,
-          syncStatus: .synced, syncVersion: 1, isDirty: false))
-      let place = try db.insert(
-        SavedLocation(
-          serverId: 10, name: "Quarry", latitude: 45.5, longitude: -122.6, lastSyncedAt: fetched, syncStatus: .synced,
-          syncVersion: 1, isDirty: false))
-      return (rifle, ammunition, lot, place)
+      try WriteMode.sync(on: db) {
+        let fetched = Date(timeIntervalSince1970: 1_767_225_600)
+        let rifle = try db.insert(
+          RifleSetup(
+            serverId: 7, name: "Tikka T3x", caliber: "6.5 Creedmoor", lastSyncedAt: fetched, syncStatus: .synced,
+            syncVersion: 1, isDirty: false))
+        let ammunition = try db.insert(
+          Ammunition(
+            serverId: 8, name: "ELD Match", manufacturer: "Hornady", grain: 140, lastSyncedAt: fetched,
+            syncStatus: .synced, syncVersion: 1, isDirty: false))
+        let lot = try db.insert(
+          AmmoLot(
+            serverId: 9, ammunitionId: ammunition.ammunitionId, lotNumber: "A-17", lastSyncedAt: fetched,
+            syncStatus: .synced, syncVersion: 1, isDirty: false))
+        let place = try db.insert(
+          SavedLocation(
+            serverId: 10, name: "Quarry", latitude: 45.5, longitude: -122.6, lastSyncedAt: fetched, syncStatus: .synced,
+            syncVersion: 1, isDirty: false))
+        return (rifle, ammunition, lot, place)
+      }
     }
   }
 
@@ -126,30 +126,30 @@ final class RangeBench {
       try $0.fetch("SELECT tableName FROM SyncedEntity WHERE schemaName = 'range'", as: String.self)
     }
     try database.write { db in
-      try db.execute("UPDATE WriteContext SET mode = 'sync'")
-      try db.execute("DELETE FROM OfflineSyncQueue")
-      for table in tables {
-        try db.execute(
-          """
-          UPDATE \(identifier: table) SET isDirty = 0, syncStatus = 'synced', syncVersion = 1,
-            lastSyncedAt = '2026-01-01T12:00:00.000Z'
-          """)
+      try WriteMode.sync(on: db) {
+        try db.execute("DELETE FROM OfflineSyncQueue")
+        for table in tables {
+          try db.execute(
+            """
+            UPDATE \(identifier: table) SET isDirty = 0, syncStatus = 'synced', syncVersion = 1,
+              lastSyncedAt = '2026-01-01T12:00:00.000Z'
+            """)
+        }
       }
-      try db.execute("UPDATE WriteContext SET mode = 'person'")
     }
   }
 
   /// As if the server had refused the operation of a record.
   func refuse(_ entity: String, _ table: String, _ message: String) throws {
     try database.write { db in
-      try db.execute("UPDATE WriteContext SET mode = 'sync'")
-      try db.execute("UPDATE \(identifier: table) SET syncStatus = 'failed' WHERE isDirty = 1")
-      try db.execute(
-        """
-        UPDATE OfflineSyncQueue SET status = 'failed', errorStatus = 422, errorMessage = \(message)
-        WHERE entityType = \(entity)
-        """)
-      try db.execute("UPDATE WriteContext SET mode = 'person'")
+      try WriteMode.sync(on: db) {
+        try db.execute("UPDATE \(identifier: table) SET syncStatus = 'failed' WHERE isDirty = 1")
+        try db.execute(
+          """
+          UPDATE OfflineSyncQueue SET status = 'failed', errorStatus = 422, errorMessage = \(message)
+          WHERE entityType = \(entity)
+          """)
+      }
     }
   }
 }

@@ -36,10 +36,13 @@ struct Receipts {
 
   /// Makes all receipts look as if the server had them, at version 1.
   func synchronise() throws {
-    try run(
-      "UPDATE WriteContext SET mode = 'sync'", "DELETE FROM OfflineSyncQueue", "DELETE FROM SyncBase",
-      "UPDATE OfflineReceipt SET isDirty = 0, syncStatus = 'synced', syncVersion = 1",
-      "UPDATE WriteContext SET mode = 'person'")
+    try database.write { db in
+      try WriteMode.sync(on: db) {
+        try db.execute("DELETE FROM OfflineSyncQueue")
+        try db.execute("DELETE FROM SyncBase")
+        try db.execute("UPDATE OfflineReceipt SET isDirty = 0, syncStatus = 'synced', syncVersion = 1")
+      }
+    }
   }
 }
 

@@ -92,9 +92,13 @@ import Testing
 
   @Test func anImportWritesAsAPerson() throws {
     try receipts.synchronise()
-    try receipts.run(
-      "UPDATE WriteContext SET mode = 'import'", "UPDATE OfflineReceipt SET storeName = 'imported'",
-      "INSERT INTO OfflineReceipt (storeName) VALUES ('new')", "UPDATE WriteContext SET mode = 'person'")
+    let entity = try receipts.entities.entity("Receipt")
+    try receipts.database.write { db in
+      try WriteMode.queueingAtOnce(entity, in: receipts.entities, on: db) {
+        try db.execute("UPDATE OfflineReceipt SET storeName = 'imported'")
+        try db.execute("INSERT INTO OfflineReceipt (storeName) VALUES ('new')")
+      }
+    }
     #expect(
       try receipts.values("SELECT storeName || userEditedFields FROM OfflineReceipt ORDER BY receiptId")
         == [#"imported["storeName"]"#, "new[]"])
@@ -111,10 +115,11 @@ import Testing
   /// The same for a value that no person has changed away from it.
   @Test func aValueThatAPersonSetsToItsBaseIsMarkedToo() throws {
     try receipts.synchronise()
-    try receipts.run(
-      "UPDATE OfflineReceipt SET userNotes = 'x'", "UPDATE WriteContext SET mode = 'sync'",
-      "UPDATE OfflineReceipt SET userNotes = NULL, storeName = 'merged'", "UPDATE WriteContext SET mode = 'person'",
-      "UPDATE OfflineReceipt SET storeName = 'IKEA'")
+    try receipts.run("UPDATE OfflineReceipt SET userNotes = 'x'")
+    try receipts.database.write { db in
+      try WriteMode.sync(on: db) { try db.execute("UPDATE OfflineReceipt SET userNotes = NULL, storeName = 'merged'") }
+    }
+    try receipts.run("UPDATE OfflineReceipt SET storeName = 'IKEA'")
     #expect(try marks() == #"["storeName"]"#)
     #expect(try receipts.queue() == ["update Receipt"])
   }

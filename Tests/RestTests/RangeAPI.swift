@@ -76,14 +76,14 @@ final class RangeDevice: Sendable {
 
   init(
     at url: String, routes: String? = nil, token: String = "range-token", network: NetworkState = .online,
-    limits: TransportLimits = TransportLimits(), jitter: Double = 0
+    limits: TransportLimits = TransportLimits(), lists: ListLimits = ListLimits(), jitter: Double = 0
   ) throws {
     mkdir(folder, 0o700)
     vault = try Self.makeVault(folder)
     let text = try routes ?? RangeAPI.routeFile()
     try vault.setRemote(url: url, token: token, routes: try RouteFile.routes(json: text, for: vault))
     let transport = HTTPTransport(address: try ServerAddress(url), limits: limits) { token }
-    let remote = RestRemote(transport: transport, file: try RouteFile(json: text), vault: vault)
+    let remote = RestRemote(transport: transport, file: try RouteFile(json: text), vault: vault, limits: lists)
     worker = SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: network), jitter: { jitter })
   }
 
@@ -143,6 +143,11 @@ final class RangeDevice: Sendable {
       as: Int.self)
     let files = try await value("SELECT count(*) FROM AttachmentTransfer WHERE status <> 'failed'", as: Int.self)
     return (operations ?? 0) + (files ?? 0)
+  }
+
+  /// What the commands `status` and `history` show.
+  func stored() throws -> (status: StoreStatus, history: [SyncRunEntry]) {
+    (try vault.status(), try vault.history(limit: 5))
   }
 
   @discardableResult

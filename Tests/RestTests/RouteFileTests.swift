@@ -69,7 +69,7 @@ import VaultKeys
       ),
       (
         #""Session": {"fields": {"notes": "text", "windSpeed": "text"}, "list": {"request": "GET /s"}}"#,
-        "entities.Session.fields: notes and windSpeed are both 'text'"
+        "entities.Session.fields.windSpeed: notes and windSpeed are both 'text'"
       ),
       (
         #""Session": {"list": {"request": "GET /s", "page": {"number": "p"}}}"#,
@@ -159,7 +159,7 @@ import VaultKeys
 }
 
 /// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
-private struct SplitMix: RandomNumberGenerator {
+struct SplitMix: RandomNumberGenerator {
   private var state: UInt64
   init(_ seed: UInt64) { state = seed }
   mutating func next() -> UInt64 {

@@ -14,7 +14,7 @@ GET /gate tells what was asked; POST /gate with JSON changes what happens:
   {"mode": "drop-answer"}    the next PUT is stored, and its connection closed without an answer
   {"mode": "hang"}           PUTs are stored, and are not answered until the mode changes
   {"tamper": true}           one byte of each object is another from now on
-  {"lose": true}             all objects are gone
+  {"lose": true}             all contents are gone
 """
 
 import base64
@@ -104,7 +104,9 @@ def objects():
 
     listed = xmltodict.parse(inside.get(f"/{bucket}?list-type=2", headers=trusted).data)["ListBucketResult"]
     found = listed.get("Contents") or []
-    return [entry["Key"] for entry in (found if isinstance(found, list) else [found])]
+    keys = [entry["Key"] for entry in (found if isinstance(found, list) else [found])]
+    # The markers of the accounts are no contents.
+    return [key for key in keys if "marker-" not in key]
 
 
 def control(environ, start_response):
@@ -131,7 +133,8 @@ def application(environ, start_response):
     environ["wsgi.input"] = io.BytesIO(body)
     with lock:
         mode = state["mode"]
-        state["counts"][method] = state["counts"].get(method, 0) + 1
+        if "marker-" not in environ["PATH_INFO"]:
+            state["counts"][method] = state["counts"].get(method, 0) + 1
     if mode == "unavailable":
         return answer(start_response, "503 Slow Down", "<Error><Code>SlowDown</Code></Error>", "application/xml")
     if mode == "failing":

@@ -113,4 +113,31 @@ import Testing
     let swift = try #require(try SchemaFolder(["0001_odd.sql": odd]).compile()["Schema.swift"])
     #expect(swift.contains("###\"\"\"\n\(odd)\n\"\"\"###"))
   }
+
+  @Test("Columns whose names collide in Swift get names of their own")
+  func difficultNames() throws {
+    let swift = try #require(
+      try SchemaFolder([
+        "0001_names.sql": """
+        CREATE TABLE "order item" (
+          "key" INTEGER PRIMARY KEY, "class" TEXT NOT NULL, "self" TEXT, qualifier TEXT, "air-mover" TEXT, air_mover TEXT,
+          "2nd" TEXT, "" TEXT, statement TEXT,
+          string TEXT NOT NULL CHECK (string IN ('self', 'a-b', 'a_b', '', '+'))
+        ) STRICT;
+        CREATE TABLE connection ("odd ""name"" here" TEXT PRIMARY KEY) STRICT;
+        CREATE TABLE "values" ("(" TEXT NOT NULL, "where" TEXT NOT NULL, PRIMARY KEY ("(", "where")) STRICT;
+        """
+      ]).compile()["0001_names.swift"])
+    for line in [
+      "public struct OrderItem: KeyedRecord", "public struct ConnectionRecord: KeyedRecord",
+      "public struct Values: KeyedRecord", "public var keyValue: Int64", "public var `class`: String",
+      "public var selfValue: String?", "public var qualifierValue: String?", "public var airMover: String?",
+      "public var airMover2: String?", "public var _2nd: String?", "public var empty: String?",
+      "try statement.bind(self.statement, at: 9)", "public var key: Key { self.keyValue }",
+      "public enum StringName: String, SQLEnumeration", "case selfValue = \"self\"", "case aB = \"a-b\"",
+      "case aB2 = \"a_b\"", "case empty = \"\"", "case empty2 = \"+\"",
+    ] {
+      #expect(swift.contains(line), "\(line) is not among\n\(swift)")
+    }
+  }
 }

@@ -57,4 +57,16 @@ import Testing
     #expect(text.contains("/// How damp it is."))
     #expect(text.contains("throws -> Double? {"))
   }
+
+  @Test(
+    "A named query that SQLite would run outside of the database is refused",
+    arguments: [
+      "PRAGMA rekey = 'x'", "ATTACH 'x' AS y", "VACUUM INTO 'x'", "SELECT load_extension('x')", "COMMIT",
+      "PRAGMA cipher_log = 'x'", "PRAGMA journal_mode = DELETE",
+    ])
+  func refusedStatements(_ sql: String) throws {
+    let folder = try SchemaFolder(["0001_rooms.sql": self.sql, "queries/rooms.sql": "-- name: run :exec\n\(sql);"])
+    let mistakes = try folder.mistakes()
+    #expect(mistakes.count == 1 && mistakes.first?.contains("not") == true, "\(mistakes)")
+  }
 }

@@ -7,7 +7,10 @@ import Testing
 /// What clients do to a server that is not in the book.
 @Suite struct ConnectionTests {
   private func head(_ path: String, _ token: String?, _ lines: String...) -> String {
-    (["POST \(path) HTTP/1.1", "Host: x", "Authorization: Bearer \(token ?? "")", "Content-Type: application/json"]
+    ([
+      "POST \(path) HTTP/1.1", "Host: x", "FieldVault-Protocol: 2", "Authorization: Bearer \(token ?? "")",
+      "Content-Type: application/json",
+    ]
       + lines).joined(separator: "\r\n") + "\r\n\r\n"
   }
 
@@ -52,7 +55,8 @@ import Testing
       for length in ["Content-Length: 5000000", "Transfer-Encoding: chunked"] {
         let stranger = try RawConnection(to: server.server.url)
         let lines = [
-          "\(method) \(path) HTTP/1.1", "Host: x", "Content-Type: application/json", "Authorization: Bearer fv_no",
+          "\(method) \(path) HTTP/1.1", "Host: x", "FieldVault-Protocol: 2", "Content-Type: application/json",
+          "Authorization: Bearer fv_no",
           "Tus-Resumable: 1.0.0", length, "", "",
         ]
         #expect(stranger.send(lines.joined(separator: "\r\n")))
@@ -72,7 +76,8 @@ import Testing
     let client = try server.client("ada")
     let token = try #require(client.token)
     func head(_ method: String, _ path: String, _ lines: String...) -> String {
-      (["\(method) \(path) HTTP/1.1", "Host: x", "Authorization: Bearer \(token)"] + lines).joined(separator: "\r\n")
+      (["\(method) \(path) HTTP/1.1", "Host: x", "FieldVault-Protocol: 2", "Authorization: Bearer \(token)"] + lines)
+        .joined(separator: "\r\n")
         + "\r\n\r\n"
     }
     let body = String(repeating: "x", count: 90_000)
@@ -174,7 +179,7 @@ import Testing
     let cursor = try await client.pull().cursor
     var gone: RawConnection? = try RawConnection(to: client.url)
     let lines = [
-      "GET /v1/watch?cursor=\(cursor)&timeout=55 HTTP/1.1", "Host: x",
+      "GET /v1/watch?cursor=\(cursor)&timeout=55 HTTP/1.1", "Host: x", "FieldVault-Protocol: 2",
       "Authorization: Bearer \(try #require(client.token))",
     ]
     #expect(gone?.send(lines.joined(separator: "\r\n") + "\r\n\r\n") == true)

@@ -12,7 +12,7 @@ import Testing
     let account = try #require(try server.withDirectory { try $0.accounts() }.first)
     try await server.server.storage.write(account) { data in
       let writer = try #require(data as? EmbeddedWriter)
-      _ = try writer.connection.fetchOne("PRAGMA max_page_count = \(raw: String(pages))", as: Int.self)
+      try writer.connection.set(.maximumPages(pages))
     }
   }
 

@@ -7,7 +7,7 @@ import Testing
 @Suite struct LostClientTests {
   private func watch(_ client: TestClient, _ cursor: String) throws -> String {
     [
-      "GET /v1/watch?cursor=\(cursor)&timeout=55 HTTP/1.1", "Host: x",
+      "GET /v1/watch?cursor=\(cursor)&timeout=55 HTTP/1.1", "Host: x", "FieldVault-Protocol: 2",
       "Authorization: Bearer \(try #require(client.token))", "", "",
     ].joined(separator: "\r\n")
   }

@@ -89,17 +89,24 @@ import Testing
   @Test func digestsOfAllLevels() async throws {
     let uuids = try await makeProjects(3)
     let (changes, _) = try await client.pull()
+    let top = try await client.get("/v1/digests")
+    let columns = try DigestColumns(wire: top["columns", "Project"] ?? ["added": [:], "computed": []])
+    func fields(of record: SyncValue) -> SyncObject {
+      if case .object(let fields)? = record["fields"] { return fields }
+      return [:]
+    }
     let digests = changes.sorted { ($0["entityUuid"]?.string ?? "") < ($1["entityUuid"]?.string ?? "") }.map { record in
       (
         uuid: record["entityUuid"]?.string ?? "",
         digest: SyncValue.object([
-          "entityType": "Project", "entityUuid": record["entityUuid"] ?? .null, "fields": record["fields"] ?? .null,
+          "createdAt": record["createdAt"] ?? .null, "entityType": "Project",
+          "entityUuid": record["entityUuid"] ?? .null,
+          "fields": .object(columns.counted(fields(of: record))), "updatedAt": record["updatedAt"] ?? .null,
         ]).digest
       )
     }
     var sum = DigestSum()
     for record in digests { sum.add(RecordDigest(entityUuid: record.uuid, version: 1, digest: record.digest)) }
-    let top = try await client.get("/v1/digests")
     #expect(top["entities", "Project", "count"] == 3 && top["entities", "Room"] == nil)
     #expect(top["entities", "Project", "digest"] == .text(sum.summary.digest))
     #expect(try await client.pull(after: top.text("cursor")).changes.isEmpty)

@@ -50,10 +50,11 @@ import Testing
     let again = try await client.push([operation])
     #expect(first.list("results") == again.list("results"))
     #expect(try await client.pull().changes.count == 1)
-    // What it says no longer counts.
+    // Another operation under the same key is refused, and nothing of it is executed.
     guard case .text(let id)? = operation["operationId"] else { throw CancellationError() }
     let other = try await client.push([Operation.delete("Project", project, version: 1, id: id)])
-    #expect(other.list("results") == first.list("results"))
+    #expect(other.list("results").map(\.word) == ["rejected 409"])
+    #expect(other.list("results")[0]["problem"]?["type"] == .text(ServerProblem.keyReused))
     #expect(try await record("Project", project)["isDeleted"] == false)
   }
 
@@ -100,7 +101,10 @@ import Testing
       Operation.create("Room", "NOT-A-UUID", ["title": "a"]),
       Operation.update("Room", Operation.newUuid(), ["title": "a"], version: 3),
       Operation.delete("Room", Operation.newUuid(), version: 3),
-      ["operationId": "odd", "operationType": "explode", "entityType": "Room", "entityUuid": "x"],
+      [
+        "operationId": "odd", "idempotencyKey": "odd", "operationType": "explode", "entityType": "Room",
+        "entityUuid": "x",
+      ],
     ])
     #expect(
       words == [

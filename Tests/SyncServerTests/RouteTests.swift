@@ -48,7 +48,9 @@ import Testing
     #expect(try await status("POST", "/v1/push", "{}") == 400)
     #expect(try await status("POST", "/v1/push", "{\"operations\": [{}]}") == 400)
     #expect(try await status("POST", "/v1/push", "{\"operations\": 5}") == 400)
-    #expect(try await status("POST", "/v1/push", "{\"operations\": []}") == 200)
+    #expect(try await status("POST", "/v1/push", "{\"operations\": []}") == 400)
+    #expect(
+      try await status("POST", "/v1/push", "{\"deviceId\": \"d\", \"deviceCounter\": 1, \"operations\": []}") == 200)
     #expect(try await status("POST", "/v1/push", "{\"operations\": [], \"operations\": []}") == 400)
     #expect(try await status("GET", "/v1/changes?limit=0") == 422)
     #expect(try await status("GET", "/v1/watch") == 422)

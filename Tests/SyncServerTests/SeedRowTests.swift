@@ -54,7 +54,7 @@ import Testing
   /// A device that begins has the row from its schema, and has to hear that it is deleted, however long ago that was.
   @Test func areDeletedForDevicesThatComeLater() async throws {
     let folder = try TemporaryFolder()
-    let data = try ServerFolder(folder.path + "/data", isCreating: true)
+    let data = try serverFolder(folder.path + "/data", accounts: ["home"])
     let storage = try EmbeddedStorage(in: data, schemas: [schema], accounts: [])
     let account = AccountName(name: "home", folder: "home")
     try await storage.write(account) { data in
@@ -63,8 +63,8 @@ import Testing
       var state = record.state
       state.isDeleted = true
       _ = try data.store(NewVersion(name: name, previous: record, state: state, createdAt: 0), at: 1_000)
-      try data.forget(before: 2_000)
     }
+    try await storage.forget(account, before: 2_000)
     let page = try await storage.read(account) { try $0.changes(after: nil, limit: 10, projects: nil) }
     #expect(page.records.map(\.state.isDeleted) == [true])
     #expect(try await storage.read(account) { try $0.horizon } == 0)

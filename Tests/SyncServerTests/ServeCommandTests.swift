@@ -90,11 +90,11 @@ import Testing
     let token = try await run("user", "add", "ada", "--data", data).output.trimmingCharacters(in: .newlines)
     let server = try serve("--quiet")
     let url = try await server.url()
-    let body = "{\"operations\": []}"
+    let body = "{\"deviceId\": \"d\", \"deviceCounter\": 1, \"operations\": []}"
     let raw = try RawConnection(to: url)
     #expect(
       raw.send(
-        "POST /v1/push HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\nContent-Type: application/json\r\n"
+        "POST /v1/push HTTP/1.1\r\nHost: x\r\nFieldVault-Protocol: 2\r\nAuthorization: Bearer \(token)\r\nContent-Type: application/json\r\n"
           + "Content-Length: \(body.utf8.count)\r\n\r\n{"))
     try await Task.sleep(for: .milliseconds(500))
     server.signal(SIGTERM)

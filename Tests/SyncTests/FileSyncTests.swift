@@ -4,6 +4,7 @@ import RestorationModel
 import SealedFiles
 import SyncServer
 import Testing
+import WebTransport
 
 @testable import OfflineStore
 @testable import SyncEngine
@@ -78,10 +79,32 @@ import Testing
     let usage = try one.usage()
     #expect(usage.failed == 1 && usage.waiting == 1)
     #expect(try await two.sync().pulled == 3)
-    // It stays failed until somebody wants it again.
+    // The next attempt is due in an hour, or when somebody wants it.
     #expect(try await one.sync().filesFailed == 0)
     #expect(try one.retry() == 1)
     #expect(try await one.sync().filesFailed == 1)
+  }
+
+  @Test("Bytes that another member sends under the name of a photo never take the place of the owner's copy")
+  func anotherMembersBytes() async throws {
+    let photo = try attach(one, bytes: 5_000, "roof.bin")
+    let contentUuid = try #require(try one.vault.attachment(photo).contentUuid)
+    let token = try server.token("eve")
+    let transport = HTTPTransport(address: try ServerAddress(server.server.url)) { token }
+    let bytes: [UInt8] = [9, 9, 9]
+    let stranger = await TusClient(transport: transport, endpoint: "/v1/files").upload(
+      UploadSource(byteCount: 3) { offset, buffer in
+        let part = bytes[Int(offset)...].prefix(buffer.count)
+        buffer.copyBytes(from: part)
+        return part.count
+      }, metadata: [("content", contentUuid), ("variant", "full")], address: nil, remember: { _ in })
+    #expect(stranger.problem == nil)
+    #expect(try await one.sync().filesSent == 1)
+    try await two.sync()
+    try want(two, photo)
+    #expect(try await two.sync().filesFetched == 1)
+    #expect(try content(two, photo) == content(one, photo))
+    #expect(try await one.values("SELECT iif(comparedFull IS NULL, 'no', 'yes') FROM AttachmentContent") == ["yes"])
   }
 
   /// The only copy of a photo does not go because its project is not followed any more.
@@ -90,7 +113,11 @@ import Testing
     let other = try await one.write { try $0.insert(Project(title: "Other")).uuid }
     try await one.sync()
     let late = try attach(one, bytes: 6_000, "late.bin")
-    try await one.write { _ = try $0.execute("UPDATE AttachmentTransfer SET status = 'failed'") }
+    try await one.write {
+      _ = try $0.execute(
+        "UPDATE AttachmentTransfer SET status = 'failed', scheduledAt = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+1 hour')"
+      )
+    }
     try await one.sync()
     try one.follow(other.sqlText)
     #expect(try await one.sync().heldBack == 1)
@@ -234,7 +261,8 @@ import Testing
     let folder = server.folder.path + "/data"
     return try FileManager.default.subpathsOfDirectory(atPath: folder).map { folder + "/" + $0 }.filter {
       var isFolder: ObjCBool = false
-      return $0.contains("/files/") && FileManager.default.fileExists(atPath: $0, isDirectory: &isFolder)
+      return $0.contains("/files/") && !$0.hasSuffix("/marker")
+        && FileManager.default.fileExists(atPath: $0, isDirectory: &isFolder)
         && !isFolder.boolValue
     }
   }

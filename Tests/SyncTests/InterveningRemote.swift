@@ -14,6 +14,7 @@ final class InterveningRemote: Remote {
     var pulls = 0
     var watches = 0
     var watch: (@Sendable () -> Bool)?
+    var account: @Sendable (inout AccountInfo) -> Void = { _ in }
   }
 
   let remote: any Remote
@@ -56,7 +57,17 @@ final class InterveningRemote: Remote {
   var traffic: Traffic { remote.traffic }
 
   func health() async throws(RemoteFailure) -> ServerHealth { try await remote.health() }
-  func account() async throws(RemoteFailure) -> AccountInfo { try await remote.account() }
+
+  func account() async throws(RemoteFailure) -> AccountInfo {
+    var account = try await remote.account()
+    state.withLock { $0.account }(&account)
+    return account
+  }
+
+  /// Changes what the server says about the account.
+  func answerAccount(_ change: @escaping @Sendable (inout AccountInfo) -> Void) {
+    state.withLock { $0.account = change }
+  }
 
   func changes(cursor: String?, limit: Int, projects: [String]) async throws(RemoteFailure) -> ChangesPage {
     state.withLock { $0.pulls += 1 }
@@ -90,7 +101,9 @@ final class InterveningRemote: Remote {
     try await remote.digests(entityType: entityType, bucket: bucket, projects: projects)
   }
 
-  func records(entityType: String, uuids: [String]) async throws(RemoteFailure) -> RecordsAnswer {
-    try await remote.records(entityType: entityType, uuids: uuids)
+  func records(
+    entityType: String, uuids: [String], epoch: String?
+  ) async throws(RemoteFailure) -> RecordsAnswer {
+    try await remote.records(entityType: entityType, uuids: uuids, epoch: epoch)
   }
 }

@@ -170,7 +170,10 @@ import Testing
     try await makeHouse()
     // Sent, stored, and the answer never seen: the operations are pending again under the same ids.
     let batch = try await one.vault.sync { try $0.nextBatch(limit: 25).operations }
-    let request = try await one.vault.sync { PushRequest(deviceId: try $0.deviceId(), cursor: nil, operations: batch) }
+    let request = try await one.vault.sync {
+      PushRequest(
+        deviceId: try $0.deviceId(), deviceCounter: try $0.nextDeviceCounter(), cursor: nil, operations: batch)
+    }
     _ = try await one.worker.remote.push(request)
     try await one.write { _ = try $0.execute("UPDATE OfflineRoom SET title = 'Attic'") }
     let report = try await one.sync()
@@ -183,11 +186,11 @@ import Testing
   @Test func aRecordThatTheServerRefusesParksWhatHangsOnIt() async throws {
     try await one.write { db in
       // A server may have rules that the device's database does not have; here the row is made past the rules.
-      try db.execute("PRAGMA ignore_check_constraints = ON")
+      try db.set(.ignoresChecks(true))
       let project = try db.insert(Project(title: "House"))
       try db.execute(
         "INSERT INTO OfflineRoom (projectId, title, squareFootage) VALUES (\(project.projectId), 'bad', -5.0)")
-      try db.execute("PRAGMA ignore_check_constraints = OFF")
+      try db.set(.ignoresChecks(false))
       try db.insert(Room(projectId: project.projectId, title: "good"))
       try db.insert(
         AtmosphericLog(projectId: 1, roomId: 1, date: .nowInMilliseconds(), relativeHumidity: 40, temperature: 60))
@@ -229,8 +232,9 @@ import Testing
     try await two.write { db in
       try WriteMode.sync(on: db) {
         try db.execute("UPDATE OfflineRoom SET title = 'corrupted'")
-        try db.execute("UPDATE WriteContext SET mode = 'purge'")
-        try db.execute("DELETE FROM OfflineAtmosphericLog WHERE logId < 10")
+        try WriteMode.purge(on: db) {
+          try db.execute("DELETE FROM OfflineAtmosphericLog WHERE logId < 10")
+        }
       }
     }
     #expect(try await two.sync().pulled == 0)

@@ -22,7 +22,7 @@ final class TemporaryFolder: Sendable {
 final class LocalServer {
   let folder: TemporaryFolder
   private(set) var server: FieldVaultServer
-  private let schemas: [Schema]
+  let schemas: [Schema]
   private let log: RequestLog
   private let objectStore: ObjectStore?
 
@@ -60,24 +60,36 @@ final class LocalServer {
     return try FieldVaultServer(settings)
   }
 
-  func token(_ user: String, account: String = "water") throws -> String {
+  func token(_ user: String, account: String = "water", role: TokenRole = .device) throws -> String {
     let directory = try ServerDirectory(in: try ServerFolder(folder.path + "/data", isCreating: false))
     defer { directory.close() }
-    return try directory.addUser(user, account: account).token
+    return try directory.addUser(user, account: account, role: role).token
   }
 }
 
 /// A vault with a worker: a device of a person.
 final class Device: Sendable {
-  let folder = TemporaryFolder()
+  let folder: TemporaryFolder
   let vault: Vault
   let worker: SyncWorker
+  let token: String
 
   init(
     _ name: String, at server: LocalServer, account: String = "water", schema: Schema = RestorationSchema.schema
   ) async throws {
+    folder = TemporaryFolder()
     vault = try await Self.vault(folder.path + "/job.vault", schema)
-    worker = try Self.worker(vault, url: server.server.url, token: try server.token(name, account: account))
+    token = try server.token(name, account: account)
+    worker = try Self.worker(vault, url: server.server.url, token: token)
+  }
+
+  /// A device with the vault `job.vault` of a folder.
+  init(opening folder: TemporaryFolder, url: String, token: String) throws {
+    self.folder = folder
+    vault = try Vault.open(
+      at: folder.path + "/job.vault", with: keyFileSecret(1), schemas: [RestorationSchema.schema])
+    self.token = token
+    worker = try Self.worker(vault, url: url, token: token)
   }
 
   private static func vault(_ path: String, _ schema: Schema) async throws -> Vault {
@@ -133,7 +145,7 @@ final class Device: Sendable {
   func digests() async throws -> [String: String] {
     let catalog = vault.syncCatalog
     return try await vault.database.read { connection in
-      let store = StoreDigests(catalog: catalog, connection: connection)
+      let store = try StoreDigests(catalog: catalog, connection: connection)
       return try catalog.tables.mapValues { try store.digests(of: $0).whole.digest }
     }
   }

@@ -40,6 +40,7 @@ extension Catalog {
       isWithoutRowID: isWithoutRowID, columns: columns,
       foreignKeys: isTable ? try foreignKeys(of: name, connection) : [],
       uniqueKeys: isTable ? try uniqueKeys(of: name, connection) : [],
+      uniqueIndexes: isTable ? try uniqueIndexes(of: name, columns.map(\.name), connection) : [],
       contentTable: kind == "virtual" ? text.option("content") : nil,
       contentRowID: kind == "virtual" ? text.option("content_rowid") : nil, sql: sql)
   }
@@ -47,13 +48,17 @@ extension Catalog {
   private static func foreignKeys(of table: String, _ connection: Connection) throws -> [ForeignKey] {
     let rows = try connection.fetchRows(
       """
-      SELECT id, "table", "from", "to", on_delete, on_update FROM pragma_foreign_key_list(\(table)) ORDER BY id DESC, seq
-      """, as: Int.self, String.self, String.self, String?.self, String.self, String.self)
+      SELECT id, seq, "table", "from", "to", on_delete, on_update FROM pragma_foreign_key_list(\(table)) ORDER BY id DESC, seq
+      """, as: Int.self, Int.self, String.self, String.self, String?.self, String.self, String.self)
     var keys: [(id: Int, key: ForeignKey)] = []
-    for (id, target, from, to, onDelete, onUpdate) in rows {
-      // Without a column the reference is to the primary key.
-      let column = try to ?? primaryKeyColumn(of: target, connection)
-      let pair = ForeignKey.Pair(from: from, to: column)
+    for (id, place, named, from, to, onDelete, onUpdate) in rows {
+      // A reference may write names in another case than the table does.
+      let target =
+        try connection.fetchOne(
+          "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = \(named) COLLATE NOCASE", as: String.self)
+        ?? named
+      let pair = ForeignKey.Pair(
+        from: try column(from, of: table, connection), to: try column(to, at: place, of: target, connection))
       let pairs = keys.last?.id == id ? (keys.popLast()?.key.columns ?? []) + [pair] : [pair]
       keys.append(
         (
@@ -66,8 +71,40 @@ extension Catalog {
     return keys.map(\.key)
   }
 
-  private static func primaryKeyColumn(of table: String, _ connection: Connection) throws -> String {
-    try connection.fetchOne("SELECT name FROM pragma_table_xinfo(\(table)) WHERE pk = 1", as: String.self) ?? "rowid"
+  /// The column that a reference names, or the one at its place in the primary key where it names none.
+  private static func column(
+    _ name: String?, at place: Int = 0, of table: String, _ connection: Connection
+  ) throws -> String {
+    guard let name else {
+      return try connection.fetchOne(
+        "SELECT name FROM pragma_table_xinfo(\(table)) WHERE pk = \(place + 1)", as: String.self) ?? "rowid"
+    }
+    return try connection.fetchOne(
+      "SELECT name FROM pragma_table_xinfo(\(table)) WHERE name = \(name) COLLATE NOCASE", as: String.self) ?? name
+  }
+
+  private static func uniqueIndexes(
+    of table: String, _ columns: [String], _ connection: Connection
+  ) throws -> [UniqueIndex] {
+    let indexes = try connection.fetchRows(
+      """
+      SELECT list.name, master.sql FROM pragma_index_list(\(table)) AS list
+      JOIN sqlite_schema AS master ON master.name = list.name AND master.type = 'index'
+      WHERE list."unique" = 1 ORDER BY list.seq DESC
+      """, as: String.self, String?.self)
+    return try indexes.map { name, sql in
+      let text = sql.map(IndexText.init)
+      let terms = try connection.fetchRows(
+        "SELECT seqno, name, coll FROM pragma_index_xinfo(\(name)) WHERE key = 1 ORDER BY seqno", as: Int.self,
+        String?.self, String.self
+      ).map { place, column, collation in
+        UniqueIndex.Term(
+          expression: column.map(SQL.quoted) ?? text?.terms[place] ?? "NULL", collation: collation)
+      }
+      let words = (terms.map(\.expression) + [text?.condition ?? ""]).joined(separator: " ").lowercased()
+      return UniqueIndex(
+        terms: terms, condition: text?.condition, columns: columns.filter { words.contains($0.lowercased()) })
+    }
   }
 
   private static func uniqueKeys(of table: String, _ connection: Connection) throws -> [[String]] {

@@ -66,7 +66,7 @@ public struct Catalog: Sendable, Hashable {
     public struct Pair: Sendable, Hashable {
       /// The column that refers.
       public let from: String
-      /// The column that is referred to. Where the text names none: the first of the primary key, or `rowid`.
+      /// The column that is referred to. Where the text names none: that of the primary key, or `rowid`.
       public let to: String
     }
 
@@ -78,6 +78,24 @@ public struct Catalog: Sendable, Hashable {
     public let onDelete: Action
     /// What happens to the referring rows when the columns that they refer to change.
     public let onUpdate: Action
+  }
+
+  /// A UNIQUE constraint or unique index, with conditions and expressions; a rowid's own uniqueness excepted.
+  public struct UniqueIndex: Sendable, Hashable {
+    /// A column or expression of it.
+    public struct Term: Sendable, Hashable {
+      /// SQL over the columns of the table.
+      public let expression: String
+      /// The collation by which its values are compared.
+      public let collation: String
+    }
+
+    /// What is unique together.
+    public let terms: [Term]
+    /// The rows that it is about, as SQL; nil for all of them.
+    public let condition: String?
+    /// The columns that terms and condition name, in the order of the table.
+    public let columns: [String]
   }
 
   /// A table, a view or a full-text table.
@@ -101,6 +119,8 @@ public struct Catalog: Sendable, Hashable {
     public let foreignKeys: [ForeignKey]
     /// The columns of each UNIQUE constraint and unique index without a condition, the primary key excepted.
     public let uniqueKeys: [[String]]
+    /// Each UNIQUE constraint and unique index, those with a condition included.
+    public let uniqueIndexes: [UniqueIndex]
     /// For an FTS5 table: the table whose content it indexes.
     public let contentTable: String?
     /// For an FTS5 table: the column of that table that is its rowid.

@@ -22,6 +22,10 @@ public struct Configuration: Sendable {
   /// nobody, run at every 4 MiB.
   public var walLimitBytes: Int = 32 << 20
 
+  /// How often an observed database looks for commits of other processes; `nil` for never. Costs a few microseconds
+  /// each time, and nothing while there is no observation.
+  public var otherProcessInterval: Duration? = .seconds(1)
+
   /// Opens without the ability to write; the file must exist.
   public var isReadOnly = false
 

@@ -72,7 +72,7 @@ extension Connection {
 
   /// Prepares one statement. More than one in the text is refused: nothing can ride on a composed text.
   final func prepare(_ sql: String) throws(SQLError) -> Statement {
-    recorder.begin()
+    authorizer.begin()
     var prepared: OpaquePointer?
     var rest = 0
     var copy = sql
@@ -85,16 +85,22 @@ extension Connection {
         return result
       }
     }
-    let footprint = recorder.end()
-    guard result == SQLITE_OK else { throw SQLError.last(handle, result: result, sql: sql) }
+    let footprint = authorizer.end()
+    guard result == SQLITE_OK else {
+      throw authorizer.refusalError(result: result, sql: sql) ?? SQLError.last(handle, result: result, sql: sql)
+    }
     guard let prepared else {
       throw SQLError(.invalidSQL, "there is no statement in the text", sql: sql)
     }
-    let statement = Statement(handle: prepared, footprint: footprint)
+    let statement = Statement(handle: prepared, footprint: footprint, authorizer: authorizer)
     guard SQLText.isBlank(copy.utf8.dropFirst(rest)) else {
       throw SQLError(
         .invalidSQL, "there is a second statement behind the first", hint: "run one statement at a time", sql: sql,
         offset: rest)
+    }
+    // SQLite asks the authorizer about VACUUM only when it runs, and first complains of the open transaction.
+    if !statement.isReadOnly, footprint.isEmpty, SQLText.firstWord(of: Array(copy.utf8))?.word == "VACUUM" {
+      throw StatementPolicy.vacuum(sql)
     }
     return statement
   }

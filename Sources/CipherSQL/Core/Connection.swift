@@ -8,7 +8,7 @@ public class Connection {
   @usableFromInline let handle: OpaquePointer
   @usableFromInline final var literalStatements: [UnsafePointer<UInt8>: Statement] = [:]
   final var composedStatements = ComposedStatementCache(capacity: 256)
-  final let recorder: FootprintRecorder
+  @usableFromInline final let authorizer = Authorizer()
   final let pageCacheBytes: Int
   /// Where asynchronous calls run. A serial queue of its own brings a thread of its own: on a concurrent queue, as
   /// many long calls as there are processors would leave no thread for Swift's tasks, and with them no one to cancel.
@@ -44,11 +44,10 @@ public class Connection {
       throw error
     }
     handle = opened
-    recorder = FootprintRecorder()
     pageCacheBytes = configuration.pageCacheBytes
     do {
       try configure(key: key, configuration: configuration)
-      recorder.install(on: opened)
+      authorizer.install(on: opened)
     } catch {
       sqlite3_close_v2(opened)
       throw error
@@ -90,13 +89,18 @@ public class Connection {
     guard result == SQLITE_OK else { throw SQLError.last(handle, result: result) }
   }
 
-  /// Runs a setting while the connection is set up, before statements are cached and recorded.
+  /// Runs a pragma of the library itself, which callers may not run.
   final func pragma(_ sql: String) throws(SQLError) {
-    let result = sqlite3_exec(handle, sql, nil, nil, nil)
+    let result = authorizer.asLibrary { sqlite3_exec(handle, sql, nil, nil, nil) }
     guard result == SQLITE_OK else { throw SQLError.last(handle, result: result, sql: sql) }
   }
 
+  /// Runs a statement of the library itself and returns the first column of its first row.
   final func pragmaText(_ sql: String) throws(SQLError) -> String? {
+    try authorizer.asLibrary { () throws(SQLError) in try firstText(sql) }
+  }
+
+  private func firstText(_ sql: String) throws(SQLError) -> String? {
     var statement: OpaquePointer?
     let result = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
     guard result == SQLITE_OK, let statement else { throw SQLError.last(handle, result: result, sql: sql) }

@@ -28,6 +28,10 @@ public struct SQLError: Error, Sendable, CustomStringConvertible {
     public static let readOnly = Code(rawValue: "readOnly")
     /// A constraint of the schema refused the change; see ``SQLError/constraint``.
     public static let constraint = Code(rawValue: "constraint")
+    /// An action that no statement may take, such as ATTACH or a PRAGMA that changes a setting.
+    public static let notAllowed = Code(rawValue: "notAllowed")
+    /// A read or write of a database inside a read or write of the same database.
+    public static let nestedAccess = Code(rawValue: "nestedAccess")
     /// The SQL is not valid for this schema.
     public static let invalidSQL = Code(rawValue: "invalidSQL")
     /// A value has another type than the Swift type that was asked for.
@@ -127,6 +131,8 @@ extension SQLError {
       return (.inputOutput, "check the disk and the permissions of the folder")
     case SQLITE_CANTOPEN:
       return (.cannotOpen, "check that the folder exists and can be written")
+    case SQLITE_AUTH:
+      return (.notAllowed, nil)
     case SQLITE_READONLY, SQLITE_PERM:
       return (.readOnly, nil)
     case SQLITE_CONSTRAINT, SQLITE_MISMATCH:

@@ -39,6 +39,35 @@ public enum SQLText {
     }
   }
 
+  /// The name inside quotes, with doubled quotes in it written once.
+  static func name(in quoted: ArraySlice<UInt8>) -> String {
+    let inner = quoted.dropFirst().dropLast()
+    guard let close = quoted.last, close != UInt8(ascii: "]") else { return String(decoding: inner, as: UTF8.self) }
+    var name: [UInt8] = []
+    var isSecond = false
+    for byte in inner {
+      isSecond = byte == close && !isSecond
+      if !isSecond { name.append(byte) }
+    }
+    return String(decoding: name, as: UTF8.self)
+  }
+
+  /// The first word of a text behind spaces, comments and semicolons, in upper case, and where it begins; `nil` for a
+  /// blank text. A text that begins with a symbol or a number gives that.
+  static func firstWord(of text: [UInt8], from start: Int = 0) -> (word: String, position: Int)? {
+    var position = start
+    while position < text.count {
+      let (kind, end) = token(in: text, at: position)
+      switch kind {
+      case .space, .comment: break
+      case .symbol where text[position] == UInt8(ascii: ";"): break
+      default: return (String(decoding: text[position..<end], as: UTF8.self).uppercased(), position)
+      }
+      position = end
+    }
+    return nil
+  }
+
   private static func token(in text: [UInt8], at start: Int) -> (Kind, Int) {
     let first = text[start]
     let second = start + 1 < text.count ? text[start + 1] : 0
@@ -100,5 +129,23 @@ public enum SQLText {
   private static func isWord(_ byte: UInt8) -> Bool {
     (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
       || byte == UInt8(ascii: "_") || byte >= 0x80
+  }
+}
+
+extension SQLText {
+  /// The condition of the CREATE INDEX statement of a partial index; nil when it has none.
+  package static func condition(ofIndex sql: String) -> String? {
+    let bytes = Array(sql.utf8)
+    var depth = 0
+    for token in tokens(of: bytes) {
+      switch token.kind {
+      case .symbol where bytes[token.range.lowerBound] == UInt8(ascii: "("): depth += 1
+      case .symbol where bytes[token.range.lowerBound] == UInt8(ascii: ")"): depth -= 1
+      case .word where depth == 0 && String(decoding: bytes[token.range], as: UTF8.self).uppercased() == "WHERE":
+        return String(decoding: bytes[token.range.upperBound...], as: UTF8.self)
+      default: continue
+      }
+    }
+    return nil
   }
 }

@@ -21,23 +21,26 @@ struct Script {
   init(_ text: String) { self.text = Array(text.utf8) }
 
   /// Runs all statements. Rows that they return are not looked at.
-  /// - Parameter willRun: sees each statement before it runs and may refuse it by throwing an ``SQLError``.
+  /// - Parameter willRun: sees each statement before it is prepared and may refuse it by throwing an ``SQLError``.
   /// - Throws: ``Failure``
   func run(on connection: Connection, willRun: (Part) throws(SQLError) -> Void) throws(Failure) {
     var start = 0
     while start < text.count {
-      let first = firstWord(from: start)
-      guard let first else { return }
+      guard let first = SQLText.firstWord(of: text, from: start) else { return }
       let line = lineNumber(of: first.position)
+      do throws(SQLError) {
+        try willRun(Part(firstWord: first.word, line: line))
+      } catch {
+        throw Failure(line: line, error: error)
+      }
       var statement: OpaquePointer?
       let (result, end) = prepare(from: start, on: connection, &statement)
       guard result == SQLITE_OK, let statement else {
-        let error = SQLError.last(connection.handle, result: result)
+        let error = failure(result, on: connection)
         throw Failure(line: error.offset.map { lineNumber(of: start + $0) } ?? line, error: error)
       }
       defer { sqlite3_finalize(statement) }
       do throws(SQLError) {
-        try willRun(Part(firstWord: first.word, line: line))
         try step(statement, on: connection)
       } catch {
         throw Failure(line: line, error: error)
@@ -51,8 +54,12 @@ struct Script {
       try connection.checkCancellation()
       let result = sqlite3_step(statement)
       if result == SQLITE_DONE { return }
-      guard result == SQLITE_ROW else { throw SQLError.last(connection.handle, result: result) }
+      guard result == SQLITE_ROW else { throw failure(result, on: connection) }
     }
+  }
+
+  private func failure(_ result: Int32, on connection: Connection) -> SQLError {
+    connection.authorizer.refusalError(result: result, sql: nil) ?? SQLError.last(connection.handle, result: result)
   }
 
   private func prepare(
@@ -67,19 +74,6 @@ struct Script {
       let consumed = tail.flatMap { tail in begin.map { tail - $0 } } ?? text.count - start
       return (result, start + consumed)
     }
-  }
-
-  private func firstWord(from start: Int) -> (word: String, position: Int)? {
-    for token in SQLText.tokens(of: Array(text[start...])) {
-      switch token.kind {
-      case .space, .comment: continue
-      case .symbol where text[start + token.range.lowerBound] == UInt8(ascii: ";"): continue
-      default:
-        let range = start + token.range.lowerBound..<start + token.range.upperBound
-        return (String(decoding: text[range], as: UTF8.self).uppercased(), range.lowerBound)
-      }
-    }
-    return nil
   }
 
   private func lineNumber(of position: Int) -> Int {

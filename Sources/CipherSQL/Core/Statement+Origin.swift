@@ -7,22 +7,4 @@ extension Statement {
     else { return nil }
     return (String(cString: table), String(cString: column))
   }
-
-  /// The word of a statement that neither asks for records nor changes them, but the transaction, the file or the
-  /// connection (BEGIN, ATTACH, VACUUM, a PRAGMA that sets something or concerns keys); nil for any other.
-  public var administrativeWord: String? {
-    let text = Array(sql.utf8)
-    let words = SQLText.tokens(of: text).filter { $0.kind != .space && $0.kind != .comment }.map {
-      String(decoding: text[$0.range], as: UTF8.self).uppercased()
-    }
-    guard let first = words.first else { return nil }
-    if first == "PRAGMA" {
-      let isAsking = !words.contains("=") && !words.contains { $0.contains("KEY") || $0.hasPrefix("CIPHER") }
-      return isAsking ? nil : first
-    }
-    let administrative: Set<String> = [
-      "BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "ATTACH", "DETACH", "VACUUM",
-    ]
-    return administrative.contains(first) ? first : nil
-  }
 }

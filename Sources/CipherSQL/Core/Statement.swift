@@ -8,14 +8,14 @@ public final class Statement {
   @usableFromInline let handle: OpaquePointer
   /// What the statement reads and writes, as SQLite's authorizer told when it was prepared.
   let footprint: Footprint
+  private let authorizer: Authorizer
   /// True while somebody steps through it, so that a nested use of the same SQL gets a statement of its own.
   @usableFromInline var isInUse = false
   /// Marks the transaction in which its writes were last noted.
   var notedInTransaction: UInt64 = 0
 
-  init(handle: OpaquePointer, footprint: Footprint) {
-    self.handle = handle
-    self.footprint = footprint
+  init(handle: OpaquePointer, footprint: Footprint, authorizer: Authorizer) {
+    (self.handle, self.footprint, self.authorizer) = (handle, footprint, authorizer)
   }
 
   deinit { sqlite3_finalize(handle) }
@@ -81,7 +81,9 @@ public final class Statement {
   @usableFromInline
   @inline(never)
   func failure(_ result: Int32) -> SQLError {
-    SQLError.last(sqlite3_db_handle(handle), result: result, sql: sql)
+    // Some actions are asked about only when the statement runs, such as the pragma behind `pragma_table_info()`.
+    authorizer.refusalError(result: result, sql: sql)
+      ?? SQLError.last(sqlite3_db_handle(handle), result: result, sql: sql)
   }
 
   @inlinable

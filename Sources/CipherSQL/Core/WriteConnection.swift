@@ -6,15 +6,32 @@ public final class WriteConnection: Connection {
   /// The length of the log, in bytes, at which the next waiting checkpoint is tried after one has failed.
   var nextForcedCheckpoint = 0
   let busyTimeoutMilliseconds: Int32
-  // What `virtualTables()` found, and for which version of the schema.
-  var knownVirtualTables: Set<String> = []
-  var knownSchemaVersion: String?
+  // The result of `schemaFacts()` and the version of the schema that it belongs to.
+  var knownFacts: (schemaVersion: String?, facts: SchemaFacts)?
+  /// SQLite's number for the content as this connection last saw it; only commits of other connections change it.
+  var knownDataVersion: String?
+  /// What `char()` without arguments returns on this connection.
+  private let context = ContextWord()
 
   override init(path: String?, key: (any EncryptionKey)?, configuration: Configuration, isToExist: Bool = false) throws
   {
     busyTimeoutMilliseconds = Int32(clamping: configuration.busyTimeout.milliseconds)
     try super.init(path: path, key: key, configuration: configuration, isToExist: isToExist)
+    let result = csqlcipher_install_context(handle, context.place)
+    guard result == SQLITE_OK else { throw SQLError.last(handle, result: result) }
     if path != nil, !configuration.isReadOnly { try useWriteAheadLog() }
+    if path != nil { knownDataVersion = try pragmaText("PRAGMA data_version") }
+  }
+
+  /// Runs a body during which the SQL function `char()`, called without arguments, returns a word on this connection, so that
+  /// triggers can tell whose writes they see. Elsewhere, as in the sqlcipher shell, `char()` returns the empty text.
+  ///
+  /// The word is no part of the database: it ends with the body, whatever happens, and SQL cannot set it.
+  package func withContext<Result>(_ word: StaticString?, _ body: () throws -> Result) rethrows -> Result {
+    let before = context.place.pointee
+    context.place.pointee = word?.utf8Start
+    defer { context.place.pointee = before }
+    return try body()
   }
 
   private func useWriteAheadLog() throws {
@@ -40,4 +57,16 @@ public final class WriteConnection: Connection {
   /// How many rows this connection has changed since it was opened, by triggers and cascades too.
   @inlinable
   public var totalChangeCount: Int { Int(sqlite3_total_changes64(handle)) }
+}
+
+/// The place from which SQLite reads the word of ``WriteConnection/withContext(_:_:)``.
+private final class ContextWord {
+  let place: UnsafeMutablePointer<UnsafePointer<UInt8>?>
+
+  init() {
+    place = .allocate(capacity: 1)
+    place.initialize(to: nil)
+  }
+
+  deinit { place.deallocate() }
 }

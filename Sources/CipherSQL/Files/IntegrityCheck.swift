@@ -35,6 +35,10 @@ extension Connection {
 
   /// The first column of what a check prints; `ok` is nothing.
   private func lines(_ pragma: String, _ limit: Int) throws -> [String] {
+    try authorizer.asLibrary { try linesOfLibrary(pragma, limit) }
+  }
+
+  private func linesOfLibrary(_ pragma: String, _ limit: Int) throws -> [String] {
     var statement: OpaquePointer?
     let prepared = sqlite3_prepare_v2(handle, pragma, -1, &statement, nil)
     guard prepared == SQLITE_OK, let statement else { throw SQLError.last(handle, result: prepared, sql: pragma) }

@@ -76,7 +76,16 @@ public struct Migrator: Sendable {
         for (index, (schema, file)) in pending.enumerated() {
           progress(schema, file, pending.count - index)
           do {
-            done.append(try connection.inTransaction { try run(file, of: schema, on: connection) })
+            let record = try connection.inTransaction { () throws -> MigrationRecord? in
+              // Another process may have applied it meanwhile; what it applied is compared as always.
+              guard
+                try self.pending(in: connection).contains(where: {
+                  $0.schema == schema && $0.file.version == file.version
+                })
+              else { return nil }
+              return try run(file, of: schema, on: connection)
+            }
+            if let record { done.append(record) }
           } catch let problem as SchemaProblem {
             throw SQLError(
               .migration, "\(schema)/\(file.fileName):\(problem.line): \(problem.message)",
@@ -107,7 +116,7 @@ public struct Migrator: Sendable {
     } catch {
       // A full disk, a cut connection or a lock is no mistake of the file.
       switch error.error.code {
-      case .invalidSQL, .constraint, .migration, .typeMismatch, .misuse, .notADatabase:
+      case .invalidSQL, .notAllowed, .constraint, .migration, .typeMismatch, .misuse, .notADatabase:
         throw SchemaProblem(
           schema: schema, file: file, line: error.line,
           message: error.error.hint.map { "\(error.error.message) (\($0))" } ?? error.error.message)
@@ -173,15 +182,30 @@ extension WriteConnection {
   /// Rebuilding a table must not fire the cascades of its references; SQLite documents this order in
   /// https://sqlite.org/lang_altertable.html#otheralter. The switch does nothing inside a transaction.
   func withoutForeignKeys<Result>(_ body: () throws -> Result) throws -> Result {
-    try pragma("PRAGMA foreign_keys = OFF")
+    try switching("foreign_keys", to: false, during: body)
+  }
+
+  /// Runs a body that may leave rows which break a CHECK. The caller puts them right in the same transaction.
+  package func withoutChecks<Result>(_ body: () throws -> Result) throws -> Result {
+    try switching("ignore_check_constraints", to: true, during: body)
+  }
+
+  /// Runs a body whose references are checked when the transaction is committed.
+  package func deferringForeignKeys<Result>(_ body: () throws -> Result) throws -> Result {
+    try switching("defer_foreign_keys", to: true, during: body)
+  }
+
+  private func switching<Result>(_ name: String, to isOn: Bool, during body: () throws -> Result) throws -> Result {
+    func set(_ isOn: Bool) throws { try pragma("PRAGMA \(name) = \(isOn ? "ON" : "OFF")") }
+    try set(isOn)
     let result: Result
     do {
       result = try body()
     } catch {
-      try pragma("PRAGMA foreign_keys = ON")
+      try set(!isOn)
       throw error
     }
-    try pragma("PRAGMA foreign_keys = ON")
+    try set(!isOn)
     return result
   }
 }
@@ -189,10 +213,10 @@ extension WriteConnection {
 extension Database {
   /// The writer outside of a transaction; observers are told afterwards that anything may have changed.
   func withMigrationWriter<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
-    let lease = try writer.acquire()
-    defer { writer.release(lease) }
-    let result = try writer.marking { try body(lease.connection) }
-    hub.publish(ChangedRegion(isEverything: true), after: lease.connection)
-    return result
+    try writer.withConnection(for: "write") { connection in
+      let result = try body(connection)
+      hub.publish(ChangedRegion(isEverything: true), after: connection)
+      return result
+    }
   }
 }

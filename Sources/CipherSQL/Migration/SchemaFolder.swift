@@ -50,7 +50,8 @@ extension Schema {
 
   /// The text of a file.
   public static func text(of path: String) throws -> String {
-    guard let data = FileManager.default.contents(atPath: path) else {
+    // A device or a pipe may have no end.
+    guard isRegularFile(path), let data = FileManager.default.contents(atPath: path) else {
       throw SQLError(.migration, "cannot read \(path)", hint: "check the permissions of the file")
     }
     if let text = String(validating: data, as: UTF8.self) { return text }
@@ -58,6 +59,15 @@ extension Schema {
       String(validating: $0, as: UTF8.self) == nil
     }
     throw SQLError(.migration, "\(path):\((line ?? 0) + 1): not valid UTF-8", hint: "save the file as UTF-8")
+  }
+
+  private static func isRegularFile(_ path: String) -> Bool {
+    let target = URL(filePath: path).resolvingSymlinksInPath().path
+    do {
+      return try FileManager.default.attributesOfItem(atPath: target)[.type] as? FileAttributeType == .typeRegular
+    } catch {
+      return false
+    }
   }
 
   private static func parts(of file: String) -> (version: Int, name: String)? {

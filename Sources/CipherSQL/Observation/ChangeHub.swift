@@ -36,8 +36,12 @@ final class ChangeHub: Sendable {
     guard !region.isEmpty else { return }
     let observers = state.withLock { Array($0.observers.values) }
     guard !observers.isEmpty else { return }
-    let virtualTables = connection.virtualTables()
-    for observer in observers { observer(region, virtualTables) }
+    guard let facts = connection.schemaFacts() else {
+      for observer in observers { observer(ChangedRegion(isEverything: true), []) }
+      return
+    }
+    let widened = region.widened(by: facts)
+    for observer in observers { observer(widened, facts.virtualTables) }
   }
 
   func finish() {
@@ -47,29 +51,5 @@ final class ChangeHub: Sendable {
     }
     count.store(0, ordering: .releasing)
     for observer in observers { observer(nil, []) }
-  }
-}
-
-extension WriteConnection {
-  /// The virtual tables of the schema, looked up again only when the schema has changed.
-  func virtualTables() -> Set<String> {
-    do {
-      let version = try pragmaText("PRAGMA schema_version")
-      if version != knownSchemaVersion {
-        knownVirtualTables = try withStatement(
-          "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'" as StaticString
-        ) { statement in
-          var names: Set<String> = []
-          while try statement.step() { names.insert(try statement.row.decode(at: 0)) }
-          return names
-        }
-        knownSchemaVersion = version
-      }
-    } catch {
-      // Without the list a full-text query may be told of a change once too often or too late by one commit;
-      // the commit that is being told of stands, so it must not fail here.
-      knownSchemaVersion = nil
-    }
-    return knownVirtualTables
   }
 }

@@ -8,7 +8,8 @@ import Synchronization
 ///
 /// Yields the present result first. A transaction that touches none of the tables and columns that the query
 /// read does not run it again, and a result that is equal to the last one is not yielded. When changes come
-/// faster than they are taken, only the newest result is delivered. Changes by other processes are not seen.
+/// faster than they are taken, only the newest result is delivered. A commit of another process runs the query
+/// again within ``Configuration/otherProcessInterval``.
 public struct Observation<Value: Sendable & Equatable>: AsyncSequence, Sendable {
   /// The result of the query.
   public typealias Element = Value
@@ -33,10 +34,10 @@ public struct Observation<Value: Sendable & Equatable>: AsyncSequence, Sendable 
       let signal = ChangeSignal()
       (self.database, self.query, self.signal) = (database, query, signal)
       // Registered before the first look, so that no change falls between the two.
-      registration = database.hub.add { region, virtualTables in signal.receive(region, virtualTables) }
+      registration = database.addObserver { region, virtualTables in signal.receive(region, virtualTables) }
     }
 
-    deinit { database.hub.remove(registration) }
+    deinit { database.removeObserver(registration) }
 
     /// The next result.
     /// - Throws: what the query throws; `CancellationError` when the task is cancelled.

@@ -104,6 +104,17 @@ struct ChangedRegion: Sendable {
 
   var isEmpty: Bool { tables.isEmpty && !isEverything }
 
+  /// The same with what the statements changed beyond the columns and rows that they name.
+  func widened(by facts: SchemaFacts) -> ChangedRegion {
+    var region = self
+    for (table, extent) in tables {
+      if case .columns(let columns) = extent {
+        region.tables[table] = facts.extent(ofUpdating: columns, in: table)
+      }
+    }
+    return region
+  }
+
   /// True when a query with these reads may give another result now. `isVirtual` tells tables for which the
   /// update hook is silent.
   func touches(_ reads: [String: Set<String>], isVirtual: (String) -> Bool) -> Bool {

@@ -15,18 +15,20 @@ extension Connection {
     }
   }
 
-  /// Runs BEGIN, COMMIT and their like.
+  /// Runs BEGIN, COMMIT and their like, which callers may not run.
   final func control(_ sql: StaticString) throws {
-    let statement = try literalStatements[sql.utf8Start] ?? prepareLiteral(sql)
-    defer { statement.reset() }
-    try statement.run()
+    try authorizer.asLibrary {
+      let statement = try literalStatements[sql.utf8Start] ?? prepareLiteral(sql)
+      defer { statement.reset() }
+      try statement.run()
+    }
   }
 
   final func rollBack() {
     // SQLite has rolled back by itself after some errors (full disk, I/O); then there is nothing to do.
     guard isInTransaction else { return }
     // A rollback can only fail when there is no transaction, which was just looked at.
-    uncancelled { _ = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+    uncancelled { authorizer.asLibrary { _ = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) } }
   }
 }
 
@@ -53,6 +55,7 @@ extension WriteConnection {
   /// transaction goes on. Savepoints nest.
   /// - Throws: what `body` throws; ``SQLError`` with `misuse` when there is no transaction (any more): a full or failing disk
   ///   undoes all of it, and what went on would be committed part by part.
+  @discardableResult
   public func savepoint<Result>(_ body: () throws -> Result) throws -> Result {
     guard isInTransaction else {
       throw SQLError(.misuse, "the transaction is over", hint: "let the error before this one end it")

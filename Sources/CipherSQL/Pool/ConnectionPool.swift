@@ -1,13 +1,5 @@
 import Dispatch
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
-
 /// Hands out connections, each to one user at a time and to waiters in the order of their arrival. With a
 /// capacity of one it is the lock of the writer.
 ///
@@ -43,16 +35,15 @@ final class ConnectionPool<Member: Connection>: Sendable {
     var isClosed = false
     var open: @Sendable () throws -> Member
     var epoch = 0
-    // Threads inside a synchronous body; a nested call on one of them would wait for itself.
-    var threads: [pthread_t] = []
   }
 
   private let state: Locked<State>
   private let capacity: Int
-  private let name: String
+  private let nesting: NestingGuard
 
-  init(capacity: Int, name: String, open: @escaping @Sendable () throws -> Member) {
-    (self.capacity, self.name, state) = (capacity, name, Locked(State(open: open)))
+  /// - Parameter nesting: shared by all pools of a database.
+  init(capacity: Int, nesting: NestingGuard, open: @escaping @Sendable () throws -> Member) {
+    (self.capacity, self.nesting, state) = (capacity, nesting, Locked(State(open: open)))
   }
 
   /// How many threads and tasks wait for a connection.
@@ -64,13 +55,26 @@ final class ConnectionPool<Member: Connection>: Sendable {
     case wait
   }
 
+  /// Runs a body on a connection, on this thread, which waits for its turn.
+  /// - Parameter access: `read` or `write`, for the message when the call is nested.
+  func withConnection<Result>(for access: String, _ body: (Member) throws -> Result) throws -> Result {
+    try nesting.refuseNesting(of: access)
+    let lease = try acquire()
+    defer { release(lease) }
+    return try nesting.marking(access) { try body(lease.connection) }
+  }
+
+  /// Runs a body on a connection that nobody uses at the moment; without one it does nothing.
+  func withIdleConnection(_ body: (Member) -> Void) {
+    guard let lease = state.withLock({ $0.isClosed ? nil : $0.idle.popLast() }) else { return }
+    defer { release(lease) }
+    body(lease.connection)
+  }
+
   /// Waits on this thread for a connection.
-  func acquire() throws -> Lease {
+  private func acquire() throws -> Lease {
     let ticket = Ticket()
-    let step: Step = try state.withLock { state in
-      try refuseNesting(state)
-      return try next(&state, waiter: .thread(ticket))
-    }
+    let step: Step = try state.withLock { try next(&$0, waiter: .thread(ticket)) }
     switch step {
     case .lease(let lease): return lease
     case .open: return try openOne()
@@ -86,7 +90,9 @@ final class ConnectionPool<Member: Connection>: Sendable {
   ///
   /// Whoever gives a connection back starts the next body itself. The task need not be there for that: it may get no
   /// thread, when synchronous calls that wait behind it block all those that tasks have.
-  func perform<Result: Sendable>(_ body: @escaping @Sendable (Member) throws -> Result) async throws -> Result {
+  func perform<Result: Sendable>(
+    for access: String, _ body: @escaping @Sendable (Member) throws -> Result
+  ) async throws -> Result {
     let id = state.withLock { state in
       state.nextTask += 1
       return state.nextTask
@@ -97,7 +103,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Result, any Error>) in
           begin(id) { [self] turn in
             switch turn {
-            case .success(let lease): start(call, on: lease, body) { continuation.resume(with: $0) }
+            case .success(let lease): start(call, access, on: lease, body) { continuation.resume(with: $0) }
             case .failure(let error): continuation.resume(throwing: error)
             }
           }
@@ -114,11 +120,13 @@ final class ConnectionPool<Member: Connection>: Sendable {
   }
 
   private func start<Result: Sendable>(
-    _ call: CancellableCall, on lease: Lease, _ body: @escaping @Sendable (Member) throws -> Result,
+    _ call: CancellableCall, _ access: String, on lease: Lease, _ body: @escaping @Sendable (Member) throws -> Result,
     then finish: @escaping @Sendable (Swift.Result<Result, any Error>) -> Void
   ) {
     lease.connection.queue.async { [self] in
-      let result = Swift.Result { try call.run(on: lease.connection) { try marking { try body(lease.connection) } } }
+      let result = Swift.Result {
+        try call.run(on: lease.connection) { try nesting.marking(access) { try body(lease.connection) } }
+      }
       release(lease)
       finish(result)
     }
@@ -185,20 +193,6 @@ final class ConnectionPool<Member: Connection>: Sendable {
     _ = idle
   }
 
-  /// Runs a body that belongs to this thread, so that a nested call is refused instead of waiting for itself.
-  func marking<Result>(_ body: () throws -> Result) rethrows -> Result {
-    let thread = pthread_self()
-    state.withLock { $0.threads.append(thread) }
-    defer {
-      state.withLock { state in
-        if let index = state.threads.lastIndex(where: { pthread_equal($0, thread) != 0 }) {
-          state.threads.remove(at: index)
-        }
-      }
-    }
-    return try body()
-  }
-
   /// Closes idle connections and refuses new users; those at work finish.
   func close() {
     let (idle, waiters) = state.withLock { state in
@@ -254,14 +248,6 @@ final class ConnectionPool<Member: Connection>: Sendable {
       start(result)
     case nil:
       break
-    }
-  }
-
-  private func refuseNesting(_ state: borrowing State) throws {
-    let thread = pthread_self()
-    for other in state.threads where pthread_equal(other, thread) != 0 {
-      throw SQLError(
-        .misuse, "a \(name) inside a \(name) would wait for itself", hint: "pass the connection down instead")
     }
   }
 

@@ -22,6 +22,7 @@ public final class Database: Sendable {
   let writer: ConnectionPool<WriteConnection>
   let readers: ConnectionPool<Connection>?
   let hub = ChangeHub()
+  let otherProcesses = OtherProcesses()
   private let place: Locked<String?>
   private let holding: (any Sendable)?
 
@@ -48,16 +49,15 @@ public final class Database: Sendable {
     place = Locked(path)
     self.configuration = configuration
     let connections = Connections(path: path, key: key, configuration: configuration)
-    writer = ConnectionPool(capacity: 1, name: "write", open: connections.writer)
+    let nesting = NestingGuard()
+    writer = ConnectionPool(capacity: 1, nesting: nesting, open: connections.writer)
     readers =
       path == nil
       ? nil
       : ConnectionPool(
-        capacity: min(max(configuration.readerCount, 1), 64), name: "read", open: connections.reader)
+        capacity: min(max(configuration.readerCount, 1), 64), nesting: nesting, open: connections.reader)
     // The first look at the file proves the key before anybody works with it.
-    let lease = try writer.acquire()
-    defer { writer.release(lease) }
-    _ = try lease.connection.pragmaText("SELECT count(*) FROM sqlite_schema")
+    _ = try writer.withConnection(for: "write") { try $0.pragmaText("SELECT count(*) FROM sqlite_schema") }
   }
 
   /// How the connections to a file are opened.
@@ -91,7 +91,7 @@ public final class Database: Sendable {
   public func replaceFile(
     _ body: (Connection) throws -> (path: String, key: any EncryptionKey)?
   ) throws {
-    try onWriter { writer in
+    try writer.withConnection(for: "write") { writer in
       try writer.control("BEGIN IMMEDIATE")
       defer { writer.rollBack() }
       guard let target = try streamingReader().inSnapshot(body) else { return }
@@ -120,25 +120,20 @@ public final class Database: Sendable {
   // MARK: Reading
 
   /// Reads on this thread, from one unchanging snapshot.
-  /// - Throws: what `body` throws; ``SQLError`` when no connection can be opened.
+  /// - Throws: what `body` throws; ``SQLError`` when no connection can be opened, with `nestedAccess` inside a read or
+  ///   write of this database.
   @available(*, noasync, message: "use 'await' in asynchronous code")
   public func read<Result>(_ body: (Connection) throws -> Result) throws -> Result {
-    guard let readers else {
-      return try onWriter { try $0.inSnapshot(body) }
-    }
-    let lease = try readers.acquire()
-    defer { readers.release(lease) }
-    return try readers.marking { try lease.connection.inSnapshot(body) }
+    guard let readers else { return try writer.withConnection(for: "read") { try $0.inSnapshot(body) } }
+    return try readers.withConnection(for: "read") { try $0.inSnapshot(body) }
   }
 
   /// Reads from one unchanging snapshot without blocking the caller. Cancelling the task interrupts the
   /// statement that runs.
   /// - Throws: what `body` throws; `CancellationError` when the task was cancelled.
   public func read<Result: Sendable>(_ body: @escaping @Sendable (Connection) throws -> Result) async throws -> Result {
-    guard let readers else {
-      return try await writer.perform { try $0.inSnapshot(body) }
-    }
-    return try await readers.perform { try $0.inSnapshot(body) }
+    guard let readers else { return try await writer.perform(for: "read") { try $0.inSnapshot(body) } }
+    return try await readers.perform(for: "read") { try $0.inSnapshot(body) }
   }
 
   // MARK: Writing
@@ -147,50 +142,64 @@ public final class Database: Sendable {
   /// throws.
   /// - Throws: what `body` throws; ``SQLError`` with `busy` when another process kept the lock too long, with
   ///   `constraint` when a deferred rule fails at the commit, with `inputOutput` or `diskFull` when the disk fails: a
-  ///   commit that fails so is undone, unless the process ends before its next one (see ``buryFailedCommits()``).
+  ///   commit that fails so is undone, unless the process ends before its next one (see ``buryFailedCommits()``); with
+  ///   `nestedAccess` inside a read or write of this database.
   @available(*, noasync, message: "use 'await' in asynchronous code")
+  @discardableResult
   public func write<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
-    try onWriter { connection in try self.transaction(on: connection, body) }
+    try writer.withConnection(for: "write") { try self.transaction(on: $0, body) }
   }
 
   /// Writes in one transaction without blocking the caller. Cancelling the task before the commit interrupts
   /// the statement that runs and rolls back.
   /// - Throws: as the synchronous form; `CancellationError` when the task was cancelled.
+  @discardableResult
   public func write<Result: Sendable>(
     _ body: @escaping @Sendable (WriteConnection) throws -> Result
   ) async throws -> Result {
-    try await writer.perform { connection in try self.transaction(on: connection, body) }
+    try await writer.perform(for: "write") { try self.transaction(on: $0, body) }
   }
 
-  /// Runs a body on the writing connection outside of a transaction, for what SQLite refuses inside one
-  /// (settings, `VACUUM`, checkpoints).
+  /// Runs a body on the writing connection outside of a transaction, for what SQLite refuses inside one, such as a
+  /// checkpoint.
   @available(*, noasync, message: "use 'await' in asynchronous code")
+  @discardableResult
   public func withWriter<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
-    try onWriter(body)
-  }
-
-  private func onWriter<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
-    let lease = try writer.acquire()
-    defer { writer.release(lease) }
-    return try writer.marking { try body(lease.connection) }
+    try writer.withConnection(for: "write") { connection in
+      let isWatching = beginWatching(connection)
+      // Each statement commits by itself, also those before one that fails.
+      defer { endWatching(connection, isWatching) }
+      return try body(connection)
+    }
   }
 
   private func transaction<Result>(
     on connection: WriteConnection, _ body: (WriteConnection) throws -> Result
   ) throws -> Result {
-    let watching = hub.hasObservers
-    let changes = connection.changes
-    changes.begin(watching: watching, on: connection.handle)
-    connection.watchedChanges = watching ? changes : nil
+    let isWatching = beginWatching(connection)
     defer { connection.watchedChanges = nil }
     let result = try connection.inTransaction { try body(connection) }
-    if watching {
-      hub.publish(changes.region(on: connection.handle), after: connection)
-    } else if hub.hasObservers {
-      // An observer came while this transaction ran, without its changes being watched.
-      hub.publish(ChangedRegion(isEverything: true), after: connection)
-    }
+    endWatching(connection, isWatching)
     connection.checkpointIfDue(limit: configuration.walLimitBytes)
     return result
+  }
+
+  /// Begins to note changes when there is an observer.
+  private func beginWatching(_ connection: WriteConnection) -> Bool {
+    let isWatching = hub.hasObservers
+    connection.changes.begin(watching: isWatching, on: connection.handle)
+    connection.watchedChanges = isWatching ? connection.changes : nil
+    return isWatching
+  }
+
+  /// Tells observers what was committed since ``beginWatching(_:)``.
+  private func endWatching(_ connection: WriteConnection, _ isWatching: Bool) {
+    connection.watchedChanges = nil
+    if isWatching {
+      hub.publish(connection.changes.region(on: connection.handle), after: connection)
+    } else if hub.hasObservers {
+      // An observer came meanwhile, without the changes being watched.
+      hub.publish(ChangedRegion(isEverything: true), after: connection)
+    }
   }
 }

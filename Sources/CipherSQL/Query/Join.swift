@@ -118,9 +118,11 @@ extension Join {
     return rows
   }
 
-  /// The first row; nil when there is none.
+  /// The first row behind the offset; nil when there is none.
   public func fetchFirst(_ connection: Connection) throws -> (First.Element, Second.Element)? {
-    try limit(1).fetch(connection).first
+    var first = self
+    first.parts = parts.firstOnly()
+    return try first.fetch(connection).first
   }
 
   /// How many rows there are.

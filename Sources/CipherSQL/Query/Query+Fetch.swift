@@ -18,10 +18,15 @@ extension Query {
     }
   }
 
-  /// The first record; nil when there is none.
+  @usableFromInline
+  var firstSQL: SQL {
+    get throws(SQLError) { try parts.firstOnly().statement(.records(and: [])) }
+  }
+
+  /// The first record behind the offset of the query; nil when there is none.
   @inlinable
   public func fetchFirst(_ connection: Connection) throws -> R? {
-    let sql = try limit(1).sql
+    let sql = try firstSQL
     return try connection.withStatement(sql.text) { statement in
       try statement.bind(sql.arguments)
       return try statement.step() ? try R(from: statement.row, at: 0) : nil

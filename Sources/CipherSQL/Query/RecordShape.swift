@@ -54,28 +54,41 @@ final class RecordShape: Sendable {
   /// The names of the first list in parentheses: `INSERT INTO t (a, b) VALUES`; nil when there is no such list.
   private static func parenthesizedNames(of sql: StaticString, among names: [StaticString]) -> [StaticString]? {
     let found = words(of: sql)
-    guard let open = found.firstIndex(of: "("), let close = found.firstIndex(of: ")"),
-      let values = found.firstIndex(where: { $0.uppercased() == "VALUES" }), close < values
+    guard let open = found.firstIndex(of: .other("(")), let close = found.firstIndex(of: .other(")")),
+      let values = found.firstIndex(of: .other("VALUES")), close < values
     else { return nil }
-    return found[open..<close].compactMap { word in names.first { $0.description == word } }
+    return found[open..<close].compactMap { word in names.first { word.isName($0.description) } }
   }
 
   /// The columns that stand before `=` behind WHERE: `DELETE FROM t WHERE a = ? AND b = ?`.
   static func comparedNames(of sql: StaticString, among names: [StaticString]) -> [StaticString] {
     let found = words(of: sql)
-    guard let start = found.lastIndex(where: { $0.uppercased() == "WHERE" }) else { return [] }
+    guard let start = found.lastIndex(of: .other("WHERE")) else { return [] }
     return zip(found[start...], found[start...].dropFirst()).compactMap { word, next in
-      next == "=" || next.uppercased() == "IS" ? names.first { $0.description == word } : nil
+      next == .other("=") || next == .other("IS") ? names.first { word.isName($0.description) } : nil
     }
   }
 
-  private static func words(of sql: StaticString) -> [String] {
+  /// A quoted name, or a word or symbol in upper case.
+  private enum Word: Equatable {
+    case quoted(String)
+    case other(String)
+
+    func isName(_ name: String) -> Bool {
+      switch self {
+      case .quoted(let text): text == name
+      case .other(let text): text == name.uppercased()
+      }
+    }
+  }
+
+  private static func words(of sql: StaticString) -> [Word] {
     let bytes = Array(sql.description.utf8)
     return SQLText.tokens(of: bytes).compactMap { token in
       switch token.kind {
       case .space, .comment: nil
-      case .quotedName: String(decoding: bytes[token.range].dropFirst().dropLast(), as: UTF8.self)
-      default: String(decoding: bytes[token.range], as: UTF8.self)
+      case .quotedName: .quoted(SQLText.name(in: bytes[token.range]))
+      default: .other(String(decoding: bytes[token.range], as: UTF8.self).uppercased())
       }
     }
   }

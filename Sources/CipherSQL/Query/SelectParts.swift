@@ -36,6 +36,13 @@ struct SelectParts: Sendable {
   /// True when the rows are those of the tables, neither merged nor cut off.
   var isPlain: Bool { groups.isEmpty && having == nil && !isDistinct && limit == nil && offset == nil }
 
+  /// The same rows up to the first one. The offset stays, and so does a limit of 0.
+  func firstOnly() -> SelectParts {
+    var copy = self
+    copy.limit = limit == 0 ? 0 : 1
+    return copy
+  }
+
   private static let counter = Atomic<Int>(0)
 
   /// A name for a table that no other query uses.

@@ -37,8 +37,10 @@ public struct Selection<each Value: SQLValue>: Sendable {
     try connection.fetchRows(try sql, as: repeat (each Value).self)
   }
 
-  /// The first row; nil when there is none.
+  /// The first row behind the offset; nil when there is none.
   public func fetchFirst(_ connection: Connection) throws -> (repeat each Value)? {
-    try limit(1).fetch(connection).first
+    var first = self
+    first.parts = parts.firstOnly()
+    return try first.fetch(connection).first
   }
 }

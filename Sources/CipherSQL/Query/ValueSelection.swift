@@ -33,8 +33,10 @@ public struct ValueSelection<Value: SQLValue>: Sendable {
   /// - Throws: ``SQLError``: `typeMismatch` for a value that does not fit its type, `interrupted`.
   public func fetch(_ connection: Connection) throws -> [Value] { try connection.fetch(try sql, as: Value.self) }
 
-  /// The first value; nil when there is no row.
+  /// The first value behind the offset; nil when there is no row.
   public func fetchFirst(_ connection: Connection) throws -> Value? {
-    try connection.fetchOne(try limit(1).sql, as: Value.self)
+    var first = self
+    first.parts = parts.firstOnly()
+    return try connection.fetchOne(try first.sql, as: Value.self)
   }
 }

@@ -29,28 +29,26 @@ extension WriteConnection {
     if changedRowCount == 0 { throw missing(R.self) }
   }
 
-  /// Inserts a record, or writes over the row that stands in its way.
+  /// Inserts a record, or writes chosen columns of it over the row that stands in its way. All other columns of that row
+  /// stay as they are.
   ///
   /// ```swift
-  /// let stored = try db.upsert(room) { [$0.uuid] }
   /// let renamed = try db.upsert(room, onConflict: { [$0.uuid] }, updating: { [$0.title] })
   /// ```
   /// - Parameters:
   ///   - target: the columns that the schema declares as unique together.
-  ///   - chosen: the columns that are written over; nil for all but the target and the primary key.
+  ///   - chosen: the columns that are written over; none leaves the row as it is.
   /// - Returns: the row as it stands now, without what triggers do after the statement.
   /// - Throws: ``SQLError`` with `constraint` when another rule refuses it.
   @discardableResult
   public func upsert<R: InsertableRecord>(
     _ record: R, onConflict target: (R.Columns) -> [any SQLColumn<R>],
-    updating chosen: ((R.Columns) -> [any SQLColumn<R>])? = nil
+    updating chosen: (R.Columns) -> [any SQLColumn<R>]
   ) throws -> R {
     let shape = RecordShape.of(R.self)
     let columns = R.Columns(qualifier: "")
     let target = target(columns).map(\.name)
-    let skipped = Set((target + shape.keyColumns).map(\.description))
-    let updated =
-      chosen.map { $0(columns).map(\.name) } ?? shape.insertedColumns.filter { !skipped.contains($0.description) }
+    let updated = chosen(columns).map(\.name)
     var writer = SQLWriter()
     writer.write(R.insertSQL)
     writer.write(" ON CONFLICT (")

@@ -9,6 +9,13 @@ public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertib
   /// 1 to 31, as the month allows.
   public let day: Int
 
+  /// 1970-01-01.
+  public static let epoch = CalendarDay(unchecked: 1970, month: 1, day: 1)
+
+  private init(unchecked year: Int, month: Int, day: Int) {
+    (self.year, self.month, self.day) = (year, month, day)
+  }
+
   /// Makes a day; nil when there is no such day.
   public init?(year: Int, month: Int, day: Int) {
     guard (0...9999).contains(year), (1...12).contains(month), day >= 1, day <= Calendar.days(in: month, of: year)

@@ -102,15 +102,19 @@ extension Double: SQLValue {
     return sqlite3_column_double(row.handle, index)
   }
 
-  /// - Throws: ``SQLError`` with `typeMismatch` for NaN, which SQLite would store as NULL in silence.
+  /// - Throws: ``SQLError`` with `typeMismatch` for NaN, which SQLite would store as NULL in silence, and for an infinite number,
+  ///   which JSON cannot say, so that it would never reach a server or an export.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     if isNaN {
       throw SQLError(.typeMismatch, "not a number (NaN) cannot be stored", hint: "use nil for a missing value")
     }
+    if isInfinite {
+      throw SQLError(.typeMismatch, "an infinite number cannot be stored", hint: "use nil for a missing value")
+    }
     try statement.check(sqlite3_bind_double(statement.handle, index, self))
   }
 
-  /// The number as a REAL; NaN is refused when it is bound.
+  /// The number as a REAL; NaN and infinite numbers are refused when they are bound.
   public var sqlArgument: SQLArgument { .real(self) }
 }

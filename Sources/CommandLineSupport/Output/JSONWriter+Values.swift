@@ -17,6 +17,9 @@ extension JSONWriter {
   /// A whole number.
   public mutating func value(_ number: Int) { value(Int64(number)) }
 
+  /// A number that is JSON already, as it is written.
+  public mutating func value(jsonNumber text: String) { put { $0.append(contentsOf: text.utf8) } }
+
   /// A number as the shortest text that reads back as the same number. Always with a fraction or an exponent: `21.0`.
   public mutating func value(_ number: Double) throws(JSONNumberError) {
     guard number.isFinite else { throw JSONNumberError() }

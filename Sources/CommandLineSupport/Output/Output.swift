@@ -31,8 +31,10 @@ public final class Output: Sendable {
     buffer = Mutex([])
   }
 
-  /// Writes text as it is. Data goes through ``escaped(_:)`` first when the output is a terminal.
+  /// Writes text for people. What would drive a terminal or not be shown is escaped, wherever the text comes from; line
+  /// breaks and styles stay.
   public func write(_ text: String) throws(OutputError) {
+    let text = presentable(text, hasColours: terminal.hasColours)
     try append { $0.append(contentsOf: text.utf8) }
   }
 
@@ -41,13 +43,8 @@ public final class Output: Sendable {
     try append { $0.append(contentsOf: bytes) }
   }
 
-  /// Writes text and a line feed.
-  public func line(_ text: String = "") throws(OutputError) {
-    try append {
-      $0.append(contentsOf: text.utf8)
-      $0.append(UInt8(ascii: "\n"))
-    }
-  }
+  /// Writes text for people and a line feed; see ``write(_:)``.
+  public func line(_ text: String = "") throws(OutputError) { try write(text + "\n") }
 
   /// Writes what is still in the buffer.
   public func flush() throws(OutputError) {

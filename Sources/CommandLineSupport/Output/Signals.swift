@@ -15,6 +15,8 @@ import Synchronization
 /// an orderly end. A second one ends the process at once, with 128 and the number of the signal, for the person who
 /// will not wait. A signal that was ignored from the start, as under `nohup`, stays ignored.
 ///
+/// SIGHUP ends a program that does not ask for it. One that runs for long uses ``onHangUp(_:)``.
+///
 /// Handlers are not handed on to programs that are started: a child has the usual behaviour of every signal.
 public enum Signals {
   /// Which signal came.
@@ -46,11 +48,33 @@ public enum Signals {
     }
     for number in [SIGINT, SIGTERM] where !isIgnored(number) { install(number, handleStop) }
   }
+
+  /// Calls back for each SIGHUP, which does not end the process from then on. To be called once, at the start of the program.
+  public static func onHangUp(_ action: @escaping @Sendable () -> Void) {
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { return }
+    for end in ends { setCloseOnExec(end) }
+    hangUpEnd.store(ends[1], ordering: .sequentiallyConsistent)
+    let read = ends[0]
+    DispatchQueue(label: "hang-up").async {
+      while readByte(read) != nil { action() }
+    }
+    if !isIgnored(SIGHUP) { install(SIGHUP, handleHangUp) }
+  }
 }
 
 /// The pipe that the handler writes to, and how many signals came: all that a handler may safely touch.
 private let writeEnd = Atomic<Int32>(-1)
 private let arrivals = Atomic<Int>(0)
+
+private let hangUpEnd = Atomic<Int32>(-1)
+
+private func handleHangUp(_ number: Int32) {
+  let saved = errno
+  var byte = UInt8(truncatingIfNeeded: number)
+  _ = write(hangUpEnd.load(ordering: .relaxed), &byte, 1)
+  errno = saved
+}
 
 private func handleStop(_ number: Int32) {
   if arrivals.add(1, ordering: .relaxed).oldValue > 0 { _exit(128 + number) }

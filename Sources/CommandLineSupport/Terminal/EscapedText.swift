@@ -1,28 +1,117 @@
-/// The text with everything that could drive a terminal made visible: `\n`, `\t`, `\x1B`, `\u202E`.
+/// The text with every character made visible that a terminal would obey or not show: `\\n`, `\\x1B`, `\\u202E`, `\\u200B`.
 ///
-/// Control characters of both sets and the marks that reorder text for display are escaped; all else stays. Whatever
-/// comes from data, files or the command line goes through here before a person sees it.
-public func escaped(_ text: String) -> String {
+/// Escapes control characters of both sets, the marks that reorder text for display, and characters without a glyph. So two
+/// texts that differ in one of them do not look equal. The result is one line.
+///
+/// ``Output`` escapes whatever it writes as text. Call this for a value inside a line, whose line breaks must be visible too,
+/// and before its width is measured.
+public func escaped(_ text: String) -> String { escape(text, keeping: { _, _ in 0 }) }
+
+/// The text as ``Output`` writes it: escaped, except for its line breaks and, on a terminal with colours, the sequences of
+/// ``Style``.
+func presentable(_ text: String, hasColours: Bool) -> String {
+  escape(text) { scalars, place in
+    if scalars[place] == "\n" { return 1 }
+    return hasColours && scalars[place] == "\u{1B}" ? Style.length(of: scalars[place...]) : 0
+  }
+}
+
+/// - Parameter keeping: returns how many scalars from a place on are passed through.
+private func escape(
+  _ text: String, keeping: (String.UnicodeScalarView, String.UnicodeScalarView.Index) -> Int
+) -> String {
   // Most text has nothing to escape, and a look at its bytes shows that.
-  let isPlain = text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
-  if isPlain || !text.unicodeScalars.contains(where: drivesTerminal) { return text }
+  guard text.utf8.contains(where: canBeginHidden) else { return text }
+  let scalars = text.unicodeScalars
   var result = ""
-  for scalar in text.unicodeScalars {
-    guard drivesTerminal(scalar) else {
+  var place = scalars.startIndex
+  while place < scalars.endIndex {
+    let scalar = scalars[place]
+    guard isHidden(scalar), !joinsEmoji(scalars, place) else {
       result.unicodeScalars.append(scalar)
+      place = scalars.index(after: place)
       continue
     }
-    switch scalar {
-    case "\n": result += "\\n"
-    case "\r": result += "\\r"
-    case "\t": result += "\\t"
-    default:
-      let digits = String(scalar.value, radix: 16, uppercase: true)
-      let short = scalar.value <= 0xFF
-      result += (short ? "\\x" : "\\u") + String(repeating: "0", count: (short ? 2 : 4) - digits.count) + digits
+    let kept = keeping(scalars, place)
+    if kept > 0 {
+      let end = scalars.index(place, offsetBy: kept)
+      result.unicodeScalars.append(contentsOf: scalars[place..<end])
+      place = end
+    } else {
+      result += visible(scalar)
+      place = scalars.index(after: place)
     }
   }
   return result
+}
+
+/// Whether the character joins two emoji to one, which a reader sees.
+private func joinsEmoji(_ scalars: String.UnicodeScalarView, _ place: String.UnicodeScalarView.Index) -> Bool {
+  guard scalars[place].value == 0x200D, place > scalars.startIndex else { return false }
+  let next = scalars.index(after: place)
+  func isPicture(_ scalar: Unicode.Scalar) -> Bool { scalar.value > 0xFF && scalar.properties.isEmoji }
+  guard next < scalars.endIndex, isPicture(scalars[next]) else { return false }
+  var last = scalars.index(before: place)
+  if scalars[last].value == 0xFE0F, last > scalars.startIndex { last = scalars.index(before: last) }
+  return isPicture(scalars[last])
+}
+
+private func visible(_ scalar: Unicode.Scalar) -> String {
+  switch scalar {
+  case "\n": return "\\n"
+  case "\r": return "\\r"
+  case "\t": return "\\t"
+  default:
+    let digits = String(scalar.value, radix: 16, uppercase: true)
+    if scalar.value > 0xFFFF { return "\\u{\(digits)}" }
+    let short = scalar.value <= 0xFF
+    return (short ? "\\x" : "\\u") + String(repeating: "0", count: (short ? 2 : 4) - digits.count) + digits
+  }
+}
+
+/// The text with every character beyond printable ASCII escaped, and backslashes doubled: different texts never give the
+/// same one, not even with letters that look alike.
+public func asciiEscaped(_ text: String) -> String {
+  text.unicodeScalars.map { scalar in
+    switch scalar.value {
+    case 0x5C: "\\\\"
+    case 0x20..<0x7F: String(scalar)
+    default: visible(scalar)
+    }
+  }.joined()
+}
+
+/// The text as a reader sees it: without characters that have no glyph, every space a plain one, none at the end.
+public func appearance(_ text: String) -> String {
+  var result = ""
+  for scalar in text.unicodeScalars where !scalar.properties.isDefaultIgnorableCodePoint {
+    if scalar.properties.generalCategory == .spaceSeparator {
+      result += " "
+    } else {
+      result.unicodeScalars.append(scalar)
+    }
+  }
+  while result.last == " " { result.removeLast() }
+  return result
+}
+
+/// Whether no character that ``isHidden(_:)`` begins with the byte. Western text with accents has none of them.
+private func canBeginHidden(_ byte: UInt8) -> Bool {
+  switch byte {
+  case 0..<0x20, 0x7F, 0xC2, 0xCD, 0xD8, 0xE1, 0xE2, 0xE3, 0xEF, 0xF3: true
+  default: false
+  }
+}
+
+/// Whether a terminal would obey the character or show nothing for it.
+private func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+  if drivesTerminal(scalar) { return true }
+  switch scalar.value {
+  case 0xFE0F: return false  // asks for the form of an emoji, which is shown
+  case 0..<0xAD: return false
+  // Soft hyphen, zero-width spaces and joiners, word joiner, byte order mark, fillers, tags.
+  default: return scalar.properties.isDefaultIgnorableCodePoint
+  }
 }
 
 /// Whether a terminal would obey the character and not show it.

@@ -16,7 +16,18 @@ public struct TextTable: Sendable {
   public var alignments: [Alignment?]
   /// The titles of columns that are never cut.
   public let whole: Set<String>
-  private var rows: [[String]] = []
+  private var rows: [[Cell]] = []
+  // Of each column, kept while rows are added: the widest cell, and whether all cells that are not empty are numbers.
+  private var widest: [Int]
+  private var isNumeric: [Bool]
+  private var hasContent: [Bool]
+
+  private struct Cell {
+    let text: String
+    let width: Int
+
+    init(_ text: String) { (self.text, width) = (text, displayWidth(text)) }
+  }
 
   /// Where a cell stands in its column.
   public enum Alignment: Sendable {
@@ -31,6 +42,9 @@ public struct TextTable: Sendable {
     self.titles = titles.map(escaped)
     self.alignments = alignments
     self.whole = whole
+    widest = self.titles.map(displayWidth)
+    isNumeric = titles.map { _ in true }
+    hasContent = titles.map { _ in false }
   }
 
   /// Whether there are no rows.
@@ -38,42 +52,68 @@ public struct TextTable: Sendable {
 
   /// Adds a row. Missing cells are empty, cells beyond the last title are left out.
   public mutating func add(_ cells: [String]) {
-    rows.append(titles.indices.map { $0 < cells.count ? escaped(cells[$0]) : "" })
+    var row: [Cell] = []
+    row.reserveCapacity(titles.count)
+    for column in titles.indices {
+      let cell = Cell(column < cells.count ? escaped(cells[column]) : "")
+      row.append(cell)
+      guard !cell.text.isEmpty else { continue }
+      hasContent[column] = true
+      if cell.width > widest[column] { widest[column] = cell.width }
+      if isNumeric[column] { isNumeric[column] = Self.isNumber(cell.text) }
+    }
+    rows.append(row)
   }
 
   /// The table in lines, the titles first. The style of a row is asked for by its number.
   public func text(for terminal: Terminal, style: (Int) -> Style? = { _ in nil }) -> String {
     let widths = columnWidths(for: terminal)
     let right = titles.indices.map(isRight)
-    var result = terminal.styled(line(titles, widths, right), .bold) + "\n"
+    var line: [UInt8] = []
+    write(titles.map(Cell.init), widths, right, to: &line)
+    var result = Array(terminal.styled(String(decoding: line, as: UTF8.self), .bold).utf8)
+    result.append(UInt8(ascii: "\n"))
     for (number, row) in rows.enumerated() {
-      let line = line(row, widths, right)
-      result += (style(number).map { terminal.styled(line, $0) } ?? line) + "\n"
+      if let style = style(number) {
+        line.removeAll(keepingCapacity: true)
+        write(row, widths, right, to: &line)
+        result.append(contentsOf: terminal.styled(String(decoding: line, as: UTF8.self), style).utf8)
+      } else {
+        write(row, widths, right, to: &result)
+      }
+      result.append(UInt8(ascii: "\n"))
     }
-    return result
+    return String(decoding: result, as: UTF8.self)
   }
 
-  private func line(_ cells: [String], _ widths: [Int], _ right: [Bool]) -> String {
-    var line = ""
+  /// Appends a line without the spaces at its end.
+  private func write(_ cells: [Cell], _ widths: [Int], _ right: [Bool], to text: inout [UInt8]) {
+    let space = UInt8(ascii: " ")
+    let start = text.count
     for (column, cell) in cells.enumerated() {
-      let shown = truncated(cell, to: widths[column])
-      let space = String(repeating: " ", count: widths[column] - displayWidth(shown))
-      if column > 0 { line += "  " }
-      line += right[column] ? space + shown : shown + space
+      let shown = cell.width > widths[column] ? Cell(truncated(cell.text, to: widths[column])) : cell
+      if column > 0 { text.append(contentsOf: repeatElement(space, count: 2)) }
+      let padding = repeatElement(space, count: widths[column] - shown.width)
+      if right[column] { text.append(contentsOf: padding) }
+      text.append(contentsOf: shown.text.utf8)
+      if !right[column] { text.append(contentsOf: padding) }
     }
-    return String(line.reversed().drop { $0 == " " }.reversed())
+    while text.count > start, text[text.count - 1] == space { text.removeLast() }
   }
 
   private func isRight(_ column: Int) -> Bool {
     if column < alignments.count, let alignment = alignments[column] { return alignment == .right }
-    let cells = rows.lazy.map { $0[column] }.filter { !$0.isEmpty }
-    return !cells.isEmpty && cells.allSatisfy { Double($0)?.isFinite == true }
+    return hasContent[column] && isNumeric[column]
+  }
+
+  private static func isNumber(_ text: String) -> Bool {
+    // A quick look, because most cells are neither numbers nor begin like one.
+    guard let first = text.utf8.first, (0x30...0x39).contains(first) || "+-.".utf8.contains(first) else { return false }
+    return Double(text)?.isFinite == true
   }
 
   private func columnWidths(for terminal: Terminal) -> [Int] {
-    var widths = titles.indices.map { column in
-      rows.reduce(displayWidth(titles[column])) { max($0, displayWidth($1[column])) }
-    }
+    var widths = widest
     guard terminal.isTerminal else { return widths }
     var excess = widths.reduce(2 * (widths.count - 1), +) - terminal.width
     // The widest column gives way until it is as wide as the next, and so on, so that narrow ones stay whole.

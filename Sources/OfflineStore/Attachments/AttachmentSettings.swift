@@ -1,5 +1,15 @@
 import CipherSQL
 
+/// The treatment of the place where a picture was taken.
+public enum LocationStripping: String, Sendable, Hashable, CaseIterable {
+  /// Files are stored as they are.
+  case off = "false"
+  /// Pictures are stored without the place. A file that cannot be cleaned is stored as it is, with a note.
+  case on = "true"
+  /// As ``on``, but a file that cannot be cleaned is refused.
+  case required = "require"
+}
+
 /// What a person has chosen for the files of a vault.
 public struct AttachmentSettings: Sendable, Hashable {
   /// How many bytes the files may take on this device before those that the server has make room: 2 GB.
@@ -10,8 +20,8 @@ public struct AttachmentSettings: Sendable, Hashable {
   public var waitsForUnmetered = false
   /// Whether all files are fetched, not the thumbnails alone.
   public var fetchesAll = false
-  /// Whether a picture is taken in without the place where it was made.
-  public var stripsLocation = false
+  /// The treatment of the place where a picture was taken.
+  public var stripLocation = LocationStripping.off
   /// The longest side to which pictures are made smaller when they are taken in, in pixels; nil leaves them as they are.
   public var longestSide: Int?
 
@@ -25,7 +35,7 @@ public struct AttachmentSettings: Sendable, Hashable {
     settings.sendsPlaintext = try value(.upload) == "plaintext"
     settings.waitsForUnmetered = try value(.unmeteredFiles) == "true"
     settings.fetchesAll = try value(.download) == "all"
-    settings.stripsLocation = try value(.stripLocation) == "true"
+    settings.stripLocation = try value(.stripLocation).flatMap(LocationStripping.init) ?? .off
     settings.longestSide = try value(.recompress).flatMap { Int($0) }
     return settings
   }

@@ -40,6 +40,7 @@ extension Vault {
       try Files.syncFolder(draft.layout.generation(generation))
       try progress(.checking)
       try verify(database, keys)
+      try becomeNewDevice(database, keys)
       try KeyringFile.create(keys.keyring, at: draft.layout.keyring)
       try draft.publish()
     } catch {
@@ -93,6 +94,14 @@ extension Vault {
 
   private static func isDamage(_ problem: String) -> Bool {
     !Doctor.isAboutValue(problem) && !problem.contains("FTS5 table")
+  }
+
+  /// The vault that the backup was made of may still be in use, so the restored one is another device: it draws an id of
+  /// its own at the next contact and compares all records.
+  private static func becomeNewDevice(_ path: String, _ keys: UnlockedKeyring) throws {
+    let database = try Database(path: path, key: GuardedKey(bytes: keys.databaseKey))
+    defer { database.close() }
+    try database.write { try SyncSettings.drawDevice(reason: "restore", in: $0) }
   }
 
   /// Opens the database and looks at every page of it.

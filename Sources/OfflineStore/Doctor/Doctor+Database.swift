@@ -190,15 +190,21 @@ extension Doctor {
 
   private func checkSync(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) {
     do {
-      let violations = try access.withDatabase { database in
-        try database.read { connection -> [String] in
+      let (violations, unsendable) = try access.withDatabase { database in
+        try database.read { connection -> ([String], [String]) in
           guard
             try connection.fetchOne("SELECT 1 FROM sqlite_schema WHERE name = 'OfflineSyncQueue'", as: Int.self) != nil
-          else { return [] }
-          return try SyncInvariants(
-            catalog: SyncCatalog(try Entities.read(from: connection)), connection: connection
-          ).violations()
+          else { return ([], []) }
+          let invariants = SyncInvariants(
+            catalog: SyncCatalog(try Entities.read(from: connection)), connection: connection)
+          return (try invariants.violations(), try invariants.unsendable())
         }
+      }
+      if !unsendable.isEmpty {
+        diagnosis.add(
+          .warning, "sync", "\(counted(unsendable.count, "operation")) cannot be sent: \(summary(unsendable))",
+          meaning: "the server does not get these changes",
+          next: "change the value; the operation is sent then. 'fieldvault queue discard' gives the change up")
       }
       if !violations.isEmpty {
         diagnosis.add(
@@ -207,6 +213,14 @@ extension Doctor {
         )
       }
       diagnosis.checked.append("every change has its operation or its conflict")
+      let waiting = try access.withDatabase { database in
+        try database.read { try SyncInvariants.waitingVersions(in: $0) }
+      }
+      if !waiting.isEmpty {
+        diagnosis.add(
+          .note, "inbox", "versions from the server wait: \(summary(waiting))",
+          meaning: "this vault shows older versions of these records, or none", next: "fieldvault migrate apply")
+      }
     } catch {
       noteFailure(error, "sync", "the outbox", diagnosis.findings("pages").isEmpty, &diagnosis)
     }

@@ -21,9 +21,9 @@ struct SalvageFiller {
 
   func run() throws -> [SalvagedTable] {
     try target.withWriter { writer in
-      try writer.execute("PRAGMA foreign_keys = OFF")
+      try writer.set(.foreignKeys(false))
       // A row that breaks a rule of its table is worth more than no row.
-      try writer.execute("PRAGMA ignore_check_constraints = ON")
+      try writer.set(.ignoresChecks(true))
     }
     var saved: [SalvagedTable] = []
     for shape in try shapes() {
@@ -31,8 +31,8 @@ struct SalvageFiller {
       saved.append(try target.write { try copy(shape, to: $0) })
     }
     try target.withWriter { writer in
-      try writer.execute("PRAGMA ignore_check_constraints = OFF")
-      try writer.execute("PRAGMA foreign_keys = ON")
+      try writer.set(.ignoresChecks(false))
+      try writer.set(.foreignKeys(true))
     }
     let lostTables = definitions.items.filter { item in
       item.type == "table" && !item.name.hasPrefix("sqlite_") && !saved.contains { $0.name == item.name }

@@ -4,36 +4,44 @@
 ///
 /// Written here because the well-known C library for it (libcsv) tells neither the line on which an open quote
 /// began nor the place of a broken character, and both are what a person needs.
-final class CSVReader {
+package final class CSVReader {
   /// A mistake in the file and the line where it is.
-  struct Problem: Error {
-    let line: Int
-    let message: String
+  package struct Problem: Error {
+    package let line: Int
+    package let message: String
   }
 
   /// The longest record that is accepted, in bytes. What is longer is an open quote.
-  static let longestRecord = 16 << 20
+  package static let longestRecord = 16 << 20
 
   private let source: ByteSource
   private let separator: UInt8
+  private let limit: Int
   private var buffer: UnsafeMutableBufferPointer<UInt8>
   private var start = 0
   private var end = 0
   private var isAtEnd = false
   private var nextLine = 1
   private var fields: [(start: Int, end: Int, isQuoted: Bool)] = []
+  /// The line of the quote that is open at the end of the buffer; `nil` outside quotes.
+  private var openQuoteLine: Int?
   /// The line on which the present record begins, counted from 1.
   private(set) var line = 1
 
-  init(_ source: ByteSource, separator: UInt8 = UInt8(ascii: ",")) {
-    (self.source, self.separator) = (source, separator)
-    buffer = .allocate(capacity: 256 << 10)
+  /// - Parameters:
+  ///   - limit: the longest record, in bytes.
+  ///   - capacity: bytes that are read at once, at least three for a byte order mark.
+  package init(
+    _ source: ByteSource, separator: UInt8 = UInt8(ascii: ","), limit: Int = longestRecord, capacity: Int = 256 << 10
+  ) {
+    (self.source, self.separator, self.limit) = (source, separator, limit)
+    buffer = .allocate(capacity: max(capacity, 3))
   }
 
   deinit { buffer.deallocate() }
 
   /// The number of fields of the present record.
-  var count: Int { fields.count }
+  package var count: Int { fields.count }
 
   /// The bytes of a field of the present record, without its quotes. Valid until the next record is read.
   func field(_ index: Int) -> UnsafeBufferPointer<UInt8> {
@@ -42,12 +50,13 @@ final class CSVReader {
   }
 
   /// A field as text.
-  func text(_ index: Int) -> String { String(decoding: field(index), as: UTF8.self) }
+  package func text(_ index: Int) -> String { String(decoding: field(index), as: UTF8.self) }
 
   /// Reads the next record. False at the end.
   /// - Throws: ``Problem``, after which reading goes on behind the broken record, unless a quote was never
-  ///   closed; ``VaultError`` when the file cannot be read.
-  func next() throws -> Bool {
+  ///   closed; ``VaultError`` when the file cannot be read or a record is longer than ``longestRecord``, after which nothing
+  ///   more can be read.
+  package func next() throws -> Bool {
     if nextLine == 1, start == 0, end == 0 { try skipByteOrderMark() }
     while true {
       line = nextLine
@@ -74,8 +83,12 @@ final class CSVReader {
       start = 0
     }
     if end == buffer.count {
-      guard buffer.count < Self.longestRecord else {
-        throw Problem(line: line, message: "a record above 16 MiB; is a quote never closed?")
+      guard buffer.count < limit else {
+        let place = openQuoteLine ?? line
+        let what =
+          "a record above \(limit >> 20) MiB"
+          + (openQuoteLine == nil ? "" : ": the quote that opens here is never closed")
+        throw VaultError(.refused, "\(source.name):\(place): \(what)", hint: "quotes within a field are doubled")
       }
       let larger = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: buffer.count * 2)
       _ = larger.update(fromContentsOf: buffer[0..<end])
@@ -98,6 +111,7 @@ final class CSVReader {
     var lines = 0
     var highBits: UInt8 = 0
     var hasDoubledQuote = false
+    openQuoteLine = nil
     while true {
       // One field begins here.
       if position < end, buffer[position] == UInt8(ascii: "\"") {
@@ -106,7 +120,10 @@ final class CSVReader {
         position = begin
         while true {
           guard position < end else {
-            if !isAtEnd { return nil }
+            if !isAtEnd {
+              openQuoteLine = opened
+              return nil
+            }
             start = end
             throw Problem(line: opened, message: "the quote that opens here is never closed")
           }
@@ -129,7 +146,7 @@ final class CSVReader {
         guard position < end || isAtEnd else { return nil }
         if position < end, buffer[position] == 0x0d, position + 1 == end, !isAtEnd { return nil }
         if position < end, buffer[position] != separator, !isLineEnd(position) {
-          skipLine(from: position, extra: lines)
+          guard skipLine(from: position, extra: lines) else { return nil }
           throw Problem(line: opened, message: "there is text behind a closing quote; quotes in a field are doubled")
         }
       } else {
@@ -166,11 +183,14 @@ final class CSVReader {
       || buffer[position] == 0x0d && position + 1 == end
   }
 
-  private func skipLine(from position: Int, extra lines: Int) {
+  /// Goes on behind the line; false when its end is not in the buffer yet.
+  private func skipLine(from position: Int, extra lines: Int) -> Bool {
     var position = position
     while position < end, buffer[position] != 0x0a { position += 1 }
+    guard position < end || isAtEnd else { return false }
     start = min(position + 1, end)
     nextLine += lines + 1
+    return true
   }
 
   private func removeDoubledQuotes() {

@@ -2,7 +2,7 @@ import CipherSQL
 
 extension Importer {
   /// Reads a file with one JSON object on each line.
-  func importNDJSON(_ source: ByteSource) throws -> ImportResult {
+  package func importNDJSON(_ source: ByteSource) throws -> ImportResult {
     let reader = LineReader(source)
     var result = ImportResult()
     while let line = try reader.next() {
@@ -24,8 +24,8 @@ extension Importer {
   }
 
   /// Reads a JSON document, an object or an array of them, which is held in memory. Problems are counted by element.
-  func importJSON(_ source: ByteSource) throws -> ImportResult {
-    let text = try source.readText()
+  package func importJSON(_ source: ByteSource) throws -> ImportResult {
+    let text = try source.readText(limit: ByteSource.longestDocument)
     var result = ImportResult()
     _ = try JSONDocument.forEachObject(text, name: source.name, on: connection) { index, object in
       try take(line: index + 1, into: &result) { try insert(object: object) }

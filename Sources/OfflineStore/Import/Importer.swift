@@ -8,15 +8,24 @@ import CipherSQL
 
 /// Takes the rows of a file in as records: all of them in one transaction, or none. Memory does not grow with the
 /// file.
-struct Importer {
+package struct Importer {
   let connection: WriteConnection
   let entities: Entities
   let entity: Entity
   let plan: ImportPlan
   let progress: (_ bytes: Int, _ rows: Int) -> Void
 
+  /// An importer of records of one entity, for as long as the connection may be used.
+  package init(
+    connection: WriteConnection, entities: Entities, entity: Entity, plan: ImportPlan,
+    progress: @escaping (_ bytes: Int, _ rows: Int) -> Void
+  ) {
+    (self.connection, self.entities, self.entity) = (connection, entities, entity)
+    (self.plan, self.progress) = (plan, progress)
+  }
+
   /// Reads a CSV file whose first record names its columns.
-  func importCSV(_ source: ByteSource) throws -> ImportResult {
+  package func importCSV(_ source: ByteSource) throws -> ImportResult {
     let reader = CSVReader(source)
     do {
       guard try reader.next() else {

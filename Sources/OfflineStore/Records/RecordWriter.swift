@@ -57,22 +57,6 @@ public struct RecordWriter {
     }
   }
 
-  /// Marks records as deleted, and what hangs on them.
-  /// - Returns: how many records were marked, those that hang on them included.
-  /// - Throws: ``VaultError`` with `noSuchRecord`.
-  @discardableResult
-  public func delete(_ entity: Entity, _ uuid: UUID) throws -> Int {
-    let query: SQL = "SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) WHERE uuid = \(uuid) "
-    let alive = entity.marksDeletion ? query + "AND isDeleted = 0" : query
-    guard let key = try connection.fetchOne(alive, as: Int64.self) else {
-      throw RecordReader.missing(entity)
-    }
-    let count = try Dependents(connection: connection, entities: entities).count(from: entity, key)
-    try connection.execute(
-      "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
-    return count
-  }
-
   private func exists(_ entity: Entity, _ uuid: UUID) throws -> Bool {
     guard entity.marksDeletion else {
       return try connection.fetchOne(

@@ -62,27 +62,40 @@ struct References {
   }
 }
 
-/// Counts what would be deleted with a record.
+/// Finds the records that are deleted with a record.
 struct Dependents {
   let connection: Connection
   let entities: Entities
 
   /// The number of records that a deletion marks, the record itself included.
-  func count(from entity: Entity, _ key: Int64) throws -> Int {
-    var seen: [String: Set<Int64>] = [entity.table.name: [key]]
-    var open: [(Entity, [Int64])] = [(entity, [key])]
-    while let (parent, keys) = open.popLast() {
-      for (child, column) in entities.cascades(from: parent) where child.marksDeletion {
-        let list = "[" + keys.map(String.init).joined(separator: ",") + "]"
+  func count(of entity: Entity, _ key: Int64) throws -> Int {
+    try all(of: entity, [key]).reduce(0) { $0 + $1.keys.count }
+  }
+
+  /// The local ids of the records that a deletion marks, the record itself included, by entity.
+  /// - Parameter onlyLive: leaves out records that are deleted already, and their dependents.
+  func all(of entity: Entity, _ keys: [Int64], onlyLive: Bool = true) throws -> [(entity: Entity, keys: [Int64])] {
+    var seen: [String: Set<Int64>] = [entity.type: Set(keys)]
+    var order: [(entity: Entity, keys: [Int64])] = [(entity, keys)]
+    var next = 0
+    while next < order.count {
+      let (parent, keys) = order[next]
+      next += 1
+      let list = "[" + keys.map(String.init).joined(separator: ",") + "]"
+      for dependency in entities.dependencies(on: parent) where dependency.cascades {
+        let child = dependency.child
+        let live: SQL = onlyLive ? " AND child.isDeleted = 0" : ""
         let found = try connection.fetch(
           """
-          SELECT \(identifier: child.key) FROM \(identifier: child.table.name)
-          WHERE \(identifier: column) IN (SELECT value FROM json_each(\(list))) AND isDeleted = 0
+          SELECT child.\(identifier: child.key) FROM json_each(\(list)) AS gone
+          CROSS JOIN \(identifier: parent.table.name) AS parent ON parent.\(identifier: parent.key) = gone.value
+          CROSS JOIN \(identifier: child.table.name) AS child
+            ON \(raw: dependency.isReferring(child: "child", parent: "parent"))\(live)
           """, as: Int64.self)
-        let fresh = found.filter { seen[child.table.name, default: []].insert($0).inserted }
-        if !fresh.isEmpty { open.append((child, fresh)) }
+        let fresh = found.filter { seen[child.type, default: []].insert($0).inserted }
+        if !fresh.isEmpty { order.append((child, fresh)) }
       }
     }
-    return seen.values.reduce(0) { $0 + $1.count }
+    return order
   }
 }

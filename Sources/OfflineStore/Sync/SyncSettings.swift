@@ -13,6 +13,10 @@ package enum SyncSettings {
   package enum Name: String, CaseIterable, Sendable {
     /// Names this device to the server.
     case deviceId
+    /// The counter of the last push under the device id.
+    case deviceCounter
+    /// The epoch that the cursor and the versions of all records belong to.
+    case epoch
     /// `device` or `cloud`.
     case mode
     case remoteURL
@@ -31,6 +35,8 @@ package enum SyncSettings {
     case filesConfirmed
     /// Why the queue is paused: the server refused the token, or lacks the schema.
     case pause
+    /// The step of the round that takes long now, and since when.
+    case slowStep
     case unmeteredOnly = "unmetered-only"
     /// What a person has chosen for files; see ``AttachmentSettings``.
     case storageLimit = "storage-limit"
@@ -39,6 +45,8 @@ package enum SyncSettings {
     case stripLocation = "strip-location"
     /// Set when records have to be compared at the next contact.
     case reconcileNext
+    /// How many deletions a comparison asked for that was held, and how many of one comparison a user has accepted.
+    case heldDeletions, acceptedDeletions
     /// Set when the active projects are followed: what the server's projects were like when they were chosen last, empty
     /// before that.
     case activeProjects
@@ -73,6 +81,13 @@ package enum SyncSettings {
   /// than a comparison.
   package static func compareNext(_ reason: String, in connection: WriteConnection) throws {
     if try value(.reconcileNext, in: connection) == nil { try set(.reconcileNext, reason, in: connection) }
+  }
+
+  /// Makes this vault another device to the server, because a copy of it may push under the same id.
+  package static func drawDevice(reason: String, in connection: WriteConnection) throws {
+    try set(.deviceId, nil, in: connection)
+    try set(.deviceCounter, nil, in: connection)
+    try compareNext(reason, in: connection)
   }
 
   /// Asks the worker that runs, in this process or another, for a round.

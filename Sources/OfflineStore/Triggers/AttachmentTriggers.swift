@@ -40,7 +40,7 @@ struct AttachmentTriggers {
 
   private func index(of attachment: AttachmentEntity) -> String {
     """
-    CREATE INDEX \(DerivedTriggers.prefix)content_\(attachment.entity.table.name)
+    CREATE INDEX \(DerivedTriggers.name("content", of: attachment.entity))
     ON \(attachment.table) (contentUuid) WHERE contentUuid IS NOT NULL
     """
   }
@@ -195,7 +195,7 @@ struct AttachmentTriggers {
     _ name: String, _ event: String, on table: String, when condition: String, _ body: [String]
   ) -> String {
     """
-    CREATE TRIGGER \(DerivedTriggers.prefix)\(name)_\(table) AFTER \(event)
+    CREATE TRIGGER \(SQL.quoted("\(DerivedTriggers.prefix)\(name)_\(table)")) AFTER \(event)
     WHEN \(condition)
     BEGIN
     \(body.filter { !$0.isEmpty }.joined(separator: "\n"))

@@ -48,8 +48,8 @@ struct ComputedColumns {
     let isDue = names.map { "NEW.\(SQL.quoted($0)) IS NOT \(value(of: $0, row: "NEW"))" }
     let values = names.map { "\(SQL.quoted($0)) = \(value(of: $0, row: "NEW"))" }
     return """
-      CREATE TRIGGER \(DerivedTriggers.prefix)\(name)_\(entity.table.name) AFTER \(event) ON \(table)
-      WHEN (SELECT mode FROM WriteContext) IN ('person', 'import') AND (\(isDue.joined(separator: " OR ")))
+      CREATE TRIGGER \(DerivedTriggers.name(name, of: entity)) AFTER \(event) ON \(table)
+      WHEN \(WriteMode.isByUser) AND (\(isDue.joined(separator: " OR ")))
       BEGIN
         UPDATE \(table) SET \(values.joined(separator: ",\n    ")) WHERE \(key) = NEW.\(key);
       END

@@ -9,6 +9,9 @@ import CipherSQL
 enum DerivedTriggers {
   static let prefix = "fieldvault_"
 
+  /// The quoted name of a trigger or index of an entity.
+  static func name(_ name: String, of entity: Entity) -> String { SQL.quoted("\(prefix)\(name)_\(entity.table.name)") }
+
   /// Takes them out of the way of a migration.
   static func drop(in connection: WriteConnection) throws {
     let names = try connection.fetch(
@@ -25,11 +28,14 @@ enum DerivedTriggers {
     let known = try connection.fetchOne(
       """
       SELECT count(*) FROM sqlite_schema
-      WHERE type = 'table' AND name IN ('SyncedEntity', 'WriteContext', 'OfflineSyncQueue')
+      WHERE type = 'table' AND name IN ('SyncedEntity', 'OfflineSyncQueue', 'SyncTakenValue')
       """, as: Int.self)
     // FieldVault's own tables come before all others, so no record is written without its triggers.
     guard known == 3 else { return }
+    // A file may have tried to say who writes; what it wrote was written as it is anyway.
+    try connection.execute("UPDATE WriteContext SET mode = 'person' WHERE mode <> 'person'")
     let entities = try Entities.read(from: connection)
+    try ReplaceTriggers.check(entities)
     try RecordTable.checkComputations(of: entities, in: connection)
     try UserEditMarks.check(entities)
     for sql in statements(for: entities) { try connection.execute(SQL(raw: sql)) }
@@ -46,14 +52,15 @@ enum DerivedTriggers {
 
   /// The text of all triggers and indexes, in a stable order.
   static func statements(for entities: Entities) -> [String] {
-    var statements: [String] = []
+    var statements = ["UPDATE", "INSERT"].map(writeContext)
     for entity in entities.all where entity.marksDeletion {
       statements.append(deletion(of: entity))
-      if let cascade = cascade(from: entity, in: entities) { statements.append(cascade) }
+      statements += CascadeTriggers(entity, in: entities).statements
+      statements += ReplaceTriggers(entity, in: entities).statements
       if let outbox = OutboxTriggers(entity, in: entities) {
         statements += outbox.statements
         statements.append(deletedIndex(of: entity))
-        if let revival = revival(of: entity, in: entities) { statements.append(revival) }
+        statements += SyncBaseIndex.statements(for: entity, outbox.columns)
         if let computed = ComputedColumns(entity) { statements += computed.statements }
       } else if let stamp = stamp(of: entity) {
         statements.append(stamp)
@@ -64,20 +71,31 @@ enum DerivedTriggers {
     return statements
   }
 
-  /// Finds the few marked rows without reading all others, each time that sync looks which may go.
-  private static func deletedIndex(of entity: Entity) -> String {
+  /// The row stays as it is, so that no SQL can switch the triggers off for what is written later.
+  private static func writeContext(_ event: String) -> String {
     """
-    CREATE INDEX \(prefix)deleted_\(entity.table.name) ON \(SQL.quoted(entity.table.name)) (isDirty) WHERE isDeleted = 1
+    CREATE TRIGGER \(prefix)write_context_\(event.lowercased()) BEFORE \(event) ON WriteContext
+    WHEN NEW.mode <> 'person'
+    BEGIN
+      SELECT RAISE(ABORT, 'the write mode cannot be set by SQL; fieldvault purge removes deleted records for good');
+    END
     """
   }
 
-  /// A DELETE marks the row, unless it comes from the purge.
+  /// Finds the few marked rows without reading all others, each time that sync looks which may go.
+  private static func deletedIndex(of entity: Entity) -> String {
+    """
+    CREATE INDEX \(name("deleted", of: entity)) ON \(SQL.quoted(entity.table.name)) (isDirty) WHERE isDeleted = 1
+    """
+  }
+
+  /// A DELETE marks the row, unless rows are purged.
   private static func deletion(of entity: Entity) -> String {
     let table = SQL.quoted(entity.table.name)
     let key = SQL.quoted(entity.key)
     return """
-      CREATE TRIGGER \(prefix)delete_\(entity.table.name) BEFORE DELETE ON \(table)
-      WHEN (SELECT mode FROM WriteContext) <> 'purge'
+      CREATE TRIGGER \(name("delete", of: entity)) BEFORE DELETE ON \(table)
+      WHEN \(WriteMode.isNoPurge)
       BEGIN
         UPDATE \(table) SET isDeleted = 1 WHERE \(key) = OLD.\(key) AND isDeleted = 0;
         SELECT RAISE(IGNORE);
@@ -85,69 +103,7 @@ enum DerivedTriggers {
       """
   }
 
-  /// Marking a row marks what would be deleted with it.
-  private static func cascade(from entity: Entity, in entities: Entities) -> String? {
-    let cascades = entities.cascades(from: entity)
-    guard !cascades.isEmpty else { return nil }
-    let table = SQL.quoted(entity.table.name)
-    let key = SQL.quoted(entity.key)
-    var owners = "SELECT NEW.\(key)"
-    if let own = cascades.first(where: { $0.entity == entity }) {
-      // A trigger does not fire itself, so a tree is walked here and not by recursion.
-      let parent = SQL.quoted(own.column)
-      owners = """
-        WITH RECURSIVE branch (id) AS (
-            SELECT NEW.\(key) UNION SELECT child.\(key) FROM \(table) AS child JOIN branch ON child.\(parent) = branch.id
-          ) SELECT id FROM branch
-        """
-    }
-    let updates = cascades.map { child, column in
-      let condition = "\(SQL.quoted(column)) IN (\(owners)) AND isDeleted = 0"
-      return "  UPDATE \(SQL.quoted(child.table.name)) SET isDeleted = 1 WHERE \(condition);"
-    }
-    // The branches of a tree are looked for before they are marked.
-    let ordered =
-      updates.filter { !$0.hasPrefix("  UPDATE \(table) ") } + updates.filter { $0.hasPrefix("  UPDATE \(table) ") }
-    return """
-      CREATE TRIGGER \(prefix)cascade_\(entity.table.name) AFTER UPDATE OF isDeleted ON \(table)
-      WHEN NEW.isDeleted = 1 AND OLD.isDeleted = 0 AND (SELECT mode FROM WriteContext) IN ('person', 'import')
-      BEGIN
-        UPDATE WriteContext SET cascadeDepth = cascadeDepth + 1,
-          rootType = CASE cascadeDepth WHEN 0 THEN '\(entity.type.replacingQuotes)' ELSE rootType END,
-          rootId = CASE cascadeDepth WHEN 0 THEN NEW.\(key) ELSE rootId END;
-      \(ordered.joined(separator: "\n"))
-        UPDATE WriteContext SET cascadeDepth = cascadeDepth - 1;
-      END
-      """
-  }
-
-  /// What a deletion took along comes back with the record that it was meant for.
-  private static func revival(of entity: Entity, in entities: Entities) -> String? {
-    let followers = entities.followers(of: entity).filter { $0.sync != nil && $0.hasCommonFields }
-    guard !followers.isEmpty else { return nil }
-    let key = SQL.quoted(entity.key)
-    let type = "'\(entity.type.replacingQuotes)'"
-    let updates = followers.map { follower in
-      """
-        UPDATE \(SQL.quoted(follower.table.name)) SET isDeleted = 0 WHERE isDeleted = 1 AND \(SQL.quoted(follower.key)) IN (
-            SELECT entityId FROM SyncCascade
-            WHERE rootId = NEW.\(key) AND rootType = \(type) AND entityType = '\(follower.type.replacingQuotes)'
-              AND isAnswered = 0);
-      """
-    }
-    return """
-      CREATE TRIGGER \(prefix)revive_\(entity.table.name) AFTER UPDATE OF isDeleted ON \(SQL.quoted(entity.table.name))
-      WHEN NEW.isDeleted = 0 AND OLD.isDeleted = 1
-        AND (SELECT mode IN ('person', 'import') AND cascadeDepth = 0 FROM WriteContext)
-      BEGIN
-        UPDATE WriteContext SET cascadeDepth = 1;
-      \(updates.joined(separator: "\n"))
-        UPDATE WriteContext SET cascadeDepth = 0;
-      END
-      """
-  }
-
-  /// A change by a person sets `updatedAt`, where the person's program has not done so, and what sync needs to know.
+  /// A change by a user sets `updatedAt`, where the user's program has not done so, and what sync needs to know.
   private static func stamp(of entity: Entity) -> String? {
     let names = entity.table.columns.map(\.name)
     guard Set(names).isSuperset(of: ["updatedAt", "isDirty", "syncStatus"]) else { return nil }
@@ -157,9 +113,9 @@ enum DerivedTriggers {
     let table = SQL.quoted(entity.table.name)
     let key = SQL.quoted(entity.key)
     return """
-      CREATE TRIGGER \(prefix)stamp_\(entity.table.name)
+      CREATE TRIGGER \(name("stamp", of: entity))
       AFTER UPDATE OF \(watched.map(SQL.quoted).joined(separator: ", ")) ON \(table)
-      WHEN (NEW.updatedAt IS OLD.updatedAt OR NEW.isDirty = 0) AND (SELECT mode FROM WriteContext) = 'person'
+      WHEN (NEW.updatedAt IS OLD.updatedAt OR NEW.isDirty = 0) AND \(WriteMode.isTyped)
       BEGIN
         UPDATE \(table) SET
           updatedAt = CASE WHEN NEW.updatedAt IS OLD.updatedAt THEN strftime('%Y-%m-%dT%H:%M:%fZ', 'now') ELSE NEW.updatedAt END,
@@ -185,16 +141,18 @@ enum DerivedTriggers {
     let add = "  INSERT INTO \(index) (\(list)) VALUES (\(values("NEW")));"
     func trigger(_ name: String, _ event: String, _ body: [String]) -> String {
       """
-      CREATE TRIGGER \(prefix)search_\(name)_\(search.name) AFTER \(event) ON \(table)
+      CREATE TRIGGER \(SQL.quoted("\(prefix)search_\(name)_\(search.name)")) AFTER \(event) ON \(table)
       BEGIN
       \(body.joined(separator: "\n"))
       END
       """
     }
+    // A generated column changes when others do.
+    let isGenerated = search.columns.contains { catalog.table(content)?.column($0.name)?.isGenerated == true }
     return [
       trigger("insert", "INSERT", [add]),
       trigger("delete", "DELETE", [remove]),
-      trigger("update", "UPDATE OF \(columns.joined(separator: ", "))", [remove, add]),
+      trigger("update", isGenerated ? "UPDATE" : "UPDATE OF \(columns.joined(separator: ", "))", [remove, add]),
     ]
   }
 }

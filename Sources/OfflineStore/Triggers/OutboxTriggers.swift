@@ -27,7 +27,7 @@ struct OutboxTriggers {
   }
 
   var statements: [String] {
-    [insertion, edit, move, furtherEdit, queueingAgain, deletion, identity, flags].compactMap { $0 }
+    [insertion, base, edit, move, furtherEdit, queueingAgain, deletion, identity, flags].compactMap { $0 }
   }
 
   /// Queues changed records that have no operation: those that an import made, and those that a migration wrote while
@@ -67,7 +67,7 @@ struct OutboxTriggers {
   var table: String { SQL.quoted(entity.table.name) }
   var key: String { SQL.quoted(entity.key) }
   var type: String { "'\(entity.type.replacingQuotes)'" }
-  private var byPerson: String { "(SELECT mode FROM WriteContext) IN ('person', 'import')" }
+  private var byUser: String { WriteMode.isByUser }
 
   /// The operation of this record that still grows.
   private var growing: String {
@@ -81,7 +81,8 @@ struct OutboxTriggers {
   private var hasFrozen: String { "EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE \(frozen))" }
   private var hasOperation: String { "(\(hasGrowing) OR \(hasFrozen))" }
   private var ofRecord: String { "entityId = NEW.\(key) AND entityType = \(type)" }
-  private var depth: String { "(SELECT cascadeDepth FROM WriteContext)" }
+  /// Whether it is deleted or restored with another record, which is queued instead of it.
+  private var isUnderWay: String { CascadeTriggers.isUnderWay(entity, row: "NEW") }
 
   private var hasBase: String { "EXISTS (SELECT 1 FROM SyncBase WHERE \(ofRecord))" }
 
@@ -97,11 +98,6 @@ struct OutboxTriggers {
 
   /// As strftime with `%Y-%m-%dT%H:%M:%fZ` says it, in less time.
   private static let now = "(date('now') || 'T' || time('now', 'subsec') || 'Z')"
-  private static let newIdentifier = """
-    printf('%08x-%04x-7%03x-%04x-%012x', CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, \
-    CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536, random() & 4095, 32768 | (random() & 16383), \
-    random() & 281474976710655)
-    """
 
   /// Queues the record unless it has an operation that still grows.
   private func queue(_ operation: String, where condition: String? = nil) -> String {
@@ -112,26 +108,10 @@ struct OutboxTriggers {
       """
   }
 
-  /// What the server has of the record, before the first change that it does not have. A row that is unchanged at version
-  /// 0 was made by the schema itself, and so by the server as well.
-  private func keepBase(where condition: String? = nil) -> String {
-    let edits = keepsUserEdits ? "OLD.\(RecordTable.userEditsColumn)" : "NULL"
-    let values = """
-      \(type), OLD.\(key), \(RowJSON.object(columns, row: "OLD")),
-            CASE OLD.isDeleted WHEN 0 THEN 0 ELSE NOT EXISTS (SELECT 1 FROM SyncCascade WHERE \(ofRecord)) END,
-            OLD.syncVersion, OLD.updatedAt, \(edits)
-      """
-    return """
-        INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt, userEditedFields)
-          \(condition.map { "SELECT \(values) WHERE \($0)" } ?? "VALUES (\(values))") ON CONFLICT DO NOTHING;
-      """
-  }
-
-  /// A failed operation is queued again. One that the server refused gets a new name: the old one has its answer.
+  /// Queues a failed operation again.
   private func queueFailedAgain(where condition: String = "") -> String {
     """
-      UPDATE OfflineSyncQueue SET status = 'pending', retryCount = 0, scheduledAt = NULL, errorMessage = NULL, errorStatus = NULL,
-        operationId = CASE WHEN payload IS NULL AND sendCount = 0 THEN \(Self.newIdentifier) ELSE operationId END
+      UPDATE OfflineSyncQueue SET status = 'pending', retryCount = 0, scheduledAt = NULL, errorMessage = NULL, errorStatus = NULL
       WHERE \(ofRecord) AND completedAt IS NULL AND status = 'failed'\(condition);
     """
   }
@@ -141,7 +121,7 @@ struct OutboxTriggers {
     """
       UPDATE \(table) SET\(goesOn ? "\n    createdAt = createdAt," : "")
         updatedAt = CASE WHEN NEW.updatedAt IS OLD.updatedAt THEN \(Self.now) ELSE NEW.updatedAt END,
-        isDirty = 1,\(marks.map { "\n    \(RecordTable.userEditsColumn) = \($0.value)," } ?? "")
+        isDirty = 1,\(marks.map { "\n    \(RecordTable.userEditsColumn) = \($0.value(now: SQL.quoted(RecordTable.userEditsColumn)))," } ?? "")
         syncStatus = CASE OLD.syncStatus WHEN 'conflict' THEN 'conflict' ELSE 'pending' END
       WHERE \(key) = NEW.\(key)\(condition);
     """
@@ -164,9 +144,11 @@ struct OutboxTriggers {
     """
   }
 
+  private func edits(_ row: String) -> String { "\(row).\(RecordTable.userEditsColumn)" }
+
   private func trigger(_ name: String, _ event: String, when condition: String, _ body: [String]) -> String {
     """
-    CREATE TRIGGER \(DerivedTriggers.prefix)\(name)_\(entity.table.name) \(event) ON \(table)
+    CREATE TRIGGER \(DerivedTriggers.name(name, of: entity)) \(event) ON \(table)
     WHEN \(condition)
     BEGIN
     \(body.filter { !$0.isEmpty }.joined(separator: "\n"))
@@ -179,7 +161,7 @@ struct OutboxTriggers {
   /// A new record is queued, whatever its common fields were given as.
   private var insertion: String {
     trigger(
-      "queue_insert", "AFTER INSERT", when: "(SELECT mode FROM WriteContext) = 'person'",
+      "queue_insert", "AFTER INSERT", when: WriteMode.isTyped,
       [
         queue("'create'", where: "NEW.isDeleted = 0"),
         """
@@ -190,12 +172,39 @@ struct OutboxTriggers {
       ])
   }
 
+  /// Keeps what the server has of the record, before the first change that it does not have: before the row changes, because
+  /// another trigger may change it once more before those below see it. A row that is unchanged at version 0 was made by the
+  /// schema itself, and so by the server as well.
+  ///
+  /// OR IGNORE may leave a base of a record that did not change after all. It counts until the record has another version.
+  private var base: String {
+    let isEdited = watched.isEmpty ? "" : "\(isEdited) OR "
+    return trigger(
+      "base", "BEFORE UPDATE OF \((watched.map(SQL.quoted) + ["isDeleted"]).joined(separator: ", "))",
+      when: """
+        OLD.isDirty = 0 AND (OLD.syncVersion > 0 OR OLD.isDeleted = 0)
+          AND (\(isEdited)NEW.isDeleted <> OLD.isDeleted AND NOT \(isUnderWay)) AND \(byUser)
+        """,
+      [
+        """
+          INSERT INTO SyncBase (entityType, entityId, fields, isDeleted, syncVersion, updatedAt, userEditedFields)
+            VALUES (\(type), OLD.\(key), \(RowJSON.object(columns, row: "OLD")),
+              CASE OLD.isDeleted WHEN 0 THEN 0 ELSE NOT EXISTS (SELECT 1 FROM SyncCascade WHERE \(ofRecord)) END,
+              OLD.syncVersion, OLD.updatedAt, \(keepsUserEdits ? edits("OLD") : "NULL"))
+            ON CONFLICT (entityId, entityType) DO UPDATE SET fields = excluded.fields, isDeleted = excluded.isDeleted,
+              syncVersion = excluded.syncVersion, updatedAt = excluded.updatedAt,
+              userEditedFields = excluded.userEditedFields
+              WHERE syncVersion <> excluded.syncVersion;
+        """
+      ])
+  }
+
   /// The first edit of a record that the server has as it is here.
-  private var edit: String {
-    trigger(
+  private var edit: String? {
+    if watched.isEmpty { return nil }
+    return trigger(
       "stamp", "AFTER UPDATE OF \(names)", when: "OLD.isDirty = 0 AND (\(isKnownSomewhere)) AND \(isEdit)",
       [
-        keepBase(),
         queue("CASE WHEN NEW.isDeleted = 1 THEN 'delete' WHEN OLD.syncVersion = 0 THEN 'create' ELSE 'update' END"),
         stamp(),
       ])
@@ -203,8 +212,9 @@ struct OutboxTriggers {
 
   /// An edit of a record that has changes already. SQLite makes room for all of a trigger's statements before it looks
   /// at its condition, so what a first edit does not need has a trigger of its own, which is fired by setting `createdAt`.
-  private var furtherEdit: String {
-    trigger(
+  private var furtherEdit: String? {
+    if watched.isEmpty { return nil }
+    return trigger(
       "stamp_again", "AFTER UPDATE OF \(names)", when: "OLD.isDirty = 1 AND \(isEdit)",
       [stamp(goesOn: true, where: " AND (\(isKnownSomewhere))")])
   }
@@ -212,24 +222,25 @@ struct OutboxTriggers {
   /// What comes after ``furtherEdit``. A program that writes `createdAt` itself comes here too: when it edits the record as
   /// well there is nothing to do yet, and when it does not, what is done here is done already.
   private var queueingAgain: String {
-    let isEdited = Self.isAnyEdited(of: watched.filter { $0 != RecordTable.userEditsColumn })
+    let edited = watched.filter { $0 != RecordTable.userEditsColumn }
+    let isUnedited = edited.isEmpty ? "" : " AND NOT \(Self.isAnyEdited(of: edited))"
     return trigger(
       "queue_again", "AFTER UPDATE OF createdAt",
       when: """
-        NEW.isDirty = 1 AND NEW.syncStatus IN ('pending', 'conflict') AND NOT \(isEdited)
-          AND NEW.isDeleted = OLD.isDeleted AND \(hasOperation) AND \(byPerson)
+        NEW.isDirty = 1 AND NEW.syncStatus IN ('pending', 'conflict')\(isUnedited)
+          AND NEW.isDeleted = OLD.isDeleted AND \(hasOperation) AND \(byUser)
         """,
       [
         queueFailedAgain(),
         queue(
           "CASE WHEN NEW.isDeleted = 1 THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasFrozen) THEN 'create' ELSE 'update' END",
           where: "NOT \(hasGrowing) AND (\(isKnownSomewhere))"),
-        leaveWhenUnchanged(keepsUserEdits ? "NEW.\(RecordTable.userEditsColumn)" : nil),
+        leaveWhenUnchanged(keepsUserEdits ? edits("NEW") : nil),
       ])
   }
 
   private var names: String { watched.map(SQL.quoted).joined(separator: ", ") }
-  private var isEdit: String { "\(isEdited) AND NEW.isDeleted = OLD.isDeleted AND \(byPerson)" }
+  private var isEdit: String { "\(isEdited) AND NEW.isDeleted = OLD.isDeleted AND \(byUser)" }
   /// Not one that was deleted before it was sent.
   private var isKnownSomewhere: String { "NEW.isDeleted = 0 OR OLD.syncVersion > 0" }
 
@@ -244,7 +255,7 @@ struct OutboxTriggers {
     return trigger(
       "move", "BEFORE UPDATE OF \(references.map(\.name).joined(separator: ", "))",
       when: """
-        (\(isMoved.joined(separator: " OR "))) AND NEW.isDeleted = OLD.isDeleted AND OLD.syncVersion > 0 AND \(byPerson)
+        (\(isMoved.joined(separator: " OR "))) AND NEW.isDeleted = OLD.isDeleted AND OLD.syncVersion > 0 AND \(byUser)
         """,
       references.map { name, parent in
         """
@@ -259,10 +270,8 @@ struct OutboxTriggers {
   private var deletion: String {
     let goes = "NEW.isDeleted = 1"
     return trigger(
-      "mark", "AFTER UPDATE OF isDeleted", when: "NEW.isDeleted <> OLD.isDeleted AND \(byPerson)",
+      "mark", "AFTER UPDATE OF isDeleted", when: "NEW.isDeleted <> OLD.isDeleted AND \(byUser)",
       [
-        keepBase(
-          where: "OLD.isDirty = 0 AND (OLD.syncVersion > 0 OR OLD.isDeleted = 0) AND (\(depth) = 0 OR \(isEdited))"),
         queueFailedAgain(where: " AND OLD.isDirty = 1"),
         // What the server never had needs no deletion there, and what it is to be told of anyway is told with it.
         "  DELETE FROM OfflineSyncQueue WHERE \(growing) AND \(goes) AND operationType = 'create' AND status = 'pending';",
@@ -271,20 +280,15 @@ struct OutboxTriggers {
         queue(
           "CASE WHEN \(goes) THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasFrozen) THEN 'create' ELSE 'update' END",
           where: """
-            NOT \(hasGrowing) AND CASE WHEN \(goes) THEN \(hasFrozen) OR (OLD.syncVersion > 0 OR \(hasBase)) AND \(depth) = 0
-              ELSE \(depth) = 0 OR \(hasFrozen) OR OLD.syncVersion = 0 END
+            NOT \(hasGrowing) AND CASE WHEN \(goes) THEN \(hasFrozen) OR (OLD.syncVersion > 0 OR \(hasBase)) AND NOT \(isUnderWay)
+              ELSE NOT \(isUnderWay) OR \(hasFrozen) OR OLD.syncVersion = 0 END
             """),
-        """
-          INSERT INTO SyncCascade (entityType, entityId, rootType, rootId)
-            SELECT \(type), NEW.\(key), rootType, rootId FROM WriteContext
-            WHERE \(goes) AND cascadeDepth > 0 AND NOT EXISTS (SELECT 1 FROM SyncCascade WHERE \(ofRecord));
-          DELETE FROM SyncCascade WHERE \(ofRecord) AND NOT (\(goes) AND \(depth) > 0);
-        """,
+        "  DELETE FROM SyncCascade WHERE \(ofRecord) AND (isUnderWay = 0 OR NEW.isDeleted = 0);",
         stamp(where: " AND \(hasOperation)"),
         // Nothing left to tell: it was never sent.
         "  UPDATE \(table) SET isDirty = 0 WHERE \(key) = NEW.\(key) AND OLD.isDirty = 1 AND OLD.syncVersion = 0 AND NOT \(hasOperation);",
         leaveWhenUnchanged(
-          keepsUserEdits ? marks?.value ?? "NEW.\(RecordTable.userEditsColumn)" : nil, where: " AND OLD.isDirty = 1"),
+          keepsUserEdits ? marks?.value(now: edits("NEW")) ?? edits("NEW") : nil, where: " AND OLD.isDirty = 1"),
       ])
   }
 
@@ -295,7 +299,7 @@ struct OutboxTriggers {
       "identity", "AFTER UPDATE OF \(key), uuid, serverId, syncVersion, lastSyncedAt",
       when: """
         (NEW.uuid IS NOT OLD.uuid OR NEW.\(key) IS NOT OLD.\(key) OR NEW.serverId IS NOT OLD.serverId
-          OR NEW.syncVersion IS NOT OLD.syncVersion OR NEW.lastSyncedAt IS NOT OLD.lastSyncedAt) AND \(byPerson)
+          OR NEW.syncVersion IS NOT OLD.syncVersion OR NEW.lastSyncedAt IS NOT OLD.lastSyncedAt) AND \(byUser)
         """,
       [
         """
@@ -313,7 +317,7 @@ struct OutboxTriggers {
       "flags", "AFTER UPDATE OF isDirty, syncStatus",
       when: """
         (NEW.isDirty <> OLD.isDirty OR NEW.syncStatus <> OLD.syncStatus)
-          AND NEW.isDirty <> CASE WHEN \(hasGrowing) THEN 1 ELSE \(hasFrozen) END AND \(byPerson)
+          AND NEW.isDirty <> CASE WHEN \(hasGrowing) THEN 1 ELSE \(hasFrozen) END AND \(byUser)
         """,
       [
         """

@@ -37,11 +37,11 @@ struct RouteTriggers {
   /// - Parameter ways: what the API takes.
   static func statements(for entity: Entity, _ ways: Set<OperationKind>, in entities: Entities) -> [String] {
     let table = SQL.quoted(entity.table.name)
-    let isPerson = "(SELECT mode IN ('person', 'import') AND cascadeDepth = 0 FROM WriteContext)"
+    let isByUser = "\(WriteMode.isByUser) AND NOT \(CascadeTriggers.isUnderWay(entity, row: "NEW"))"
     func trigger(_ name: String, _ event: String, _ condition: String, _ message: String) -> String {
       """
-      CREATE TRIGGER \(prefix)\(name)_\(entity.table.name) BEFORE \(event) ON \(table)
-      WHEN \(condition) AND \(isPerson)
+      CREATE TRIGGER \(DerivedTriggers.name("route_\(name)", of: entity)) BEFORE \(event) ON \(table)
+      WHEN \(condition) AND \(isByUser)
       BEGIN
         SELECT RAISE(ABORT, '\(message.replacingQuotes)');
       END

@@ -29,7 +29,12 @@ enum RowJSON {
     case .json: return "json(\(expression))"
     case .real: return real(expression)
     case .blob: return base64(expression)
-    case .integer, .text, .any, .timestamp, .day, .uuid, .enumeration: return expression
+    case .any:
+      let bytes = "json_object('\(SharedColumn.bytesMember)', \(base64(expression)))"
+      return """
+        CASE typeof(\(expression)) WHEN 'blob' THEN \(bytes) WHEN 'real' THEN \(real(expression)) ELSE \(expression) END
+        """
+    case .integer, .text, .timestamp, .day, .uuid, .enumeration: return expression
     }
   }
 

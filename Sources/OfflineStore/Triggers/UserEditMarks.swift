@@ -16,9 +16,10 @@ struct UserEditMarks {
     if columns.isEmpty { return nil }
   }
 
-  /// What `userEditedFields` is after an UPDATE by a person, over `OLD` and `NEW`. As it was, to the letter, when no name is new;
-  /// else in the order in which sync writes it.
-  var value: String {
+  /// The value of `userEditedFields` after an UPDATE by a user, over `OLD` and `NEW`: unchanged, to the letter, when no name is
+  /// new; else in the order in which sync writes it.
+  /// - Parameter now: its value now, to which another trigger may have added since `NEW`.
+  func value(now: String) -> String {
     let kept = RecordTable.userEditsColumn
     let unchanged = ([kept] + columns).map { "NEW.\(SQL.quoted($0)) IS OLD.\(SQL.quoted($0))" }
     let edited = columns.map { name in
@@ -26,8 +27,8 @@ struct UserEditMarks {
       return "UNION SELECT '\(name.replacingQuotes)' WHERE NEW.\(column) IS NOT OLD.\(column)"
     }
     return """
-      CASE WHEN \(unchanged.joined(separator: " AND ")) THEN OLD.\(kept) ELSE (SELECT json_group_array(name) FROM (
-          SELECT value AS name FROM json_each(OLD.\(kept)) UNION SELECT value FROM json_each(NEW.\(kept))
+      CASE WHEN \(unchanged.joined(separator: " AND ")) THEN \(now) ELSE (SELECT json_group_array(name) FROM (
+          SELECT value AS name FROM json_each(OLD.\(kept)) UNION SELECT value FROM json_each(\(now))
           \(edited.joined(separator: "\n      ")) ORDER BY 1)) END
       """
   }

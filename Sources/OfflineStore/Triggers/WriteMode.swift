@@ -1,11 +1,11 @@
 import CipherSQL
 
-/// Who writes, as the derived triggers see it: the row of `WriteContext`. Back to who it was before at the end of each
-/// body; when the body throws, the transaction is undone and the mode with it.
-package enum WriteMode: String, Sendable {
+/// Who writes, as the derived triggers see it: the word that `char()` returns on the connection. It lasts for one closure, is
+/// no part of the database, and cannot be set by SQL, so that no write can leave it behind.
+package enum WriteMode: Sendable {
   case person, `import`, sync, purge
 
-  /// Writes what comes from the server, as it is.
+  /// Writes records from the server as they are.
   package static func sync<Result>(on connection: WriteConnection, _ body: () throws -> Result) throws -> Result {
     try WriteMode.sync.run(on: connection, body)
   }
@@ -15,14 +15,9 @@ package enum WriteMode: String, Sendable {
     try WriteMode.purge.run(on: connection, body)
   }
 
-  /// Writes as a person does: stamped, queued, taking along what hangs on it.
+  /// Writes as a user does: stamped and queued, with dependents.
   static func person<Result>(on connection: WriteConnection, _ body: () throws -> Result) throws -> Result {
     try WriteMode.person.run(on: connection, body)
-  }
-
-  /// Takes everything as it comes from now on, for a database that no person types into.
-  package static func alwaysSync(on connection: WriteConnection) throws {
-    try connection.execute("UPDATE WriteContext SET mode = 'sync' WHERE mode <> 'sync'")
   }
 
   /// Makes many records of an entity, which are queued by one statement at the end and not one by one.
@@ -39,11 +34,23 @@ package enum WriteMode: String, Sendable {
     }
   }
 
+  /// The condition of a trigger that a user writes. Without a word, as in the sqlcipher shell, a user does.
+  static let isByUser = "(char() = '' OR char() = 'import')"
+  /// The same, without an import.
+  static let isTyped = "char() = ''"
+  /// The condition of a trigger that rows are not purged.
+  static let isNoPurge = "char() <> 'purge'"
+
+  private var word: StaticString? {
+    switch self {
+    case .person: nil
+    case .import: "import"
+    case .sync: "sync"
+    case .purge: "purge"
+    }
+  }
+
   private func run<Result>(on connection: WriteConnection, _ body: () throws -> Result) throws -> Result {
-    let before = try connection.fetchOne("SELECT mode FROM WriteContext", as: String.self)
-    try connection.execute("UPDATE WriteContext SET mode = \(rawValue)")
-    let result = try body()
-    try connection.execute("UPDATE WriteContext SET mode = \(before.sqlArgument)")
-    return result
+    try connection.withContext(word, body)
   }
 }

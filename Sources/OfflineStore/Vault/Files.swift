@@ -63,7 +63,7 @@ package enum Files {
   }
 
   /// Brings the content of a file to the disk itself.
-  static func syncFile(_ path: String) throws(VaultError) {
+  package static func syncFile(_ path: String) throws(VaultError) {
     let descriptor = cplatform_open(path, O_RDONLY | O_CLOEXEC, 0)
     guard descriptor >= 0 else { throw FileProblem.current("open", path) }
     defer { close(descriptor) }
@@ -80,7 +80,7 @@ package enum Files {
   }
 
   /// The size of a file in bytes; nil when there is none.
-  static func size(of path: String) -> Int? {
+  package static func size(of path: String) -> Int? {
     var status = stat()
     return lstat(path, &status) == 0 ? Int(status.st_size) : nil
   }
@@ -101,12 +101,12 @@ package enum Files {
   }
 
   /// Gives a file another name, in place of what stands there.
-  static func rename(_ source: String, to target: String) throws(VaultError) {
+  package static func rename(_ source: String, to target: String) throws(VaultError) {
     guard systemRename(source, target) == 0 else { throw FileProblem.current("make", target) }
   }
 
   /// Copies a file, for its owner alone and to the disk, to where nothing is.
-  static func copy(_ source: String, to target: String) throws(VaultError) {
+  package static func copy(_ source: String, to target: String) throws(VaultError) {
     let reading = cplatform_open(source, O_RDONLY | O_CLOEXEC, 0)
     guard reading >= 0 else { throw FileProblem.unreadable(source) }
     defer { close(reading) }
@@ -129,7 +129,7 @@ package enum Files {
   }
 
   /// Removes a folder and all in it; what is missing already is no error.
-  static func removeTree(_ path: String) throws(VaultError) {
+  package static func removeTree(_ path: String) throws(VaultError) {
     if isFolder(path), !isLink(path) {
       for name in try names(in: path) { try removeTree(path + "/" + name) }
       guard rmdir(path) == 0 || errno == ENOENT else { throw FileProblem.current("remove", path) }

@@ -48,11 +48,17 @@ extension Vault {
 
   /// Applies FieldVault's own tables first, then the others, and keeps the derived triggers in step.
   package static func migrator(for schemas: [Schema]) -> Migrator {
-    Migrator(
+    let columns = Locked(CarriedOperations.Columns())
+    return Migrator(
       schemas: [CoreSchema.schema] + schemas.filter { $0.name != CoreSchema.schema.name },
-      willApply: DerivedTriggers.drop,
+      willApply: { connection in
+        let before = try CarriedOperations.columns(on: connection)
+        columns.withLock { $0 = before }
+        try DerivedTriggers.drop(in: connection)
+      },
       didApply: { connection, file in
-        try CarriedOperations.follow(file, on: connection)
+        try CarriedOperations.follow(file, from: columns.withLock { $0 }, on: connection)
+        try AddedColumns.follow(file, on: connection)
         try DerivedTriggers.create(in: connection)
         try CarriedOperations.admitKept(on: connection)
       }, didRebuild: RouteTriggers.copy)

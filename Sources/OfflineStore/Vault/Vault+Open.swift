@@ -118,12 +118,15 @@ extension Vault {
     let records = try database.read { try MigrationRecord.all(in: $0) }
     var schemas: [Schema] = []
     for source in sources {
-      if let schema = known.first(where: { $0.name == source.name }) {
-        schemas.append(schema)
+      let applied = records.filter { $0.schema == source.name }
+      let carried = known.first { $0.name == source.name }
+      // A folder may have the name of a schema that the program carries.
+      if let carried, source.folder == nil || carried.contains(applied) {
+        schemas.append(carried)
       } else if let folder = source.folder, Files.isFolder(folder) {
         schemas.append(try Schema.load(folder: folder, name: source.name))
       } else {
-        schemas.append(Schema(name: source.name, migrations: records.filter { $0.schema == source.name }.map(\.file)))
+        schemas.append(Schema(name: source.name, migrations: applied.map(\.file)))
       }
     }
     return Self.migrator(for: schemas)
@@ -132,6 +135,15 @@ extension Vault {
   /// The migrator for the vault's schemas, as ``open(at:with:schemas:outdated:configuration:)`` uses it.
   public func migrator(known: [Schema]) throws -> Migrator {
     try Self.migrator(for: schemaSources, known: known, in: database)
+  }
+}
+
+extension Schema {
+  /// Whether these files are the first of the schema.
+  fileprivate func contains(_ applied: [MigrationRecord]) -> Bool {
+    applied.allSatisfy { record in
+      migrations.contains { $0.version == record.version && $0.name == record.name && $0.checksum == record.checksum }
+    }
   }
 }
 

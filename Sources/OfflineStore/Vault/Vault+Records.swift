@@ -45,6 +45,41 @@ extension Vault {
     }
   }
 
+  /// How many records ``delete(_:_:)`` would mark, dependents included.
+  public func countDeletion(of entity: Entity, _ uuids: [UUID]) throws -> Int {
+    try database.read { connection in
+      let alive: SQL = entity.marksDeletion ? " AND isDeleted = 0" : ""
+      let keys = try uuids.map { uuid -> Int64 in
+        let query: SQL =
+          "SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) WHERE uuid = \(uuid)\(alive)"
+        guard let key = try connection.fetchOne(query, as: Int64.self) else { throw RecordReader.missing(entity) }
+        return key
+      }
+      let all = try Dependents(connection: connection, entities: entities).all(of: entity, Array(Set(keys)))
+      return all.reduce(0) { $0 + $1.keys.count }
+    }
+  }
+
+  /// Restores deleted records and the dependents that were deleted with them, all or none.
+  /// - Returns: how many records were restored on this device; see ``RecordWriter/undelete(_:_:)``.
+  public func undelete(_ entity: Entity, _ uuids: [UUID]) throws -> Int {
+    try database.write { connection in
+      let writer = RecordWriter(connection, entities: entities)
+      return try uuids.reduce(0) { try $0 + writer.undelete(entity, $1) }
+    }
+  }
+
+  /// Removes the rows of deleted records for good, all or none, and the files of their attachments.
+  /// - Returns: how many records were removed; see ``RecordWriter/purge(_:_:)``.
+  public func purge(_ entity: Entity, _ uuids: [UUID]) throws -> Int {
+    let count = try database.write { connection in
+      let writer = RecordWriter(connection, entities: entities)
+      return try uuids.reduce(0) { try $0 + writer.purge(entity, $1) }
+    }
+    sweepWhereThatWorks()
+    return count
+  }
+
   /// Takes the rows of a file in as records, in one transaction.
   /// - Throws: ``ImportRefused`` with the lines that stood in the way; ``VaultError``.
   public func importFile(

@@ -31,8 +31,7 @@
         let width = properties[kCGImagePropertyPixelWidth] as? Int,
         let height = properties[kCGImagePropertyPixelHeight] as? Int
       else { throw .damaged }
-      if metadata.isBroken { throw .damaged }
-      if metadata.scanCount > DecodingPlan.mostScans { throw .tooManyScans }
+      try DecodingPlan.checkWork(metadata, pixels: width * height)
       _ = try DecodingPlan(kind, width: width, height: height, isKeptWhole: metadata.isKeptWhole, wishes)
       picture.thumbnail = try jpeg(
         source, width, height, box: (wishes.thumbnailWidth, wishes.thumbnailHeight), wishes.thumbnailQuality, properties

@@ -14,6 +14,8 @@ enum PictureProblem: Error {
   case tooLarge(width: Int, height: Int)
   case tooLong(bytes: Int)
   case tooManyScans
+  case tooManySegments
+  case tooManyFrames
   case noMemory
 
   /// What is said about it.
@@ -26,6 +28,10 @@ enum PictureProblem: Error {
       "the picture has more than \(bytes >> 20) MiB, more than is decoded of its kind; it is kept as it is"
     case .tooManyScans:
       "the picture comes in more than \(DecodingPlan.mostScans) passes, more than are decoded; it is kept as it is"
+    case .tooManySegments:
+      "the picture has more than \(DecodingPlan.mostSegments) segments, more than are decoded; it is kept as it is"
+    case .tooManyFrames:
+      "the animation has more than \(DecodingPlan.mostFrames) frames, or too many of its size; it is kept as it is"
     case .noMemory: "there was not enough memory to look into the picture; it is kept as it is"
     }
   }
@@ -65,6 +71,21 @@ struct DecodingPlan {
     let scale = min(Double(box.width) / Double(width), Double(box.height) / Double(height), 1)
     return (max(1, Int(Double(width) * scale + 0.5)), max(1, Int(Double(height) * scale + 0.5)))
   }
+
+  /// Throws when the file takes more work than any camera or program causes, before the decoder sees more of it.
+  /// - Parameter pixels: the size of the picture; 0 while it is unknown.
+  static func checkWork(_ metadata: PictureMetadata, pixels: Int) throws(PictureProblem) {
+    if metadata.isBroken { throw .damaged }
+    if metadata.scanCount > mostScans { throw .tooManyScans }
+    if metadata.segmentCount > mostSegments { throw .tooManySegments }
+    if metadata.frameCount > mostFrames || metadata.frameCount * pixels > mostPixels { throw .tooManyFrames }
+  }
+
+  /// Cameras write some 20, those with a depth map some 200. libjpeg through gdk-pixbuf needs quadratic time for them.
+  static let mostSegments = 1_000
+
+  /// gdk-pixbuf needs quadratic time for the frames of a GIF.
+  static let mostFrames = 1_000
 
   /// What cameras and programs write has some ten; each takes the time of the whole picture.
   static let mostScans = 100

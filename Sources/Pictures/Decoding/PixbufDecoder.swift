@@ -42,8 +42,7 @@
 
     func feed(_ bytes: UnsafeRawBufferPointer, _ metadata: PictureMetadata) throws(PictureProblem) {
       isKeptWhole = metadata.isKeptWhole
-      if metadata.isBroken { throw .damaged }
-      if metadata.scanCount > DecodingPlan.mostScans { throw .tooManyScans }
+      try DecodingPlan.checkWork(metadata, pixels: size.map { $0.width * $0.height } ?? 0)
       fedBytes += bytes.count
       guard kind.isDecodedInPassing || fedBytes <= DecodingPlan.longestCollected else {
         throw .tooLong(bytes: DecodingPlan.longestCollected)
@@ -55,16 +54,26 @@
       isReading = false
       guard let decoded = cpixbuf_end(decoder, 1) else { throw problem ?? .damaged }
       defer { cpixbuf_release(decoded) }
-      guard let size, let upright = cpixbuf_upright(decoded, Int32(metadata.orientation)) else { throw .noMemory }
+      // libtiff mirrors by the orientation of a TIFF but does not turn; the library tells the rest.
+      let orientation = kind == .tiff ? Int(cpixbuf_orientation(decoded)) : metadata.orientation
+      guard let size, let upright = cpixbuf_upright(decoded, Int32(orientation)) else { throw .noMemory }
       defer { cpixbuf_release(upright) }
       picture.thumbnail = try jpeg(
-        upright, into: (wishes.thumbnailWidth, wishes.thumbnailHeight), quality: wishes.thumbnailQuality)
+        upright, into: (wishes.thumbnailWidth, wishes.thumbnailHeight), quality: wishes.thumbnailQuality,
+        profile: cpixbuf_rgb_profile(decoded, Self.longestThumbnailProfile))
       if let side = wishes.recompressedSide {
-        picture.recompressed = try jpeg(upright, into: (side, side), quality: wishes.recompressedQuality)
+        picture.recompressed = try jpeg(
+          upright, into: (side, side), quality: wishes.recompressedQuality,
+          profile: cpixbuf_rgb_profile(decoded, Self.longestProfile))
       }
-      let isTurned = metadata.orientation >= 5
+      let isTurned = orientation >= 5
       (picture.width, picture.height) = isTurned ? (size.height, size.width) : size
     }
+
+    /// The longest colour profile in base64 that a thumbnail carries; those of wide-gamut cameras have some 1 kB.
+    private static let longestThumbnailProfile = 8 << 10
+    /// The longest colour profile in base64 that a recompressed picture carries.
+    private static let longestProfile = 4 << 20
 
     private func plan(_ width: Int, _ height: Int) -> DecodingPlan? {
       do throws(PictureProblem) {
@@ -78,14 +87,14 @@
     }
 
     private func jpeg(
-      _ picture: OpaquePointer, into box: (Int, Int), quality: Int
+      _ picture: OpaquePointer, into box: (Int, Int), quality: Int, profile: UnsafePointer<CChar>?
     ) throws(PictureProblem) -> [UInt8] {
       let (width, height) = DecodingPlan.fit(
         Int(gdk_pixbuf_get_width(picture)), Int(gdk_pixbuf_get_height(picture)), into: box)
       guard let scaled = cpixbuf_opaque(picture, Int32(width), Int32(height)) else { throw .noMemory }
       defer { cpixbuf_release(scaled) }
       var count = 0
-      guard let bytes = cpixbuf_jpeg(scaled, String(quality), &count) else { throw .noMemory }
+      guard let bytes = cpixbuf_jpeg(scaled, String(quality), profile, &count) else { throw .noMemory }
       defer { g_free(bytes) }
       return Array(UnsafeRawBufferPointer(start: bytes, count: count))
     }

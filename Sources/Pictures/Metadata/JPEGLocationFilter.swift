@@ -1,10 +1,10 @@
-/// Leaves out of a JPEG what can hold a place.
+/// Passes on the parts of a JPEG that decoding needs, its colour profile, orientation and capture time.
 ///
-/// Kept: the headers of JFIF and Adobe, colour profiles, EXIF without its GPS block, what decoding needs, comments. Left
-/// out: XMP, IPTC, every other segment of an application, and all that follows the picture's end, where cameras put
-/// further pictures and films with metadata of their own.
+/// An allow list: every other segment is left out, with the comments, the thumbnails inside JFIF and EXIF, and everything
+/// behind the end of the picture, where cameras put further pictures and films with metadata of their own.
 final class JPEGLocationFilter: LocationFilter {
   private let parser = JPEGParser()
+  private var hasExif = false
 
   var isComplete: Bool { parser.hasEnded }
 
@@ -13,7 +13,7 @@ final class JPEGLocationFilter: LocationFilter {
       switch event {
       case .marker(let marker): try [0xff, marker].withUnsafeBytes { try output($0) }
       case .segment(let marker, let content):
-        guard let clean = Self.clean(marker, content) else { return }
+        guard let clean = clean(marker, content) else { return }
         let length = clean.count + 2
         try ([0xff, marker, UInt8(length >> 8), UInt8(length & 0xff)] + clean).withUnsafeBytes { try output($0) }
       case .pixels(let bytes): try output(bytes)
@@ -21,19 +21,31 @@ final class JPEGLocationFilter: LocationFilter {
     }
   }
 
-  /// What may stay of a segment; nil when it goes.
-  private static func clean(_ marker: UInt8, _ content: [UInt8]) -> [UInt8]? {
+  /// Returns the part of a segment that stays, or `nil` when the whole segment is left out.
+  private func clean(_ marker: UInt8, _ content: [UInt8]) -> [UInt8]? {
     switch marker {
-    case 0xe1:
-      guard content.starts(with: MetadataMark.exif),
-        let block = SystemExif.withoutLocation(Array(content.dropFirst(MetadataMark.exif.count)))
-      else { return nil }
-      let clean = MetadataMark.exif + block
-      return clean.count + 2 <= 0xffff ? clean : nil
-    case 0xe2: return content.starts(with: Array("ICC_PROFILE".utf8)) ? content : nil
-    case 0xe0, 0xee: return content
-    case 0xe3...0xef: return nil
-    default: return content
+    // The header of JFIF: version, density, and a thumbnail, whose size becomes 0 by 0.
+    case 0xe0: content.starts(with: Self.jfif) && content.count >= 14 ? Array(content[..<12]) + [0, 0] : nil
+    case 0xe1: exif(content)
+    case 0xe2: content.starts(with: Self.profile) ? content : nil
+    // The colour transform, which decoding needs: version, two flags, transform.
+    case 0xee: content.starts(with: Self.adobe) && content.count >= 12 ? Array(content[..<12]) : nil
+    // Frames, scans and tables (ITU-T T.81, table B.1).
+    case 0xc0...0xc7, 0xc9...0xcf, 0xda...0xdf: content
+    default: nil
     }
   }
+
+  /// Returns the block of EXIF data that stays of the first one.
+  private func exif(_ content: [UInt8]) -> [UInt8]? {
+    guard !hasExif, content.starts(with: MetadataMark.exif) else { return nil }
+    hasExif = true
+    var metadata = PictureMetadata()
+    SystemExif.read(Array(content.dropFirst(MetadataMark.exif.count)), into: &metadata)
+    return ExifBlock.block(metadata).map { MetadataMark.exif + $0 }
+  }
+
+  private static let jfif = Array("JFIF".utf8) + [0]
+  private static let profile = Array("ICC_PROFILE".utf8) + [0]
+  private static let adobe = Array("Adobe".utf8)
 }

@@ -3,6 +3,7 @@ final class MetadataScanner {
   private(set) var metadata = PictureMetadata()
   private let kind: PictureKind
   private let jpeg = JPEGParser()
+  private var gif = GIFFrameCounter()
   private var reader: BlockReader
   private var isInBlock = false
   private var componentCount: UInt8 = 0
@@ -22,12 +23,14 @@ final class MetadataScanner {
       (metadata.isCutShort, metadata.isBroken) = (!jpeg.hasEnded, jpeg.isBroken)
     case .png: reader.take(bytes, pngStep)
     case .webp: reader.take(bytes, webpStep)
+    case .gif: gif.take(bytes, &metadata.frameCount)
     default: return
     }
   }
 
   private func see(_ event: JPEGParser.Event) {
     guard case .segment(let marker, let content) = event else { return }
+    metadata.segmentCount += 1
     switch marker {
     case 0xe1: look(into: content)
     // A frame: precision, height, width, and how many components. C4, C8 and CC are tables.
@@ -66,6 +69,7 @@ final class MetadataScanner {
       return .block(8, after: block.count & 1)
     }
     let count = block[4...].reversed().reduce(0) { $0 << 8 | Int($1) }
+    if block.starts(with: Array("ANMF".utf8)) { metadata.frameCount += 1 }
     guard block.starts(with: Array("EXIF".utf8)), (1...Self.longestBlock).contains(count) else {
       return .block(8, after: count + count & 1)
     }

@@ -1,17 +1,24 @@
-/// Leaves out of a PNG what can hold a place: EXIF, texts, of which XMP is one, chunks that programs put there for
-/// themselves, such as those of C2PA, and what follows the picture's end.
+/// Passes on the chunks of a PNG that decoding needs, its colour profile, orientation and capture time.
 ///
-/// Kept: what decoding needs, and how the picture is shown (PNG, third edition, sections 11.2 and 11.3).
+/// An allow list (PNG, third edition, sections 11.2 and 11.3): each chunk is kept by name and by a length that the
+/// specification allows, so that a chunk of a known name cannot carry other data. Texts, the chunks of other programs and
+/// everything behind the end of the picture are left out.
 final class PNGLocationFilter: LocationFilter {
-  private static let kept: Set<String> = [
-    "IHDR", "PLTE", "IDAT", "IEND", "tRNS", "cHRM", "gAMA", "iCCP", "sBIT", "sRGB", "cICP", "mDCV", "cLLI", "bKGD",
-    "hIST", "pHYs", "sPLT", "tIME", "acTL", "fcTL", "fdAT",
+  private static let kept: [String: ClosedRange<Int>] = [
+    "IHDR": 13...13, "PLTE": 3...768, "IDAT": 0...Int(Int32.max), "IEND": 0...0, "tRNS": 1...256, "cHRM": 32...32,
+    "gAMA": 4...4, "iCCP": 1...Int(Int32.max), "sBIT": 1...4, "sRGB": 1...1, "cICP": 4...4, "mDCV": 24...24,
+    "cLLI": 8...8, "bKGD": 1...6, "pHYs": 9...9, "acTL": 8...8, "fcTL": 26...26, "fdAT": 4...Int(Int32.max),
   ]
+  /// The longest EXIF block that is read; a JPEG cannot hold a longer one.
+  private static let longestExif = 1 << 16
+
+  private enum Fate { case kept, leftOut, exif }
 
   private var head: [UInt8] = []
-  /// How much is to come until the next chunk begins; at first the signature.
+  private var exif: [UInt8] = []
+  /// The bytes until the next chunk begins; at first those of the signature.
   private var left = 8
-  private var isKept = true
+  private var fate = Fate.kept
   private var isEnd = false
   private(set) var isComplete = false
 
@@ -22,7 +29,13 @@ final class PNGLocationFilter: LocationFilter {
         let part = rest.prefix(left)
         rest = rest.dropFirst(part.count)
         left -= part.count
-        if isKept { try output(UnsafeRawBufferPointer(rebasing: part)) }
+        switch fate {
+        case .kept: try output(UnsafeRawBufferPointer(rebasing: part))
+        case .leftOut: break
+        case .exif:
+          exif += part
+          if left == 0 { try writeExif(output) }
+        }
         isComplete = isEnd && left == 0
         continue
       }
@@ -35,10 +48,39 @@ final class PNGLocationFilter: LocationFilter {
 
   private func beginChunk(_ output: LocationRemover.Output) throws {
     let name = String(decoding: head[4...], as: UTF8.self)
+    let length = head[..<4].reduce(0) { $0 << 8 | Int($1) }
     // The four bytes of the checksum follow the content.
-    left = head[..<4].reduce(0) { $0 << 8 | Int($1) } + 4
-    (isKept, isEnd) = (Self.kept.contains(name), name == "IEND")
-    if isKept { try head.withUnsafeBytes { try output($0) } }
+    left = length + 4
+    isEnd = name == "IEND"
+    if Self.kept[name]?.contains(length) == true {
+      fate = .kept
+      try head.withUnsafeBytes { try output($0) }
+    } else {
+      fate = name == "eXIf" && length <= Self.longestExif ? .exif : .leftOut
+    }
     head.removeAll(keepingCapacity: true)
+  }
+
+  private func writeExif(_ output: LocationRemover.Output) throws {
+    var metadata = PictureMetadata()
+    SystemExif.read(exif.dropLast(4), into: &metadata)
+    exif = []
+    guard let block = ExifBlock.block(metadata) else { return }
+    let body = Array("eXIf".utf8) + block
+    try (Self.big(block.count) + body + Self.big(Int(Self.checksum(body)))).withUnsafeBytes { try output($0) }
+  }
+
+  private static func big(_ number: Int) -> [UInt8] {
+    [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
+  }
+
+  /// CRC-32 as PNG has it (section 5.3); only for blocks of some 100 bytes.
+  private static func checksum(_ bytes: [UInt8]) -> UInt32 {
+    var sum: UInt32 = 0xffff_ffff
+    for byte in bytes {
+      sum ^= UInt32(byte)
+      for _ in 0..<8 { sum = sum & 1 == 1 ? sum >> 1 ^ 0xedb8_8320 : sum >> 1 }
+    }
+    return ~sum
   }
 }

@@ -9,18 +9,18 @@ struct PictureMetadata: Sendable {
   var isKeptWhole = false
   /// How many passes over a JPEG there are, so far. Each is decoded over all of the picture.
   var scanCount = 0
+  /// The segments of a JPEG so far.
+  var segmentCount = 0
+  /// The frames of an animation so far.
+  var frameCount = 0
   /// A JPEG that is not understood, though a library might pass over what is wrong.
   var isBroken = false
   /// A JPEG without an end: the library would fill what is missing with grey.
   var isCutShort = false
 }
 
-/// Reads and cleans the block of EXIF data of a picture, which is a TIFF file in small. There is one implementation for
-/// each system.
+/// Reads the block of EXIF data of a picture, which is a small TIFF file. Each system has one implementation.
 protocol ExifLibrary {
   /// Adds what the block says. A block that cannot be read says nothing.
   static func read(_ block: [UInt8], into metadata: inout PictureMetadata)
-
-  /// The block without where the picture was taken; nil when it cannot be read.
-  static func withoutLocation(_ block: [UInt8]) -> [UInt8]?
 }

@@ -22,15 +22,6 @@
         offset: exif[kCGImagePropertyExifOffsetTimeOriginal] as? String)
     }
 
-    /// Only how the picture is to be turned stays: ImageIO has no way to write a block alone.
-    static func withoutLocation(_ block: [UInt8]) -> [UInt8]? {
-      var metadata = PictureMetadata()
-      read(block, into: &metadata)
-      // A TIFF file of one entry: number 0x0112, a 16-bit value, one of it.
-      return Array("II".utf8) + [0x2a, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, UInt8(metadata.orientation)]
-        + [UInt8](repeating: 0, count: 7)
-    }
-
     private static func properties(of block: [UInt8]) -> [CFString: Any]? {
       let length = MetadataMark.exif.count + block.count + 2
       guard length <= 0xffff else { return nil }

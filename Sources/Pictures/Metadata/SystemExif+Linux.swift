@@ -19,29 +19,10 @@
       }
     }
 
-    static func withoutLocation(_ block: [UInt8]) -> [UInt8]? {
-      var cleaned: [UInt8]?
-      withData(block) { data in
-        guard let location = data.pointee.ifd.3 else { return }
-        while location.pointee.count > 0, let entry = location.pointee.entries[0] {
-          exif_content_remove_entry(location, entry)
-        }
-        var bytes: UnsafeMutablePointer<UInt8>?
-        var count: UInt32 = 0
-        exif_data_save_data(data, &bytes, &count)
-        guard let bytes else { return }
-        cleaned = Array(UnsafeBufferPointer(start: bytes, count: Int(count)).dropFirst(MetadataMark.exif.count))
-        free(bytes)
-      }
-      return cleaned
-    }
-
     /// Calls `body` with the block as libexif reads it, when it can read anything of it.
     private static func withData(_ block: [UInt8], _ body: (UnsafeMutablePointer<ExifData>) -> Void) {
       guard let data = exif_data_new() else { return }
       defer { exif_data_unref(data) }
-      // What is there stays as it is: no entries are added that the camera did not write.
-      exif_data_unset_option(data, EXIF_DATA_OPTION_FOLLOW_SPECIFICATION)
       let whole = MetadataMark.exif + block
       exif_data_load_data(data, whole, UInt32(whole.count))
       guard let main = data.pointee.ifd.0, main.pointee.count > 0 else { return }

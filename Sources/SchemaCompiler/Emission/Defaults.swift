@@ -15,7 +15,7 @@ enum Defaults {
     case .real: return Double(sql).map { "\($0)" }
     case .text: return text(sql).map(swiftLiteral)
     case .json: return text(sql).map { "JSONText(\(swiftLiteral($0)))" }
-    case .enumeration: return text(sql).map { "." + SwiftNames.member($0) }
+    case .enumeration(let values): return text(sql).flatMap { Model.cases(values)[$0] }.map { "." + $0 }
     case .timestamp where lowered.contains("'now'"): return ".nowInMilliseconds()"
     case .uuid where lowered.contains("random"): return ".version7()"
     default: return column.isNotNull ? nil : "nil"

@@ -14,7 +14,7 @@ struct RelationshipEmitter {
     code.block("extension \(type)") { code in
       for (index, reference) in outgoing.enumerated() {
         if index > 0 { code.line() }
-        toOne(reference, from: type, &code)
+        toOne(reference, from: table, &code)
       }
       var names: Set<String> = []
       for (source, reference) in incoming {
@@ -48,15 +48,16 @@ struct RelationshipEmitter {
     }
   }
 
-  private func toOne(_ reference: Reference, from type: String, _ code: inout CodeWriter) {
+  private func toOne(_ reference: Reference, from table: Catalog.Table, _ code: inout CodeWriter) {
+    let type = model.typeName(of: table)
     let target = model.typeName(of: reference.target)
     let key = model.baseType(of: reference.to, in: reference.target)
     code.line("/// The \(target) that `\(reference.from.name)` refers to.")
     code.line("public static let \(SwiftNames.reference(reference.from.name)) = ToOne<\(type), \(target), \(key)>(")
     code.indented { code in
       code.line("targetColumn: \(swiftLiteral(reference.to.name)),")
-      code.line("sourceKey: { $0.\(SwiftNames.member(reference.from.name)) },")
-      code.line("targetKey: { $0.\(SwiftNames.member(reference.to.name)) })")
+      code.line("sourceKey: { $0.\(model.member(reference.from, of: table)) },")
+      code.line("targetKey: { $0.\(model.member(reference.to, of: reference.target)) })")
     }
   }
 
@@ -69,8 +70,8 @@ struct RelationshipEmitter {
     code.line("public static let \(name) = ToMany<\(type), \(other), \(key)>(")
     code.indented { code in
       code.line("targetColumn: \(swiftLiteral(reference.from.name)),")
-      code.line("sourceKey: { $0.\(SwiftNames.member(reference.to.name)) },")
-      code.line("targetKey: { $0.\(SwiftNames.member(reference.from.name)) })")
+      code.line("sourceKey: { $0.\(model.member(reference.to, of: reference.target)) },")
+      code.line("targetKey: { $0.\(model.member(reference.from, of: source)) })")
     }
   }
 }

@@ -10,19 +10,19 @@ extension TableEmitter {
     code.line()
     code.block("public func bindInsert(to statement: Statement) throws(SQLError)") { code in
       for (index, column) in columns.enumerated() {
-        let name = SwiftNames.member(column.name)
+        let name = model.member(column, of: table)
         if column.isRowID {
           code.line(
-            "if \(name) == 0 { try statement.bindNull(at: \(index + 1)) } else { try statement.bind(\(name), at: \(index + 1)) }"
+            "if self.\(name) == 0 { try statement.bindNull(at: \(index + 1)) } else { try statement.bind(self.\(name), at: \(index + 1)) }"
           )
         } else {
-          code.line("try statement.bind(\(name), at: \(index + 1))")
+          code.line("try statement.bind(self.\(name), at: \(index + 1))")
         }
       }
     }
     if let key = columns.first(where: \.isRowID) {
       code.line()
-      code.line("public mutating func didInsert(rowID: Int64) { \(SwiftNames.member(key.name)) = rowID }")
+      code.line("public mutating func didInsert(rowID: Int64) { self.\(model.member(key, of: table)) = rowID }")
     }
   }
 
@@ -38,9 +38,10 @@ extension TableEmitter {
     let alive = model.marksDeletion(table) ? " AND isDeleted = 0" : ""
     if key.count == 1, let first = key.first {
       code.line("public typealias Key = \(model.baseType(of: first, in: table))")
-      code.line("public var key: Key { \(SwiftNames.member(first.name)) }")
+      code.line("public var key: Key { self.\(model.member(first, of: table)) }")
     } else {
-      let values = key.map { "\(SwiftNames.member($0.name)): \(SwiftNames.member($0.name))" }.joined(separator: ", ")
+      let values = key.map { "\(model.member($0, of: table)): self.\(model.member($0, of: table))" }.joined(
+        separator: ", ")
       code.line("public var key: Key { Key(\(values)) }")
     }
     for (name, sql) in [
@@ -53,7 +54,7 @@ extension TableEmitter {
     code.line()
     code.block("public func bindUpdate(to statement: Statement) throws(SQLError)") { code in
       for (index, column) in (assigned + key).enumerated() {
-        code.line("try statement.bind(\(SwiftNames.member(column.name)), at: \(index + 1))")
+        code.line("try statement.bind(self.\(model.member(column, of: table)), at: \(index + 1))")
       }
     }
   }
@@ -64,7 +65,11 @@ extension TableEmitter {
     let condition = columns.map { "\(SQL.quoted($0.name)) = ?" }.joined(separator: " AND ")
     let alive = model.marksDeletion(table) ? " AND isDeleted = 0" : ""
     let sql = "SELECT \(list) FROM \(SQL.quoted(table.name)) WHERE \(condition)\(alive)"
-    let parameters = columns.map { "\(SwiftNames.member($0.name)): \(model.baseType(of: $0, in: table))" }
+    // The connection of the function is called `db`; a column of that name keeps its label.
+    let parameters = columns.map { column in
+      let name = model.member(column, of: table)
+      return "\(name == "db" ? "db dbValue" : name): \(model.baseType(of: column, in: table))"
+    }
     code.line(
       "/// The record with this \(key.joined(separator: " and "))\(alive.isEmpty ? "" : ", unless it is marked as deleted"); nil when there is none."
     )
@@ -72,7 +77,8 @@ extension TableEmitter {
       code in
       code.block("try db.fetchFirst(Self.self, \(swiftLiteral(sql)))") { code in
         for (index, column) in columns.enumerated() {
-          code.line("try $0.bind(\(SwiftNames.member(column.name)), at: \(index + 1))")
+          let name = model.member(column, of: table)
+          code.line("try $0.bind(\(name == "db" ? "dbValue" : name), at: \(index + 1))")
         }
       }
     }
@@ -82,19 +88,19 @@ extension TableEmitter {
     code.line("/// The primary key.")
     code.block("public struct Key: RecordKey, Codable") { code in
       for column in table.primaryKey {
-        code.line("public var \(SwiftNames.member(column.name)): \(model.swiftType(of: column, in: table))")
+        code.line("public var \(model.member(column, of: table)): \(model.swiftType(of: column, in: table))")
       }
       code.line()
-      let parameters = table.primaryKey.map { "\(SwiftNames.member($0.name)): \(model.swiftType(of: $0, in: table))" }
+      let parameters = table.primaryKey.map { "\(model.member($0, of: table)): \(model.swiftType(of: $0, in: table))" }
       code.block("public init(\(parameters.joined(separator: ", ")))") { code in
         for column in table.primaryKey {
-          code.line("self.\(SwiftNames.member(column.name)) = \(SwiftNames.member(column.name))")
+          code.line("self.\(model.member(column, of: table)) = \(model.member(column, of: table))")
         }
       }
       code.line()
       code.block("public func bind(to statement: Statement, from index: Int32) throws(SQLError)") { code in
         for (offset, column) in table.primaryKey.enumerated() {
-          code.line("try statement.bind(\(SwiftNames.member(column.name)), at: index + \(offset))")
+          code.line("try statement.bind(self.\(model.member(column, of: table)), at: index + \(offset))")
         }
       }
     }

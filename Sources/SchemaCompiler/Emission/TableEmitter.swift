@@ -25,17 +25,17 @@ struct TableEmitter {
 
   private func type(of table: Catalog.Table, documentation: String?, _ code: inout CodeWriter) {
     let isTable = table.kind == .table
-    let hasKey = isTable && !table.primaryKey.isEmpty
+    let hasKey = isTable && table.hasSwiftKey
     var conformances = [hasKey ? "KeyedRecord" : isTable ? "InsertableRecord" : "Record"]
     if model.marksDeletion(table) { conformances.append("SoftDeletable") }
     conformances += ["Codable", "Hashable"]
-    if identity(of: table) != nil || table.column("id")?.isNotNull == true { conformances.append("Identifiable") }
+    if identity(of: table) != nil || identifier(of: table)?.isNotNull == true { conformances.append("Identifiable") }
     code.documentation(documentation ?? "A row of the \(isTable ? "table" : "view") `\(table.name)`.")
     code.block("public struct \(model.typeName(of: table)): \(conformances.joined(separator: ", "))") { code in
       properties(of: table, &code)
       if let identity = identity(of: table) {
         code.line("/// Tells records apart.")
-        code.line("public var id: \(identity.type) { \(identity.name) }")
+        code.line("public var id: \(identity.type) { self.\(identity.name) }")
         code.line()
       }
       initializer(of: table, &code)
@@ -59,7 +59,7 @@ struct TableEmitter {
       for column in table.columns {
         if case .enumeration(let cases) = column.type {
           code.line()
-          enumeration(column, cases, &code)
+          enumeration(column, of: table, cases, &code)
         }
       }
       if table.primaryKey.count > 1, isTable {
@@ -79,19 +79,26 @@ struct TableEmitter {
       }
       code.documentation(documentation ?? "The column `\(column.name)`.")
       let keyword = column.isGenerated ? "public let" : "public var"
-      code.line("\(keyword) \(SwiftNames.member(column.name)): \(model.swiftType(of: column, in: table))")
+      code.line("\(keyword) \(model.member(column, of: table)): \(model.swiftType(of: column, in: table))")
     }
     code.line()
   }
 
+  /// The column that is called `id` in Swift.
+  private func identifier(of table: Catalog.Table) -> Catalog.Column? {
+    table.columns.first { model.member($0, of: table) == "id" }
+  }
+
   private func identity(of table: Catalog.Table) -> (name: String, type: String)? {
     // A column of that name is the identity by itself.
-    guard table.kind == .table, table.column("id") == nil else { return nil }
-    if let uuid = table.column("uuid"), uuid.isNotNull { return ("uuid", model.swiftType(of: uuid, in: table)) }
+    guard table.kind == .table, identifier(of: table) == nil else { return nil }
+    if let uuid = table.column("uuid"), uuid.isNotNull {
+      return (model.member(uuid, of: table), model.swiftType(of: uuid, in: table))
+    }
     let key = table.primaryKey
     guard let first = key.first else { return nil }
     if key.count > 1 { return ("key", "Key") }
-    return (SwiftNames.member(first.name), model.swiftType(of: first, in: table))
+    return (model.member(first, of: table), model.swiftType(of: first, in: table))
   }
 
   private func initializer(of table: Catalog.Table, _ code: inout CodeWriter) {
@@ -102,19 +109,33 @@ struct TableEmitter {
       for (index, column) in columns.enumerated() {
         let standard = Defaults.swift(for: column).map { " = " + $0 } ?? ""
         let comma = index == columns.count - 1 ? "" : ","
-        code.line("\(SwiftNames.member(column.name)): \(model.swiftType(of: column, in: table))\(standard)\(comma)")
+        code.line("\(model.member(column, of: table)): \(model.swiftType(of: column, in: table))\(standard)\(comma)")
       }
     }
     code.block(")") { code in
       for column in columns {
-        let name = SwiftNames.member(column.name)
+        let name = model.member(column, of: table)
         code.line("self.\(name) = \(name)")
       }
       for column in table.columns where column.isGenerated {
-        code.line(
-          "self.\(SwiftNames.member(column.name)) = \(column.isNotNull ? "\(model.baseType(of: column, in: table))()" : "nil")"
-        )
+        code.line("self.\(model.member(column, of: table)) = \(column.isNotNull ? placeholder(for: column) : "nil")")
       }
+    }
+  }
+
+  /// The value of a generated column in a record that is not stored yet.
+  private func placeholder(for column: Catalog.Column) -> String {
+    switch column.type {
+    case .integer, .real: "0"
+    case .text: "\"\""
+    case .blob: "Data()"
+    case .any: ".null"
+    case .bool: "false"
+    case .timestamp: "Date(timeIntervalSince1970: 0)"
+    case .day: ".epoch"
+    case .uuid: "UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))"
+    case .json: "JSONText(\"null\")"
+    case .enumeration(let values): "." + (values.first.flatMap { Model.cases(values)[$0] } ?? "init")
     }
   }
 
@@ -131,7 +152,7 @@ struct TableEmitter {
     code.block("public init(from row: borrowing Row, at first: Int32) throws(SQLError)") { code in
       for (index, column) in table.columns.enumerated() {
         code.line(
-          "self.\(SwiftNames.member(column.name)) = try row.decode(at: first\(index == 0 ? "" : " + \(index)"))")
+          "self.\(model.member(column, of: table)) = try row.decode(at: first\(index == 0 ? "" : " + \(index)"))")
       }
     }
   }
@@ -146,14 +167,14 @@ struct TableEmitter {
       for column in table.columns {
         let value = model.swiftType(of: column, in: table)
         code.line(
-          "public var \(SwiftNames.member(column.name)): Column<\(type), \(value)> { Column(\(swiftLiteral(column.name)), of: qualifier) }"
+          "public var \(model.member(column, of: table)): Column<\(type), \(value)> { Column(\(swiftLiteral(column.name)), of: qualifier) }"
         )
       }
     }
   }
 
   private func codingKeys(of table: Catalog.Table, _ code: inout CodeWriter) {
-    let names = table.columns.map { ($0.name, SwiftNames.member($0.name)) }
+    let names = table.columns.map { ($0.name, model.member($0, of: table)) }
     guard names.contains(where: { $0.0 != $0.1.filter { $0 != "`" } }) else { return }
     code.line()
     code.block("private enum CodingKeys: String, CodingKey") { code in
@@ -161,15 +182,20 @@ struct TableEmitter {
     }
   }
 
-  private func enumeration(_ column: Catalog.Column, _ cases: [String], _ code: inout CodeWriter) {
+  private func enumeration(
+    _ column: Catalog.Column, of table: Catalog.Table, _ cases: [String], _ code: inout CodeWriter
+  ) {
+    let names = Model.cases(cases).map { (value: $0, name: $1) }.sorted {
+      cases.firstIndex(of: $0.value) ?? 0 < cases.firstIndex(of: $1.value) ?? 0
+    }
     code.documentation("The values of `\(column.name)`.")
-    code.block("public enum \(SwiftNames.enumeration(column.name)): String, SQLEnumeration") { code in
-      for value in cases { code.line("case \(SwiftNames.member(value)) = \(swiftLiteral(value))") }
+    code.block("public enum \(model.enumeration(column, of: table)): String, SQLEnumeration") { code in
+      for (value, name) in names { code.line("case \(name) = \(swiftLiteral(value))") }
       code.line()
       code.block("public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Self") {
         code in
-        for value in cases {
-          code.line("if row.text(at: index, equals: \(swiftLiteral(value))) { return .\(SwiftNames.member(value)) }")
+        for (value, name) in names {
+          code.line("if row.text(at: index, equals: \(swiftLiteral(value))) { return .\(name) }")
         }
         code.line("throw row.mismatch(index, expected: \(swiftLiteral("one of " + cases.joined(separator: ", "))))")
       }

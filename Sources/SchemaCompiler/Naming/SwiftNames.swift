@@ -4,6 +4,7 @@ enum SwiftNames {
   static func type(_ name: String) -> String {
     let words = words(in: name)
     let joined = words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+    if joined.isEmpty { return "Unnamed" }
     return startsWithDigit(joined) ? "_" + joined : joined
   }
 
@@ -36,11 +37,35 @@ enum SwiftNames {
     return member(column) + "Record"
   }
 
-  /// The name of the nested enumeration of a column; never one that Swift or the generated code has taken.
-  static func enumeration(_ column: String) -> String {
-    let name = type(column)
-    return ["Type", "Protocol", "Self", "Columns", "Key", "ID", "Any"].contains(name) ? name + "Name" : name
+  /// Gives each name a Swift name of its own. A name that is taken gets an ending, and one that an earlier name has
+  /// got gets a number.
+  static func unique(
+    _ names: [String], taken: Set<String>, ending: String, _ swiftName: (String) -> String
+  ) -> [String: String] {
+    var used: Set<String> = []
+    var result: [String: String] = [:]
+    for name in names where result[name] == nil {
+      let wanted = swiftName(name).filter { $0 != "`" }
+      let base = taken.contains(wanted) ? wanted + ending : wanted
+      var candidate = base
+      var number = 2
+      while !used.insert(candidate).inserted || taken.contains(candidate) {
+        candidate = base + String(number)
+        number += 1
+      }
+      result[name] = escaped(candidate)
+    }
+    return result
   }
+
+  /// Names of types that the generated code uses; a type of the schema with such a name would hide it.
+  static let usedTypes: Set<String> = [
+    "Any", "Bool", "CalendarDay", "Codable", "CodingKey", "CodingKeys", "Column", "Columns", "Connection", "Data",
+    "Date", "Double", "Hashable", "ID", "Identifiable", "InsertableRecord", "Int", "Int64", "JSONText", "Key",
+    "KeyedRecord", "MigrationFile", "Optional", "Protocol", "Record", "RecordColumns", "RecordKey", "Row",
+    "SQLArgument", "SQLEnumeration", "SQLError", "Schema", "Self", "Sendable", "SoftDeletable", "Statement",
+    "StaticString", "String", "ToMany", "ToOne", "Type", "UUID", "Void", "WriteConnection",
+  ]
 
   /// Without the prefix that all tables of synced records have.
   static func entity(ofTable table: String) -> String {
@@ -50,12 +75,13 @@ enum SwiftNames {
   private static let uncountable = ["equipment", "information", "data", "news"]
 
   private static func words(in name: String) -> [String] {
-    name.split { !($0.isLetter || $0.isNumber) }.map(String.init)
+    name.split { !($0.isLetter || ($0.isASCII && $0.isNumber)) }.map(String.init)
   }
 
   private static func startsWithDigit(_ name: String) -> Bool { name.first?.isNumber ?? false }
 
-  private static func escaped(_ name: String) -> String { reserved.contains(name) ? "`\(name)`" : name }
+  /// A name as Swift takes it where it has a meaning of its own.
+  static func escaped(_ name: String) -> String { reserved.contains(name) ? "`\(name)`" : name }
 
   private static let reserved: Set<String> = [
     "as", "associatedtype", "break", "case", "catch", "class", "continue", "default", "defer", "deinit", "do", "else",

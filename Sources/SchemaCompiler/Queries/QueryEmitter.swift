@@ -31,13 +31,15 @@ struct QueryEmitter {
   private func row(_ name: String, _ query: TypedQuery, _ code: inout CodeWriter) {
     code.line("/// A row of ``\(query.query.name)``.")
     code.block("public struct \(name): Codable, Hashable, Sendable") { code in
+      let names = SwiftNames.unique(
+        query.results.map(\.name), taken: ["hashValue", "self"], ending: "Value", SwiftNames.member)
       for result in query.results {
-        code.line("public let \(SwiftNames.member(result.name)): \(result.type)")
+        code.line("public let \(names[result.name, default: result.name]): \(result.type)")
       }
       code.line()
       code.block("init(from row: borrowing Row) throws(SQLError)") { code in
         for (index, result) in query.results.enumerated() {
-          code.line("self.\(SwiftNames.member(result.name)) = try row.decode(at: \(index))")
+          code.line("self.\(names[result.name, default: result.name]) = try row.decode(at: \(index))")
         }
       }
     }
@@ -53,17 +55,27 @@ struct QueryEmitter {
       case .one: element.hasSuffix("?") ? element : element + "?"
       }
     let connection = query.isWrite ? "WriteConnection" : "Connection"
-    let parameters = ["_ db: \(connection)"] + query.parameters.map { "\(SwiftNames.member($0.name)): \($0.type)" }
+    let names = SwiftNames.unique(query.parameters.map(\.name), taken: ["self"], ending: "Value", SwiftNames.member)
+    // The body has variables of its own; a parameter of their name keeps its label.
+    func local(_ name: String) -> String { ["db", "rows"].contains(name) ? name + "Value" : name }
+    let parameters =
+      ["_ db: \(connection)"]
+      + query.parameters.map { parameter in
+        let name = names[parameter.name, default: parameter.name]
+        return "\(name == local(name) ? name : name + " " + local(name)): \(parameter.type)"
+      }
     code.documentation(query.query.documentation ?? "The query `\(query.query.name)`.")
     let arrow = result.map { " -> " + $0 } ?? ""
     if query.query.kind == .exec { code.line("/// - Returns: how many rows it changed.") }
     let returned = query.query.kind == .exec ? " -> Int" : arrow
     if query.query.kind == .exec { code.line("@discardableResult") }
-    code.block("public static func \(query.query.name)(\(parameters.joined(separator: ", "))) throws\(returned)") {
+    code.block(
+      "public static func \(SwiftNames.escaped(query.query.name))(\(parameters.joined(separator: ", "))) throws\(returned)"
+    ) {
       code in
       code.block("try db.withStatement(sql_\(query.query.name))") { code in
         for (index, parameter) in query.parameters.enumerated() {
-          code.line("try $0.bind(\(SwiftNames.member(parameter.name)), at: \(index + 1))")
+          code.line("try $0.bind(\(local(names[parameter.name, default: parameter.name])), at: \(index + 1))")
         }
         body(query, element, &code)
       }

@@ -81,12 +81,12 @@ public struct FieldVaultFiles: FileRemote {
         address: key == nil ? address : nil, server: link.server ?? server, chunk: link.chunk, remember: remember,
         progress: progress)
       (link.server, link.chunk) = (result.server, result.chunk)
-      return UploadResult(problem: result.problem, offset: result.offset, link: link)
+      return UploadResult(problem: result.problem, offset: result.offset, link: link, wasSent: result.address != nil)
     case .presigned(let greatest):
       let upload = PresignedUpload(transport: transport, api: Self.api(of: name, greatest))
       let result = await upload.upload(
         file, key: key, remember: { key in try await remember(Self.mark + key) }, progress: progress)
-      return UploadResult(problem: result.problem, offset: result.offset, link: link)
+      return UploadResult(problem: result.problem, offset: result.offset, link: link, wasSent: result.key != nil)
     }
   }
 
@@ -118,6 +118,21 @@ public struct FieldVaultFiles: FileRemote {
       return Set(files.filter { names.contains($0.text) })
     } catch {
       if [404, 405].contains(error.problem?.status) { return [] }
+      throw error
+    }
+  }
+
+  /// What the server holds of some files: `POST /v1/files/digests`. Nil from a server that does not know the question.
+  public func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsAnswer.Held]? {
+    let request = MissingFilesRequest(files: files.map(\.text))
+    do throws(RemoteFailure) {
+      let answer: FileDigestsAnswer = try await transport.ask(
+        HTTPRequest(Self.endpoint + "/digests", body: request.jsonBytes))
+      var held: [FileName: FileDigestsAnswer.Held] = [:]
+      for file in files { held[file] = answer.files[file.text] }
+      return held
+    } catch {
+      if [404, 405].contains(error.problem?.status) { return nil }
       throw error
     }
   }

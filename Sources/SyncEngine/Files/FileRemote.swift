@@ -1,4 +1,5 @@
 import OfflineStore
+import SyncModel
 
 /// The part of a server that keeps files.
 public protocol FileRemote: Sendable {
@@ -25,11 +26,18 @@ public protocol FileRemote: Sendable {
 
   /// Which of some files the server does not have; at most ``MissingFilesRequest/greatestCount`` are asked for.
   func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName>
+
+  /// What the server holds of some files; nil from a server that does not tell. At most ``FileComparison/greatestCount`` are asked
+  /// for.
+  func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsAnswer.Held]?
 }
 
 extension FileRemote {
   /// Both are taken.
   public var takesPlaintext: Bool { false }
+
+  /// The server does not tell.
+  public func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsAnswer.Held]? { nil }
 }
 
 /// Which file of which content.

@@ -7,6 +7,12 @@ public enum AnswerClass: Equatable, Sendable {
   case ok
   /// The token is not valid (any more): nothing is sent until there is another.
   case pauseCredentials
+  /// The versions of the protocol do not match: nothing is sent until one side is upgraded.
+  case otherProtocol
+  /// Another copy of the vault pushes under the same device id.
+  case deviceCopied
+  /// The server's data belong to another epoch than the device's versions.
+  case newEpoch
   /// The server does not know the cursor (any more).
   case cursorUnknown
   /// The server does not have the device's schema yet: nothing is sent until it does.
@@ -42,7 +48,9 @@ public enum AnswerClass: Equatable, Sendable {
       case (_, nil): .unreachable
       case (401, _), (403, _): .pauseCredentials
       case (409, let problem?) where problem.type == ServerProblem.schemaTooOld: .schemaTooOld
+      case (409, let problem?) where problem.type == ServerProblem.deviceCopied: .deviceCopied
       case (410, _): .cursorUnknown
+      case (426, _): .otherProtocol
       case (500, _): .attempt
       case (407, _), (408, _): .unreachable
       case (400..<500, _): .refused
@@ -58,7 +66,7 @@ public enum AnswerClass: Equatable, Sendable {
       case .cancelled: .cancelled
       case .tooLarge: .tooLarge
       case .badToken: .pauseCredentials
-      case .insecure, .badAddress, .bodyFailed: .refused
+      case .insecure, .badAddress, .badHeader, .bodyFailed: .refused
       }
   }
 }

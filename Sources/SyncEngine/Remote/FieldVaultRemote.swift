@@ -73,8 +73,10 @@ public struct FieldVaultRemote: Remote {
   }
 
   /// `POST /v1/records`.
-  public func records(entityType: String, uuids: [String]) async throws(RemoteFailure) -> RecordsAnswer {
-    let request = RecordsRequest(entityType: entityType, uuids: uuids)
+  public func records(
+    entityType: String, uuids: [String], epoch: String?
+  ) async throws(RemoteFailure) -> RecordsAnswer {
+    let request = RecordsRequest(entityType: entityType, uuids: uuids, epoch: epoch)
     return try await transport.ask(HTTPRequest("/v1/records", body: request.jsonBytes))
   }
 
@@ -86,6 +88,8 @@ public struct FieldVaultRemote: Remote {
 extension HTTPTransport {
   /// Sends a request of the wire format and reads its answer.
   func ask<Message: WireMessage>(_ request: HTTPRequest) async throws(RemoteFailure) -> Message {
+    var request = request
+    request.headers.append((WireProtocol.header, String(WireProtocol.version)))
     let answer: HTTPAnswer
     do throws(TransportFailure) {
       answer = try await send(request)

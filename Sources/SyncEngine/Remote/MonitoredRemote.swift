@@ -44,6 +44,11 @@ public struct MonitoredRemote: Remote {
   }
 
   /// As the remote does it.
+  public func checkToken() async throws(RemoteFailure) {
+    try await watched { remote async throws(RemoteFailure) in try await remote.checkToken() }
+  }
+
+  /// As the remote does it.
   public func account() async throws(RemoteFailure) -> AccountInfo {
     try await watched { remote async throws(RemoteFailure) in try await remote.account() }
   }
@@ -91,9 +96,11 @@ public struct MonitoredRemote: Remote {
   }
 
   /// As the remote does it.
-  public func records(entityType: String, uuids: [String]) async throws(RemoteFailure) -> RecordsAnswer {
+  public func records(
+    entityType: String, uuids: [String], epoch: String?
+  ) async throws(RemoteFailure) -> RecordsAnswer {
     try await watched { remote async throws(RemoteFailure) in
-      try await remote.records(entityType: entityType, uuids: uuids)
+      try await remote.records(entityType: entityType, uuids: uuids, epoch: epoch)
     }
   }
 }

@@ -22,6 +22,9 @@ public protocol Remote: Sendable {
   /// To whom the token belongs, and which schemas the server has.
   func account() async throws(RemoteFailure) -> AccountInfo
 
+  /// Asks whether the token is accepted.
+  func checkToken() async throws(RemoteFailure)
+
   /// Sends at most ``PushRequest/greatestCount`` operations. The answer has one result for each of them, in their order.
   func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer
 
@@ -47,12 +50,18 @@ public protocol Remote: Sendable {
   ) async throws(RemoteFailure) -> RecordDigests
 
   /// Single records, at most ``RecordsRequest/greatestCount``, deleted ones too.
-  func records(entityType: String, uuids: [String]) async throws(RemoteFailure) -> RecordsAnswer
+  ///
+  /// - Parameter epoch: the epoch of the device's versions; with another epoch than its own the server tells the versions
+  ///   that both have in common.
+  func records(entityType: String, uuids: [String], epoch: String?) async throws(RemoteFailure) -> RecordsAnswer
 }
 
 extension Remote {
   /// None.
   public var files: (any FileRemote)? { nil }
+
+  /// Asks to whom the token belongs.
+  public func checkToken() async throws(RemoteFailure) { _ = try await account() }
 
   /// All that a FieldVault server can.
   public var abilities: RemoteAbilities { RemoteAbilities() }

@@ -33,6 +33,10 @@ public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible
   /// Message and hint.
   public var description: String { "\(message) (\(hint))" }
 
+  /// A response about another epoch than the one of this device's versions.
+  static let newEpoch = RemoteFailure(
+    .newEpoch, message: "the server's data were restored", hint: "the next sync compares everything")
+
   /// What is said at once, without a request, while there is no network.
   static let offline = RemoteFailure(
     .unreachable, message: "there is no network", hint: "nothing is lost; sync goes on when there is one again")
@@ -49,6 +53,11 @@ extension RemoteFailure {
       switch meaning {
       case .pauseCredentials: ("the server does not accept the token", "fieldvault remote set URL --token-file FILE")
       case .cursorUnknown: ("the server does not know how far this device is", "the next sync compares everything")
+      case .otherProtocol:
+        ("the server speaks another version of the sync protocol", "update this program or the server; nothing is lost")
+      case .deviceCopied:
+        ("another copy of this vault syncs under the same device id", "the next sync continues as a new device")
+      case .newEpoch: ("the server's data were restored", "the next sync compares everything")
       case .schemaTooOld: ("the server does not have this vault's schema yet", "update the server, then sync again")
       case .tooLarge: ("the request was too large for the server", "fewer operations are sent at once")
       case .later(let seconds):

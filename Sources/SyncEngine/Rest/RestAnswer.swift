@@ -2,7 +2,7 @@ import SyncModel
 import WebTransport
 
 /// What an API answered to one request, read by the rules of its route file.
-enum RestAnswer: Equatable, Sendable {
+package enum RestAnswer: Equatable, Sendable {
   /// Done; the record, where the answer has one.
   case done(SyncValue?)
   /// What the path names is not there any more.
@@ -18,7 +18,7 @@ enum RestAnswer: Equatable, Sendable {
   /// Somebody else answers, or nobody.
   case notThere(TransportFailure)
 
-  init(_ answer: HTTPAnswer, _ rules: AnswerRules) {
+  package init(_ answer: HTTPAnswer, _ rules: AnswerRules) {
     let isJSON = answer.contentType == "application/json" || answer.contentType.hasSuffix("+json")
     var document: SyncValue?
     if isJSON, !answer.body.isEmpty {

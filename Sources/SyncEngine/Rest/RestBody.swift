@@ -23,18 +23,26 @@ struct RestBody: Sendable {
   func path(_ template: PathTemplate) async throws -> String {
     var values: [[String]: String] = [:]
     for names in template.placeholders { values[names] = try await value(names) }
-    return template.path { values[$0] ?? "" }.replacing("%7Bkey%7D", with: "{key}")
+    do {
+      return try template.path { values[$0] ?? "" }.replacing("%7Bkey%7D", with: "{key}")
+    } catch let unfit as PathTemplate.UnfitValue {
+      let text = unfit.value.isEmpty ? "empty" : "'\(unfit.value)'"
+      throw Missing(
+        message: "{\(unfit.names.joined(separator: "."))} is \(text), which would make the path another one")
+    }
   }
 
   /// The members of a body.
-  /// - Parameter names: those fields alone; nil for all that are sent.
-  func members(only names: Set<String>? = nil) async throws -> SyncObject {
+  /// - Parameters:
+  ///   - names: those fields alone; nil for all that are sent.
+  ///   - cleared: fields that are sent although they are null, because the API has another value.
+  func members(only names: Set<String>? = nil, cleared: Set<String> = []) async throws -> SyncObject {
     var body = SyncObject()
     for (name, place) in routes.sentFields(of: table).sorted(by: { $0.key < $1.key }) {
       if let names, !names.contains(name) { continue }
       guard let value = fields[name] else { continue }
-      // What a new record does not have is not said: not every API takes null for that.
-      if names == nil, value == .null { continue }
+      // A field that never had a value is left out: not every API takes null for that.
+      if names == nil, value == .null, !cleared.contains(name) { continue }
       place.set(try await said(value, name), in: &body)
     }
     return body

@@ -13,10 +13,16 @@ import WebTransport
 struct RestClient: Sendable {
   let transport: HTTPTransport
   let file: RouteFile
+  let limits: ListLimits
+  /// By entity type, why ids of the API cannot be stored, as its first responses show. A create would make a record there
+  /// that this device could never name.
+  private let unfitIds = Locked<[String: String]>([:])
   /// What the API's clock is ahead of this device's, in milliseconds, as its answers tell; nil before the first.
   private let offset = Locked<Int64?>(nil)
 
-  init(transport: HTTPTransport, file: RouteFile) { (self.transport, self.file) = (transport, file) }
+  init(transport: HTTPTransport, file: RouteFile, limits: ListLimits = ListLimits()) {
+    (self.transport, self.file, self.limits) = (transport, file, limits)
+  }
 
   /// Names the API whatever way its address is written: without scheme, in lower case, and without a port that says nothing.
   var identity: String {
@@ -34,8 +40,7 @@ struct RestClient: Sendable {
     _ method: String, _ path: String, query: [(name: String, value: String)] = [], body: SyncValue? = nil,
     headers: [(name: String, value: String)] = []
   ) async throws(RemoteFailure) -> RestAnswer {
-    var request = HTTPRequest(
-      path.contains("://") ? path : file.base + path, query: query, body: body.map { Array($0.json.utf8) })
+    var request = HTTPRequest(file.base + path, query: query, body: body.map { Array($0.json.utf8) })
     request.method = method
     request.headers = headers
     // Whether an API takes the same twice is for its repeat rule to say.
@@ -43,16 +48,35 @@ struct RestClient: Sendable {
     return try await send(request)
   }
 
-  /// A page of a list: the whole document, not only the place where a record stands in an answer. An address that the API
-  /// names may be whole, or a path from its root.
-  func fetch(_ path: String, _ query: [(name: String, value: String)]) async throws(RemoteFailure) -> RestAnswer {
-    let isBelowBase = path.contains("://") || !file.base.isEmpty && path.hasPrefix(file.base + "/")
+  /// Fetches a page of a list: the whole document, not only the place where a record stands in a response.
+  /// - Returns: the response, and the bytes of its body.
+  func fetch(_ request: HTTPRequest) async throws(RemoteFailure) -> (RestAnswer, bytes: Int) {
     var rules = file.answers
     rules.record = .whole
-    return try await send(HTTPRequest(isBelowBase ? path : file.base + path, query: query), rules)
+    let answer = try await answer(request)
+    return (RestAnswer(answer, rules), answer.body.count)
   }
 
-  func send(_ request: HTTPRequest, _ rules: AnswerRules? = nil) async throws(RemoteFailure) -> RestAnswer {
+  func send(_ request: HTTPRequest) async throws(RemoteFailure) -> RestAnswer {
+    RestAnswer(try await answer(request), file.answers)
+  }
+
+  /// Asks what the route file names, or the base of the API. Any response of an API shows that it is there.
+  func health() async throws(RemoteFailure) {
+    let answer =
+      if let call = file.health {
+        try await ask(call.method, call.path.description)
+      } else {
+        try await ask("GET", "/")
+      }
+    switch answer {
+    case .notThere(let failure): throw RemoteFailure(failure)
+    case .later: throw Self.failure(answer) ?? .offline
+    case .done, .gone, .invalid, .attempt, .credentials: return
+    }
+  }
+
+  private func answer(_ request: HTTPRequest) async throws(RemoteFailure) -> HTTPAnswer {
     let answer: HTTPAnswer
     do throws(TransportFailure) {
       answer = try await transport.send(request)
@@ -60,13 +84,25 @@ struct RestClient: Sendable {
       throw RemoteFailure(error)
     }
     note(answer.headers["date"])
-    return RestAnswer(answer, rules ?? file.answers)
+    return answer
   }
 
   private func note(_ header: String?) {
     guard let header, let time = HTTPDate.milliseconds(header) else { return }
     let difference = time - Vault.now
     offset.withLock { $0 = abs(difference) < 2000 ? 0 : difference }
+  }
+
+  /// Why the ids of an entity cannot be stored; `nil` while nothing speaks against it.
+  func unfitIds(of type: String) -> String? { unfitIds.withLock { $0[type] } }
+
+  /// Notes an id that `serverId` cannot hold, or `nil` for one that it holds.
+  func note(unfitId value: SyncValue?, of table: RecordTable, at place: JSONPlace) {
+    let type = table.entity.type
+    let problem = value.map {
+      "the id \($0.json.prefix(60)) at '\(place)' does not fit \(type).serverId; mend the route file or the table"
+    }
+    unfitIds.withLock { $0[type] = problem }
   }
 
   /// What an answer that is no success means for the whole round; nil for one that only concerns what was asked.

@@ -57,6 +57,7 @@ struct RestPush: Sendable {
     guard let call = routes.create else {
       return refused("the server takes no new records of the kind \(operation.entityType)")
     }
+    if let problem = client.unfitIds(of: operation.entityType) { return refused("nothing was sent: \(problem)") }
     if operation.isRepeated,
       let id = try await RestLookUp(client: client, records: records, body: body, routes: routes).find()
     {
@@ -67,6 +68,9 @@ struct RestPush: Sendable {
     switch answer {
     case .done(let record):
       guard let id = record.flatMap({ routes.id.value(in: $0) }).flatMap({ RestRecords.id($0, of: body.table) }) else {
+        if let value = record.flatMap({ routes.id.value(in: $0) }), value != .null {
+          client.note(unfitId: value, of: body.table, at: routes.id)
+        }
         return try await takenWithoutId(body, routes)
       }
       return Sent(outcome: .accepted(version: version, serverId: id))
@@ -92,7 +96,7 @@ struct RestPush: Sendable {
 
   private func headers(_ routes: EntityRoutes) -> [(name: String, value: String)] {
     guard case .header(let name)? = routes.repeats else { return [] }
-    return [(name, operation.operationId)]
+    return [(name, operation.idempotencyKey ?? operation.operationId)]
   }
 
   // MARK: Changed
@@ -104,8 +108,8 @@ struct RestPush: Sendable {
       return refused("the server takes no changes of records of the kind \(operation.entityType)")
     }
     // PATCH says what has changed (RFC 5789), PUT all of it (RFC 9110).
-    let names = call.method == "PATCH" ? Set(operation.patch.fields.names) : nil
-    let members = try await body.members(only: names)
+    let changed = Set(operation.patch.fields.names)
+    let members = try await body.members(only: call.method == "PATCH" ? changed : nil, cleared: changed)
     // What changed is nothing that the API wants to know.
     if members.isEmpty { return Sent(outcome: .accepted(version: version, serverId: nil)) }
     let answer = try await client.ask(

@@ -103,7 +103,7 @@ struct RestRecords: Sendable {
           // Images that were not sent yet stay: their own requests show that what they belong to is gone.
           try child.forEach(
             where: """
-              record.\(identifier: column.name) = \(record.key) AND record.syncVersion > 0 AND record.serverId IS NOT NULL
+              \(column.refers("record", to: record.key)) AND record.syncVersion > 0 AND record.serverId IS NOT NULL
               """, in: connection
           ) { children.append($0) }
           for record in children { try visit(child, record) }

@@ -13,11 +13,16 @@ public struct RestRemote: Remote {
   var file: RouteFile { client.file }
 
   /// A remote for the records of a vault.
-  /// - Parameter file: routes that ``RouteFile/check(against:)`` has let pass.
-  public init(transport: HTTPTransport, file: RouteFile, vault: Vault) {
-    client = RestClient(transport: transport, file: file)
+  /// - Parameters:
+  ///   - file: routes that ``RouteFile/check(against:)`` has let pass.
+  ///   - limits: how much of one list is read.
+  public init(transport: HTTPTransport, file: RouteFile, vault: Vault, limits: ListLimits = ListLimits()) {
+    client = RestClient(transport: transport, file: file, limits: limits)
     records = RestRecords(vault: vault)
   }
+
+  /// Such an API keeps no versions, so its data have one epoch for good.
+  static let epoch = "api"
 
   /// What has gone over the network so far.
   public var traffic: Traffic { client.transport.traffic }
@@ -36,18 +41,8 @@ public struct RestRemote: Remote {
 
   /// Asks what the route file names, or the base of the API. Any answer of an API will do: it is there.
   public func health() async throws(RemoteFailure) -> ServerHealth {
-    let answer: RestAnswer
-    if let call = file.health {
-      answer = try await client.ask(call.method, call.path.description)
-    } else {
-      answer = try await client.ask("GET", "/")
-    }
-    switch answer {
-    case .notThere(let failure): throw RemoteFailure(failure)
-    case .later(let seconds):
-      throw RestClient.failure(.later(seconds: seconds)) ?? .offline
-    case .done, .gone, .invalid, .attempt, .credentials: return ServerHealth(serverTime: client.serverTime)
-    }
+    try await client.health()
+    return ServerHealth(serverTime: client.serverTime)
   }
 
   /// Who the token belongs to. Where the API does not say, all tokens count as those of one account.
@@ -67,9 +62,26 @@ public struct RestRemote: Remote {
     // The API has no schemas: what is sent to it is what the route file says.
     let schemas = Set(records.catalog.tables.values.compactMap { $0.entity.sync?.schemaName }).sorted()
     return AccountInfo(
-      serverUuid: NameUUID.text(["server", client.identity]), account: account,
+      serverUuid: NameUUID.text(["server", client.identity]), epoch: Self.epoch, account: account,
       user: user.isEmpty ? account : user, serverTime: client.serverTime,
       schemas: schemas.map { AccountInfo.Schema(name: $0, version: .max) })
+  }
+
+  /// Asks whose token it is or, where the API does not say, for the beginning of a list.
+  public func checkToken() async throws(RemoteFailure) {
+    if file.account != nil {
+      _ = try await account()
+      return
+    }
+    for (_, routes) in file.entities.sorted(by: { $0.key < $1.key }) {
+      guard case .call(let call, _, _, _)? = routes.list else { continue }
+      let answer = try await client.ask(call.method, call.path.description)
+      switch answer {
+      case .credentials, .notThere: throw RestClient.failure(answer) ?? .offline
+      // What is wrong with a list alone is reported when it is fetched.
+      case .done, .gone, .invalid, .later, .attempt: return
+      }
+    }
   }
 
   /// Sends operations one after the other.
@@ -82,7 +94,8 @@ public struct RestRemote: Remote {
       if let records = sent.gone { gone.append(records) }
     }
     return PushAnswer(
-      serverTime: client.serverTime, cursor: request.cursor ?? RestLists.end, results: results, gone: gone)
+      serverTime: client.serverTime, epoch: Self.epoch, cursor: request.cursor ?? RestLists.end, results: results,
+      gone: gone)
   }
 
   /// The lists of the API, one a page. Without a cursor all of them; with one those that have become old.
@@ -106,8 +119,10 @@ public struct RestRemote: Remote {
   ) async throws(RemoteFailure) -> RecordDigests { throw Self.unable }
 
   /// None: what a record of a list refers to comes with the list of its own kind.
-  public func records(entityType: String, uuids: [String]) async throws(RemoteFailure) -> RecordsAnswer {
-    RecordsAnswer(changes: [], missing: uuids)
+  public func records(
+    entityType: String, uuids: [String], epoch: String?
+  ) async throws(RemoteFailure) -> RecordsAnswer {
+    RecordsAnswer(epoch: Self.epoch, changes: [], missing: uuids)
   }
 
   private static let unable = RemoteFailure(

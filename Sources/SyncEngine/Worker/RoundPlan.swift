@@ -18,6 +18,9 @@ public struct RoundPlan: Equatable, Sendable {
   /// Seconds; a longer wait ends the round, and the schedule comes back to it.
   public static let longestWait = 30
 
+  /// A round compares at most this often because the server's data began a new epoch.
+  static let mostEpochs = 3
+
   /// What is wanted of this round.
   public let request: RoundRequest
   /// What comes next.
@@ -33,6 +36,8 @@ public struct RoundPlan: Equatable, Sendable {
   private var isAgain = false
   private var hasCompared = false
   private var pullsAgain = false
+  private var epochs = 0
+  private var isNewDevice = false
   private var afterWait: RoundStep = .identify
 
   /// A round that has not begun.
@@ -54,6 +59,7 @@ public struct RoundPlan: Equatable, Sendable {
     case .reconciled:
       hasCompared = true
       step = .pull(limit: pageLimit)
+    case .heldDeletions: step = .finish(.paused)
     case .pulled(let hasMore): step = hasMore ? .pull(limit: pageLimit) : .fetchParents
     case .fetchedParents: step = request.pushes && !isAgain ? nextBatch : .finish(.done)
     case .pushed(let sent, let sawOthers):
@@ -82,7 +88,14 @@ public struct RoundPlan: Equatable, Sendable {
     case (.ok, _): break
     case (.cancelled, _): step = .finish(.cancelled)
     case (.unreachable, _): step = .finish(.offline)
-    case (.pauseCredentials, _), (.schemaTooOld, _): step = .finish(.paused)
+    case (.pauseCredentials, _), (.schemaTooOld, _), (.otherProtocol, _): step = .finish(.paused)
+    case (.newEpoch, _) where epochs < Self.mostEpochs:
+      epochs += 1
+      step = .reconcile
+    // The runner has drawn a new device id; a server that refuses that one too is at fault.
+    case (.deviceCopied, .push) where !isNewDevice:
+      isNewDevice = true
+      step = .reconcile
     // A place that the comparison has just given is one that the server has to know.
     case (.cursorUnknown, .pull) where !hasCompared: step = .reconcile
     case (.later(let seconds), _):

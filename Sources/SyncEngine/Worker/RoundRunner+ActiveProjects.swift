@@ -20,7 +20,7 @@ extension RoundRunner {
     var active: [String] = []
     let (column, value) = SyncTransaction.activeStatus
     for part in uuids.chunks(of: RecordsRequest.greatestCount) {
-      let records = try await remote.records(entityType: type, uuids: Array(part)).changes
+      let records = try await remote.records(entityType: type, uuids: Array(part), epoch: nil).changes
       active += records.filter { !$0.state.isDeleted && $0.state.fields[column] == value }.map(\.entityUuid)
     }
     guard active.count <= ChangesPage.greatestProjectCount else {

@@ -8,7 +8,16 @@ import SyncModel
 /// is more urgent goes first, and what they changed is looked at anew.
 extension RoundRunner {
   mutating func push(_ plan: RoundPlan) async throws -> RoundEvent {
-    guard let request = try await takeRequest(plan.step) else { return .pushed(sent: 0, sawOthers: false) }
+    if let type = isRepeating {
+      report.failure = RemoteFailure(
+        .unreachable,
+        message: "a record of \(type) was sent \(Self.longestRepetition) times and changed by the server each time",
+        hint: "nothing is lost; the next round tries it again. The server's rules and those of this vault may differ")
+      return .failed(.unreachable, operations: 0)
+    }
+    let choice = try await takeChoice(plan.step)
+    noteFailed(choice.failed)
+    guard let request = choice.request else { return .pushed(sent: 0, sawOthers: false) }
     let batch = request.operations
     var following = plan
     following.advance(.pushed(sent: batch.count, sawOthers: false))
@@ -21,11 +30,18 @@ extension RoundRunner {
       guard answer.results.map(\.operationId) == batch.map(\.operationId) else {
         throw RemoteFailure(.notTheServer(detail: "its results are not those of the operations that were sent"))
       }
+      try await check(answer.epoch)
       return try await settle(answer, of: request, clock, step, await ahead)
     } catch let failure as RemoteFailure {
       report.failure = failure
-      if let ahead = await ahead { try await release(ahead.operations, wasSent: false) }
+      if let ahead = await ahead {
+        try await release(ahead.operations, wasSent: false)
+        noteFailed(ahead.failed)
+      }
       try await charge(batch, failure)
+      if failure.answer == .deviceCopied {
+        try await vault.sync { try SyncSettings.drawDevice(reason: "copied", in: $0.connection) }
+      }
       return .failed(failure.answer, operations: batch.count)
     } catch {
       try await release(batch)
@@ -36,30 +52,41 @@ extension RoundRunner {
 
   // MARK: What is sent
 
-  private mutating func takeRequest(_ step: RoundStep) async throws -> PushRequest? {
+  private mutating func takeChoice(_ step: RoundStep) async throws -> Choice {
     if let choice = chosen {
       chosen = nil
-      return choice.request
+      return choice
     }
-    return try await vault.sync { try Self.nextRequest(step, $0) }
+    return try await vault.sync { try Self.choice(step, $0) }
   }
 
-  /// Nil when nothing is to be sent.
-  private static func nextRequest(_ step: RoundStep, _ transaction: SyncTransaction) throws -> PushRequest? {
-    try nextBatch(step, transaction).map { try request($0, transaction) }
+  /// Operations that failed before they left the device.
+  mutating func noteFailed(_ count: Int) {
+    if count == 0 { return }
+    report.failed += count
+    tell(.failed(count: count))
+  }
+
+  private static func choice(_ step: RoundStep, _ transaction: SyncTransaction) throws -> Choice {
+    guard let batch = try nextBatch(step, transaction) else { return Choice() }
+    return try choice(batch, transaction)
+  }
+
+  private static func choice(_ batch: ChosenBatch, _ transaction: SyncTransaction) throws -> Choice {
+    Choice(request: batch.operations.isEmpty ? nil : try request(batch, transaction), failed: batch.failed)
   }
 
   private static func nextBatch(
     _ step: RoundStep, isAhead: Bool = false, _ transaction: SyncTransaction
   ) throws -> ChosenBatch? {
     guard case .push(let limit, let byAge) = step else { return nil }
-    let batch = try transaction.nextBatch(limit: limit, order: byAge ? .age : .priority, isAhead: isAhead)
-    return batch.operations.isEmpty ? nil : batch
+    return try transaction.nextBatch(limit: limit, order: byAge ? .age : .priority, isAhead: isAhead)
   }
 
   private static func request(_ batch: ChosenBatch, _ transaction: SyncTransaction) throws -> PushRequest {
     PushRequest(
-      deviceId: try transaction.deviceId(), cursor: try SyncSettings.value(.cursor, in: transaction.connection),
+      deviceId: try transaction.deviceId(), deviceCounter: try transaction.nextDeviceCounter(),
+      cursor: try SyncSettings.value(.cursor, in: transaction.connection),
       operations: batch.operations)
   }
 
@@ -74,13 +101,17 @@ extension RoundRunner {
   }
 
   /// What is sent after a batch that has its answers: what was chosen meanwhile, unless that is not the best any more.
-  private static func nextRequest(
+  private static func choice(
     _ step: RoundStep, _ ahead: ChosenBatch?, after answer: PushAnswer, _ transaction: SyncTransaction
-  ) throws -> PushRequest? {
-    guard let ahead else { return try nextRequest(step, transaction) }
-    if answer.changesNothingElse, try transaction.isStillNext(ahead) { return try request(ahead, transaction) }
+  ) throws -> Choice {
+    guard let ahead else { return try choice(step, transaction) }
+    if !ahead.operations.isEmpty, answer.changesNothingElse, try transaction.isStillNext(ahead) {
+      return try choice(ahead, transaction)
+    }
     try transaction.release(ahead.operations.map(\.operationId), wasSent: false)
-    return try nextRequest(step, transaction)
+    var choice = try choice(step, transaction)
+    choice.failed += ahead.failed
+    return choice
   }
 
   // MARK: What the server answers
@@ -107,9 +138,17 @@ extension RoundRunner {
         try SyncSettings.set(.cursor, cursor, in: transaction.connection)
       }
       let hasTaken = try transaction.hasAnsweredCascades()
-      return (counts, hasTaken, try Self.nextRequest(step, ahead, after: answer, transaction))
+      return (counts, hasTaken, try Self.choice(step, ahead, after: answer, transaction))
     }
-    chosen = Choice(request: next)
+    chosen = next
+    for (sent, result) in zip(request.operations, answer.results) {
+      switch result.outcome {
+      case .merged, .waiting:
+        repeats[sent.entityUuid, default: 0] += 1
+        if repeats[sent.entityUuid, default: 0] > Self.longestRepetition { isRepeating = sent.entityType }
+      case .accepted, .conflict, .rejected: continue
+      }
+    }
     report.add(counts)
     report.failure = nil
     tell(.pushed(count: counts.pushed))

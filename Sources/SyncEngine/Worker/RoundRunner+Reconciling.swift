@@ -5,64 +5,139 @@ extension RoundRunner {
   /// Compares all records with the server's by digests, in three steps (entities, buckets, records), and moves only what
   /// differs.
   mutating func reconcile() async throws -> RoundEvent {
-    let scopes = try await vault.sync { try $0.scopes() }
+    let (scopes, epoch) = try await vault.sync { (try $0.scopes(), try $0.epoch()) }
     let theirs = try await remote.digests(projects: scopes)
     let catalog = vault.syncCatalog
     var repaired = RepairCounts()
+    // Without an epoch of its own the vault has no versions of another one.
+    let old = epoch == theirs.epoch ? nil : epoch
+    if let held = try await heldDeletions(by: theirs, scopes, isNewEpoch: old != nil) { return try await hold(held) }
+    if old != nil { try await vault.sync { try $0.beginNewEpoch() } }
+    let comparison = Comparison(scopes: scopes, epoch: theirs.epoch, oldEpoch: old)
     for table in catalog.parentsFirst {
       let type = table.entity.type
       let ours = try await vault.database.read { connection in
-        try StoreDigests(catalog: catalog, connection: connection).digests(of: table)
+        try StoreDigests(
+          catalog: catalog, connection: connection, columns: theirs.columns, projects: scopes
+        ).digests(of: table)
       }
       let summary = theirs.entities[type] ?? .none
-      if summary == ours.whole { continue }
-      let theirBuckets =
-        theirs.entities[type] == nil ? [:] : try await remote.digests(entityType: type, projects: scopes).buckets
+      // In another epoch equal records may have other versions.
+      if summary == ours.whole, old == nil { continue }
+      var theirBuckets: [String: DigestSummary] = [:]
+      if theirs.entities[type] != nil {
+        let answer = try await remote.digests(entityType: type, projects: scopes)
+        try comparison.check(answer.epoch)
+        theirBuckets = answer.buckets
+      }
       let names = Set(theirBuckets.keys).union(ours.buckets.keys)
-      let different = names.filter { (theirBuckets[$0] ?? .none) != (ours.buckets[$0] ?? .none) }
-      try await compare(table, Set(different), known: Set(theirBuckets.keys), scopes, &repaired)
+      let different = names.filter { old != nil || (theirBuckets[$0] ?? .none) != (ours.buckets[$0] ?? .none) }
+      try await compare(table, Set(different), known: Set(theirBuckets.keys), theirs.columns, comparison, &repaired)
     }
+    if old != nil { while try await vault.sync({ try $0.reopenSealed(limit: 500) }) {} }
     report.repaired += repaired.total
     report.hasCompared = true
     try await vault.sync { transaction in
       // Pulling goes on from where the comparison began, so that nothing slips between.
       try SyncSettings.set(.cursor, theirs.cursor, in: transaction.connection)
-      try SyncSettings.set(.reconcileNext, nil, in: transaction.connection)
+      try SyncSettings.set(.epoch, theirs.epoch, in: transaction.connection)
+      for name in [SyncSettings.Name.reconcileNext, .heldDeletions, .acceptedDeletions] {
+        try SyncSettings.set(name, nil, in: transaction.connection)
+      }
       try SyncSettings.set(.lastReconciliation, WireTime.text(transaction.now), in: transaction.connection)
     }
     return .reconciled
   }
 
+  /// What a comparison is about.
+  private struct Comparison: Sendable {
+    let scopes: [String]
+    /// The epoch of the server's data.
+    let epoch: String
+    /// The epoch of this device's versions, where it is another one.
+    let oldEpoch: String?
+
+    /// Responses of one comparison belong to one epoch.
+    func check(_ other: String) throws(RemoteFailure) { if other != epoch { throw .newEpoch } }
+  }
+
   private mutating func compare(
-    _ table: RecordTable, _ buckets: Set<String>, known: Set<String>, _ scopes: [String], _ repaired: inout RepairCounts
+    _ table: RecordTable, _ buckets: Set<String>, known: Set<String>, _ columns: [String: DigestColumns],
+    _ comparison: Comparison,
+    _ repaired: inout RepairCounts
   ) async throws {
     let catalog = vault.syncCatalog
     let type = table.entity.type
-    let ours = try await vault.database.read { connection in
-      try StoreDigests(catalog: catalog, connection: connection).records(of: table, in: buckets)
+    let (ours, plain) = try await vault.database.read { connection in
+      let digests = try StoreDigests(
+        catalog: catalog, connection: connection, columns: columns, projects: comparison.scopes)
+      return (
+        try digests.records(of: table, in: buckets), try digests.records(of: table, in: buckets, hasExtraFields: false)
+      )
     }
     var here = Dictionary(ours.map { ($0.entityUuid, $0) }, uniquingKeysWith: { first, _ in first })
+    let withoutExtra = Dictionary(plain.map { ($0.entityUuid, $0.digest) }, uniquingKeysWith: { first, _ in first })
+    var ignored: [String] = []
     var wanted: [String] = []
+    var renumbered: [RecordDigest] = []
     for bucket in buckets.sorted() where known.contains(bucket) {
-      for record in try await remote.digests(entityType: type, bucket: bucket, projects: scopes).records {
-        if here.removeValue(forKey: record.entityUuid)?.digest != record.digest { wanted.append(record.entityUuid) }
+      let theirs = try await remote.digests(entityType: type, bucket: bucket, projects: comparison.scopes)
+      try comparison.check(theirs.epoch)
+      for record in theirs.records {
+        let own = here.removeValue(forKey: record.entityUuid)
+        if own?.digest == record.digest {
+          if own?.version != record.version, comparison.oldEpoch != nil { renumbered.append(record) }
+          continue
+        }
+        if own != nil, withoutExtra[record.entityUuid] == record.digest {
+          ignored.append(record.entityUuid)
+        } else {
+          wanted.append(record.entityUuid)
+        }
       }
     }
-    // What is here and not there may be deleted there, or never have been.
-    try await fetch(type, wanted + here.keys.sorted(), &repaired)
+    if !ignored.isEmpty {
+      // Fields without a column that the server does not count were no part of its records.
+      try await vault.sync { [ignored] in try $0.forgetExtraFields(type, ignored) }
+    }
+    for part in renumbered.chunks(of: RecordsRequest.greatestCount) {
+      try await vault.sync { transaction in
+        for record in part { try transaction.align(type, record.entityUuid, version: record.version) }
+      }
+    }
+    // A record that is only here may be deleted there, or never have existed there.
+    try await fetch(type, wanted + here.keys.sorted(), comparison, &repaired)
   }
 
-  private mutating func fetch(_ type: String, _ uuids: [String], _ repaired: inout RepairCounts) async throws {
+  private mutating func fetch(
+    _ type: String, _ uuids: [String], _ comparison: Comparison, _ repaired: inout RepairCounts
+  ) async throws {
+    let isNewEpoch = comparison.oldEpoch != nil
     for part in uuids.chunks(of: RecordsRequest.greatestCount) {
-      let answer = try await remote.records(entityType: type, uuids: Array(part))
-      let (counts, repairs) = try await vault.sync { transaction in
+      let answer = try await remote.records(entityType: type, uuids: Array(part), epoch: comparison.oldEpoch)
+      try comparison.check(answer.epoch)
+      let (counts, repairs, arrived) = try await vault.sync { transaction in
         var counts = ApplyCounts()
         var repairs = RepairCounts()
-        for change in answer.changes { try transaction.repair(change, repaired: &repairs, counts: &counts) }
-        for uuid in answer.missing { try transaction.removeUnknown(type, uuid, repaired: &repairs) }
-        return (counts, repairs)
+        for change in answer.changes {
+          if isNewEpoch {
+            try transaction.takeAfterNewEpoch(change, repaired: &repairs, counts: &counts)
+          } else {
+            try transaction.repair(change, repaired: &repairs, counts: &counts)
+          }
+        }
+        for uuid in answer.missing {
+          if isNewEpoch {
+            try transaction.resendAfterNewEpoch(type, uuid, repaired: &repairs)
+          } else {
+            try transaction.removeUnknown(type, uuid, repaired: &repairs)
+          }
+        }
+        try transaction.settleClashes(counts: &counts)
+        return (counts, repairs, transaction.arrived)
       }
       report.add(counts)
+      try await admit(arrived)
       repaired.fetched += repairs.fetched
       repaired.removed += repairs.removed
       repaired.contested += repairs.contested

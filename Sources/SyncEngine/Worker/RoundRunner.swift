@@ -11,11 +11,24 @@ struct RoundRunner {
   var report = SyncReport()
   /// Whether the first page is fetched from the beginning, whatever the cursor says.
   var fetchesAnew = false
+  /// Pages in a row that brought nothing, though the server says that there is more.
+  private var emptyPages = 0
+  /// How often a record was sent in this round and not taken as it was; records that are taken do not count.
+  var repeats: [String: Int] = [:]
+  /// The kind of a record that was sent too often.
+  var isRepeating: String?
+  /// More than this is a circle that no further request ends.
+  static let longestRepetition = 20
+
+  /// Records that pages refer to and that were asked for.
+  private var asked: Set<String> = []
   /// What is sent next, which may be nothing, once that is known.
   var chosen: Choice?
 
   struct Choice {
-    let request: PushRequest?
+    var request: PushRequest?
+    /// Operations that have failed because a value of theirs cannot be sent.
+    var failed = 0
   }
 
   init(
@@ -56,12 +69,20 @@ struct RoundRunner {
     // The choice is made only now that it is known to be the right server.
     if try await followActiveProjects() { found = try await take(info, clock) }
     report.heldBack += found.left.kept.values.reduce(0, +)
+    if found.isNewEpoch { throw RemoteFailure.newEpoch }
     return .identified(mustReconcile: found.mustReconcile)
   }
 
   private mutating func take(
     _ info: AccountInfo, _ clock: (sent: Int64, received: Int64)
   ) async throws -> Identification {
+    guard info.protocolVersion == WireProtocol.version else {
+      throw RemoteFailure(
+        .otherProtocol,
+        message:
+          "the server speaks version \(info.protocolVersion) of the sync protocol, and this program version \(WireProtocol.version)",
+        hint: "update the older of the two; nothing is lost meanwhile")
+    }
     let found = try await vault.sync { transaction in
       try transaction.note(serverTime: info.serverTime, between: clock.sent, and: clock.received)
       return try transaction.identify(info)
@@ -71,7 +92,7 @@ struct RoundRunner {
         problem.isSchema ? .schemaTooOld : .pauseCredentials, message: problem.message, hint: problem.hint)
     }
     report.left += found.left.removed
-    report.add(found.admitted)
+    if found.hasKept { try await admitKept() }
     return found
   }
 
@@ -82,6 +103,13 @@ struct RoundRunner {
     let sent = Vault.now
     let answer = try await ask(remote)
     return (answer, (sent, Vault.now))
+  }
+
+  /// Only responses of the epoch of this device's versions are applied.
+  func check(_ epoch: String) async throws {
+    guard try await vault.database.read({ try SyncSettings.value(.epoch, in: $0) }) == epoch else {
+      throw RemoteFailure.newEpoch
+    }
   }
 
   // MARK: Pull
@@ -98,43 +126,145 @@ struct RoundRunner {
     let (page, clock) = try await timed { remote async throws(RemoteFailure) in
       try await remote.changes(cursor: cursor, limit: limit, projects: scopes)
     }
+    try await check(page.epoch)
     if page.hasMore, page.cursor == cursor {
       throw RemoteFailure(.notTheServer(detail: "it says that there is more, and where it was asked already"))
     }
-    let counts = try await vault.sync { transaction in
+    emptyPages = page.hasMore && page.changes.isEmpty && page.gone.isEmpty && page.fetched.isEmpty ? emptyPages + 1 : 0
+    if emptyPages > Self.longestRepetition {
+      throw RemoteFailure(.notTheServer(detail: "it says that there is more, and sends one empty page after the other"))
+    }
+    try await fetchParents(of: page.changes)
+    let (counts, arrived) = try await vault.sync { transaction in
       try transaction.note(serverTime: page.serverTime, between: clock.sent, and: clock.received)
       var counts = ApplyCounts()
-      for change in page.changes { try transaction.apply(change, counts: &counts) }
+      try transaction.apply(page.changes, counts: &counts)
       for records in page.gone { try transaction.apply(records, counts: &counts) }
       for list in page.fetched { try transaction.note(list) }
       try SyncSettings.set(.cursor, page.cursor, in: transaction.connection)
-      if !page.hasMore {
-        try transaction.bringBackWhatStayed()
-        try transaction.noteFilled()
-      }
-      return counts
+      if !page.hasMore, transaction.arrived.isEmpty { try transaction.endPull(counts: &counts) }
+      return (counts, transaction.arrived)
     }
     report.add(counts)
+    for list in page.fetched { report.note(list) }
+    try await admit(arrived)
+    if !page.hasMore, !arrived.isEmpty {
+      let counts = try await vault.sync { transaction in
+        var counts = ApplyCounts()
+        try transaction.endPull(counts: &counts)
+        return counts
+      }
+      report.add(counts)
+    }
     if !page.changes.isEmpty { tell(.pulled(count: page.changes.count, remaining: page.remaining)) }
     return .pulled(hasMore: page.hasMore)
   }
 
-  /// Records that others refer to and that the pages did not bring, because they are deleted or of another project.
-  private mutating func fetchParents() async throws -> RoundEvent {
-    var asked: Set<String> = []
+  /// Fetches and applies what a page refers to and does not have, before the page: a child that came first would be written
+  /// twice, to the inbox and from there.
+  private mutating func fetchParents(of changes: [RemoteRecord]) async throws {
+    guard remote.abilities.knowsOperations else { return }
+    let catalog = vault.syncCatalog
+    var waves: [[RemoteRecord]] = []
+    var wave = changes
     while true {
-      let missing = try await vault.sync { try $0.missingParents() }.filter { asked.insert($0.uuid).inserted }
-      if missing.isEmpty { return .fetchedParents }
+      let children = wave
+      let missing = try await vault.database.read { connection in
+        try MissingParents(catalog: catalog, connection: connection).of(children)
+      }.filter { asked.insert($0.uuid).inserted }
+      if missing.isEmpty { break }
+      wave = []
       for (type, parents) in Dictionary(grouping: missing, by: \.entityType) {
         for part in parents.map(\.uuid).chunks(of: RecordsRequest.greatestCount) {
-          let uuids = Array(part)
-          let answer = try await remote.records(entityType: type, uuids: uuids)
-          let counts = try await vault.sync { transaction in
-            var counts = ApplyCounts()
-            for change in answer.changes { try transaction.apply(change, counts: &counts) }
-            return counts
-          }
-          report.add(counts)
+          let answer = try await remote.records(entityType: type, uuids: Array(part), epoch: nil)
+          try await check(answer.epoch)
+          wave += answer.changes
+        }
+      }
+      waves.append(wave)
+    }
+    for wave in waves.reversed() { try await apply(wave) }
+    // Bounded, so that a long pull does not grow it without end.
+    if asked.count > 10_000 { asked.removeAll(keepingCapacity: true) }
+  }
+
+  /// Applies records that were asked for, in transactions of a page's length.
+  private mutating func apply(_ records: [RemoteRecord]) async throws {
+    for part in records.chunks(of: RecordsRequest.greatestCount) {
+      let changes = Array(part)
+      let (counts, arrived) = try await vault.sync { transaction in
+        var counts = ApplyCounts()
+        try transaction.apply(changes, counts: &counts)
+        return (counts, transaction.arrived)
+      }
+      report.add(counts)
+      try await admit(arrived)
+    }
+  }
+
+  /// Lets in what waits for records that have come, in short transactions.
+  mutating func admit(_ arrived: [String]) async throws {
+    var arrived = arrived
+    while !arrived.isEmpty {
+      let uuids = arrived
+      let (counts, rest) = try await vault.sync { transaction in
+        var counts = ApplyCounts()
+        try transaction.admit(arrived: uuids, counts: &counts)
+        return (counts, transaction.arrived)
+      }
+      report.add(counts)
+      // What finds no place now is tried again in the next round.
+      if rest == uuids, counts.applied + counts.merged + counts.conflicts == 0 { return }
+      arrived = rest
+    }
+  }
+
+  /// Tries again what is in the inbox, in short transactions.
+  private mutating func admitKept() async throws {
+    var place = InboxPlace()
+    var hasMore = true
+    while hasMore {
+      let from = place
+      let (counts, arrived, next) = try await vault.sync { transaction in
+        var (counts, place) = (ApplyCounts(), from)
+        let hasMore = try transaction.admitAgain(from: &place, limit: Self.admittedAtOnce, counts: &counts)
+        return (counts, transaction.arrived, (place: place, hasMore: hasMore))
+      }
+      (place, hasMore) = next
+      report.add(counts)
+      try await admit(arrived)
+    }
+  }
+
+  /// Kept versions that one transaction tries again.
+  private static let admittedAtOnce = 250
+
+  /// Records that others refer to and that the pages did not bring, because they are deleted or of another project.
+  private mutating func fetchParents() async throws -> RoundEvent {
+    let catalog = vault.syncCatalog
+    var asked: Set<String> = []
+    var last = ""
+    var isNew = false
+    while true {
+      let after = last
+      let parents = try await vault.database.read { connection in
+        try MissingParents(catalog: catalog, connection: connection)
+          .ofInbox(after: after, limit: RecordsRequest.greatestCount)
+      }
+      guard let end = parents.last?.uuid else {
+        // What has come may refer to more.
+        guard isNew else { return .fetchedParents }
+        (last, isNew) = ("", false)
+        continue
+      }
+      last = end
+      let missing = parents.filter { asked.insert($0.uuid).inserted }
+      isNew = isNew || !missing.isEmpty
+      for (type, parents) in Dictionary(grouping: missing, by: \.entityType) {
+        for part in parents.map(\.uuid).chunks(of: RecordsRequest.greatestCount) {
+          let answer = try await remote.records(entityType: type, uuids: Array(part), epoch: nil)
+          try await check(answer.epoch)
+          try await apply(answer.changes)
         }
       }
     }
@@ -144,7 +274,10 @@ struct RoundRunner {
 
   mutating func finish(_ outcome: RoundOutcome) async throws {
     report.outcome = outcome
-    if let request = chosen?.request { try await release(request.operations, wasSent: false) }
+    if let chosen {
+      if let request = chosen.request { try await release(request.operations, wasSent: false) }
+      noteFailed(chosen.failed)
+    }
     chosen = nil
     if outcome == .done { report.failure = nil }
   }

@@ -14,6 +14,19 @@ public enum RoundStep: Equatable, Sendable {
   case wait(seconds: Int)
   /// Tidies up and ends.
   case finish(RoundOutcome)
+
+  /// The step in words, for a trace.
+  var name: String {
+    switch self {
+    case .identify: "asking who answers"
+    case .reconcile: "comparing all records"
+    case .pull: "fetching a page"
+    case .fetchParents: "fetching records that others refer to"
+    case .push: "sending a batch"
+    case .wait(let seconds): "waiting \(seconds) s because the server asked for that"
+    case .finish: "ending"
+    }
+  }
 }
 
 /// How a round ended.
@@ -21,7 +34,8 @@ public enum RoundOutcome: String, Equatable, Sendable {
   case done
   /// No connection, or a server that could not answer; nothing lost an attempt.
   case offline
-  /// The server wants other credentials, or lacks the schema: the queue pauses until a person has looked at it.
+  /// The server wants other credentials or lacks the schema, or a comparison would delete many records: the outbox pauses
+  /// until a user has decided.
   case paused
   /// The server or this program is at fault.
   case failed
@@ -33,6 +47,8 @@ public enum RoundEvent: Equatable, Sendable {
   /// Who answers is known; `mustReconcile`: everything is to be compared.
   case identified(mustReconcile: Bool)
   case reconciled
+  /// The comparison would delete many records, and a user has to accept that first; nothing was changed.
+  case heldDeletions
   /// A page was applied.
   case pulled(hasMore: Bool)
   case fetchedParents

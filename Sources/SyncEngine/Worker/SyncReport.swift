@@ -1,4 +1,5 @@
 import OfflineStore
+import SyncModel
 
 /// What a round did.
 public struct SyncReport: Equatable, Sendable {
@@ -22,7 +23,7 @@ public struct SyncReport: Equatable, Sendable {
   public var filesSent = 0
   /// Photos and files that have come, thumbnails too.
   public var filesFetched = 0
-  /// Photos and files that are not tried again by themselves.
+  /// Photos and files whose transfer failed; they are tried again by themselves, with growing pauses.
   public var filesFailed = 0
   /// Whether all records were compared with the server's.
   public var hasCompared = false
@@ -30,10 +31,14 @@ public struct SyncReport: Equatable, Sendable {
   public var left = 0
   /// Records of projects that are not followed any more and that stay because of unsent changes.
   public var heldBack = 0
+  /// Lists of a REST API that could not be fetched, or only in part, each with its problem.
+  public private(set) var lists: [FetchedList] = []
   /// Bodies of requests and answers as they were sent and received.
   public var bytesSent = 0
   /// See ``bytesSent``.
   public var bytesReceived = 0
+  /// Deletions that a comparison asked for and that a user has to accept first; then nothing was deleted.
+  public var heldDeletions: HeldDeletions?
   /// How it ended.
   public var outcome = RoundOutcome.done
   /// What stood in the way, and what to do next.
@@ -63,9 +68,18 @@ public struct SyncReport: Equatable, Sendable {
     hasCompared = hasCompared || other.hasCompared
     left += other.left
     heldBack += other.heldBack
+    lists.removeAll { list in other.lists.contains { $0.entityType == list.entityType } }
+    lists += other.lists
     bytesSent += other.bytesSent
     bytesReceived += other.bytesReceived
+    heldDeletions = other.heldDeletions
     (outcome, failure) = (other.outcome, other.failure)
+  }
+
+  /// Notes how a list came. A later try of the same list takes the place of an earlier one.
+  mutating func note(_ list: FetchedList) {
+    lists.removeAll { $0.entityType == list.entityType }
+    if list.problem != nil { lists.append(list) }
   }
 
   mutating func add(_ counts: PushCounts) {

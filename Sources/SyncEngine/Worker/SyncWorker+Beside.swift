@@ -48,7 +48,8 @@ extension SyncReport {
     bytesSent = run.bytesSent
     bytesReceived = run.bytesReceived
     outcome = RoundOutcome(rawValue: run.outcome) ?? .failed
-    guard let message = run.errorMessage else { return }
+    // A round that was done notes the problems of lists there, which the status has, too.
+    guard outcome != .done, let message = run.errorMessage else { return }
     let answer: AnswerClass =
       switch outcome {
       case .paused: .pauseCredentials

@@ -11,6 +11,32 @@ extension SyncWorker {
     report.add(lane.report)
   }
 
+  /// Fetches files that were asked for, without a round of sync, until there is enough or nothing more can be fetched.
+  /// - Parameters:
+  ///   - patience: how long another process that syncs the vault is waited for, which may fetch them.
+  ///   - isEnough: asked before the first file and after each one.
+  /// - Returns: what was moved, and what stood in the way.
+  /// - Throws: ``SyncRefused``.
+  public func fetchFiles(
+    patience: Duration = .seconds(60), until isEnough: @escaping @Sendable () async throws -> Bool
+  ) async throws -> SyncReport {
+    try await checkSettings()
+    var report = SyncReport()
+    var lock = try SyncLock(of: vault.layout)
+    let end = ContinuousClock.now + patience
+    while lock == nil {
+      if try await isEnough() { return report }
+      guard ContinuousClock.now < end else { throw SyncRefused.busy }
+      try await Task.sleep(for: .milliseconds(100))
+      lock = try SyncLock(of: vault.layout)
+    }
+    defer { withExtendedLifetime(lock) {} }
+    guard try await !isEnough(), var lane = try await lane(RoundRequest(pushes: false)) else { return report }
+    try await lane.run(until: isEnough)
+    report.add(lane.report)
+    return report
+  }
+
   /// Whether the outbox has something to send.
   func hasDataToSend(_ request: RoundRequest) async throws -> Bool {
     guard request.pushes else { return false }

@@ -98,7 +98,13 @@ public actor SyncWorker {
           try await runner.finish(outcome)
           break
         }
-        plan.advance(Task.isCancelled ? .failed(.cancelled, operations: 0) : try await runner.perform(plan))
+        if Task.isCancelled {
+          plan.advance(.failed(.cancelled, operations: 0))
+          continue
+        }
+        let watch = watch(plan.step)
+        defer { watch.cancel() }
+        plan.advance(try await runner.perform(plan))
       }
     } catch {
       var result = Self.result(of: runner.report)
@@ -115,15 +121,30 @@ public actor SyncWorker {
     let vault = vault
     // Also when the task was cancelled.
     nextDue = try await Task.detached {
-      let due = try await vault.sync { try $0.endRun(run, result) }
+      let end = try await vault.sync { try $0.endRun(run, result) }
+      var isUntidy = end.isUntidy
+      // In short transactions, and no more of them than a round may take: the next one goes on.
+      for _ in 0..<Self.tidyingsOfRound where isUntidy { isUntidy = try await vault.sync { try $0.tidy() } }
       // What the round has purged takes its files along.
       await aside { vault.sweepWhereThatWorks() }
-      return due
+      return end.due
     }.value
     hub.tell(.synced(runner.report))
     fileSignals.tell(())
     return runner.report
   }
+
+  /// Writes a step down that takes longer than five seconds.
+  private func watch(_ step: RoundStep) -> Task<Void, any Error> {
+    let vault = vault
+    return Task {
+      try await Task.sleep(for: .seconds(5))
+      try await vault.sync { try $0.noteSlow(step: step.name) }
+    }
+  }
+
+  /// Transactions that tidy up at the end of a round.
+  private static let tidyingsOfRound = 40
 
   /// The rounds of saves that are under way.
   var saving: Set<Task<SyncReport, any Error>> = []
@@ -170,7 +191,8 @@ public actor SyncWorker {
     result.bytesSent = report.bytesSent
     result.bytesReceived = report.bytesReceived
     result.outcome = report.outcome.rawValue
-    result.errorMessage = report.failure.map { "\($0.message); \($0.hint)" }
+    let lists = report.lists.map { "list of \($0.entityType): \($0.problem ?? "")" }.joined(separator: "; ")
+    result.errorMessage = report.failure.map { "\($0.message); \($0.hint)" } ?? (lists.isEmpty ? nil : lists)
     return result
   }
 }

@@ -2,16 +2,28 @@
 public struct EntityDigests: Equatable, Sendable {
   /// The server's clock, in milliseconds since 1970-01-01 UTC.
   public var serverTime: Int64
+  /// The epoch of the digests and of the cursor.
+  public var epoch: String
   /// Everything that is committed after these digests comes after this cursor.
   public var cursor: String
   /// By entity type; those without records may be absent.
   public var entities: [String: DigestSummary]
+  /// As in ``ChangesPage/removedProjects``.
+  public var removedProjects: [String]
+  /// By entity type, the columns that do not always count in its digests; those of which all count are absent.
+  public var columns: [String: DigestColumns]
 
   /// Digests; `serverTime` is in milliseconds since 1970-01-01 UTC.
-  public init(serverTime: Int64, cursor: String, entities: [String: DigestSummary]) {
+  public init(
+    serverTime: Int64, epoch: String, cursor: String, entities: [String: DigestSummary], removedProjects: [String] = [],
+    columns: [String: DigestColumns] = [:]
+  ) {
     self.serverTime = serverTime
+    self.epoch = epoch
+    self.removedProjects = removedProjects
     self.cursor = cursor
     self.entities = entities
+    self.columns = columns
   }
 }
 
@@ -20,33 +32,44 @@ extension EntityDigests: WireMessage {
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
     self.init(
-      serverTime: try reader.time("serverTime"), cursor: try reader.text("cursor"),
-      entities: try reader.summaries("entities"))
+      serverTime: try reader.time("serverTime"), epoch: try reader.text("epoch"), cursor: try reader.text("cursor"),
+      entities: try reader.summaries("entities"),
+      removedProjects: try reader.optional("removedProjects", reader.names) ?? [],
+      columns: try reader.columns("columns"))
   }
 
   /// The digests as they are written.
   public var wire: SyncValue {
-    ["cursor": .text(cursor), "entities": .summaries(entities), "serverTime": .time(serverTime)]
+    .object(
+      SyncObject(present: [
+        "cursor": .text(cursor), "entities": .summaries(entities), "epoch": .text(epoch),
+        "removedProjects": removedProjects.isEmpty ? nil : .names(Set(removedProjects)),
+        "serverTime": .time(serverTime),
+        "columns": columns.isEmpty ? nil : .object(SyncObject(columns.map { ($0.key, $0.value.wire) })),
+      ]))
   }
 }
 
 /// `GET /v1/digests/ENTITY`: one digest for each bucket of an entity.
 public struct BucketDigests: Equatable, Sendable {
+  /// The epoch of the digests.
+  public var epoch: String
   /// By the last two hexadecimal digits of the uuid; empty buckets may be absent.
   public var buckets: [String: DigestSummary]
 
   /// Digests by bucket.
-  public init(buckets: [String: DigestSummary]) { self.buckets = buckets }
+  public init(epoch: String, buckets: [String: DigestSummary]) { (self.epoch, self.buckets) = (epoch, buckets) }
 }
 
 extension BucketDigests: WireMessage {
   /// Reads the digests.
   public init(wire: SyncValue) throws(SyncModelError) {
-    self.init(buckets: try WireReader(wire).summaries("buckets"))
+    let reader = try WireReader(wire)
+    self.init(epoch: try reader.text("epoch"), buckets: try reader.summaries("buckets"))
   }
 
   /// The digests as they are written.
-  public var wire: SyncValue { ["buckets": .summaries(buckets)] }
+  public var wire: SyncValue { ["buckets": .summaries(buckets), "epoch": .text(epoch)] }
 }
 
 /// One record of a bucket.
@@ -83,19 +106,22 @@ extension RecordDigest: WireMessage {
 
 /// `GET /v1/digests/ENTITY/BUCKET`: one digest for each record of a bucket.
 public struct RecordDigests: Equatable, Sendable {
+  /// The epoch of the digests and versions.
+  public var epoch: String
   /// The records, without deleted ones.
   public var records: [RecordDigest]
 
   /// The digests of a bucket.
-  public init(records: [RecordDigest]) { self.records = records }
+  public init(epoch: String, records: [RecordDigest]) { (self.epoch, self.records) = (epoch, records) }
 }
 
 extension RecordDigests: WireMessage {
   /// Reads the digests.
   public init(wire: SyncValue) throws(SyncModelError) {
-    self.init(records: try WireReader(wire).messages("records"))
+    let reader = try WireReader(wire)
+    self.init(epoch: try reader.text("epoch"), records: try reader.messages("records"))
   }
 
   /// The digests as they are written.
-  public var wire: SyncValue { ["records": .array(records.map(\.wire))] }
+  public var wire: SyncValue { ["epoch": .text(epoch), "records": .array(records.map(\.wire))] }
 }

@@ -10,11 +10,14 @@
 ///   - remote: the server's version.
 ///   - rules: the entity's policy and columns.
 ///   - clock: brings the local times to the server's clock.
+///   - writers: who wrote the two sides.
 public func merge(
-  base: RecordState?, local: RecordState, remote: RecordState, rules: MergeRules, clock: MergeClock
+  base: RecordState?, local: RecordState, remote: RecordState, rules: MergeRules, clock: MergeClock,
+  writers: MergeWriters = .devices
 ) -> MergeResult {
   var merger = Merger(
-    base: base, local: clock.corrected(local: local), remote: clock.corrected(remote: remote), rules: rules)
+    base: base, local: clock.corrected(local: local), remote: clock.corrected(remote: remote), rules: rules,
+    writers: writers)
   merger.mergeDeletion()
   merger.mergeFields()
   merger.mergeComputedFields()

@@ -25,7 +25,7 @@ extension Merger {
     case changer:
       take(deletionOf: changer)
       for field in edits {
-        if rules.isPersonal(field, in: state(of: other)), let value = state(of: other).fields[field] {
+        if isPersonal(field, of: other), let value = state(of: other).fields[field] {
           report(field, other, value)
         }
       }
@@ -50,7 +50,7 @@ extension Merger {
     let state = state(of: side)
     return names.filter { name in
       guard !rules[name].isComputed, isEdited(name, in: state) else { return false }
-      return rules.policy != .merge || rules.isPersonal(name, in: state)
+      return rules.policy != .merge || isPersonal(name, of: side)
     }
   }
 

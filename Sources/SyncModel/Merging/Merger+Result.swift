@@ -40,6 +40,9 @@ extension Merger {
       fields: fields, isDeleted: isDeleted, syncVersion: remote.syncVersion, updatedAt: updatedAt, editTimes: times,
       userEditedFields: local.userEditedFields.union(remote.userEditedFields))
     let isOpen = isDeletionOpen || !openFields.isEmpty
+    // A side that does not have a field has not changed it, so the server is told of it only when this device changed it.
+    var known = remote
+    known.fields = (base?.fields ?? [:]).overlaid(with: remote.fields)
     let conflict = kind.flatMap { kind in
       isOpen
         ? Conflict(kind: kind, fields: openFields, base: base, local: local, remote: remote, merged: merged) : nil
@@ -47,7 +50,7 @@ extension Merger {
     return MergeResult(
       merged: merged, conflict: conflict, kind: kind,
       lost: lost.sorted { UTF16Order.compare($0.field, $1.field) == .before }, fieldsToCompute: fieldsToCompute,
-      patchToPush: isOpen ? RecordPatch(updatedAt: updatedAt) : RecordPatch(from: remote, to: shared(merged)),
+      patchToPush: isOpen ? RecordPatch(updatedAt: updatedAt) : RecordPatch(from: known, to: shared(merged)),
       needsApply: !merged.hasContent(of: local))
   }
 

@@ -4,6 +4,7 @@ struct Merger {
   let local: RecordState
   let remote: RecordState
   let rules: MergeRules
+  let writers: MergeWriters
   /// The columns that leave the device, of all sides, ordered.
   let names: [String]
 
@@ -16,11 +17,12 @@ struct Merger {
   var lost: [LostValue] = []
   var fieldsToCompute: [String] = []
 
-  init(base: RecordState?, local: RecordState, remote: RecordState, rules: MergeRules) {
+  init(base: RecordState?, local: RecordState, remote: RecordState, rules: MergeRules, writers: MergeWriters) {
     self.base = base
     self.local = local
     self.remote = remote
     self.rules = rules
+    self.writers = writers
     let all = (base?.fields ?? [:]).overlaid(with: local.fields).overlaid(with: remote.fields)
     names = all.names.filter { !rules[$0].isLocalOnly }
   }
@@ -58,11 +60,11 @@ struct Merger {
     guard let localValue = local.fields[name], let remoteValue = remote.fields[name] else { return }
     switch winner(of: name, localValue, remoteValue) {
     case .local:
-      if rules.isPersonal(name, in: remote) { report(name, .remote, remoteValue) }
+      if isPersonal(name, of: .remote) { report(name, .remote, remoteValue) }
     case .remote:
       field.value = remoteValue
       field.origin = .remote
-      if rules.isPersonal(name, in: local) { report(name, .local, localValue) }
+      if isPersonal(name, of: .local) { report(name, .local, localValue) }
     case nil:
       openFields.append(name)
     }
@@ -78,12 +80,7 @@ struct Merger {
       // What both deleted is nothing to ask a person about.
       if local.isDeleted && remote.isDeleted { return later(name, localValue, remoteValue) }
       guard rules.policy == .merge else { return nil }
-      return switch rules[name].ownership {
-      case .server: .remote
-      case .user: .local
-      case .userEdited: local.userEditedFields.contains(name) ? .local : .remote
-      case nil: nil
-      }
+      return writers.winner(of: name, rules[name].ownership, listed: local.userEditedFields.contains(name))
     }
   }
 
@@ -94,6 +91,12 @@ struct Merger {
     let remoteTime = remote.editTime(of: name)
     if localTime != remoteTime { return localTime > remoteTime ? .local : .remote }
     return UTF16Order.compare(localValue.canonicalJSON, remoteValue.canonicalJSON) == .after ? .local : .remote
+  }
+
+  /// Whether the value that a side has for a field is one that a user entered.
+  func isPersonal(_ name: String, of side: MergeSide) -> Bool {
+    let isOfService = side == .local ? writers.isLocalService : writers.serviceFields.contains(name)
+    return !isOfService && rules.isPersonal(name, in: state(of: side))
   }
 
   mutating func report(_ field: String, _ side: MergeSide, _ value: SyncValue) {

@@ -19,9 +19,14 @@ extension JSONParser {
     }
     let text = String(decoding: bytes[start..<offset], as: UTF8.self)
     if isInteger, let integer = Int64(text) { return .integer(integer) }
-    // What is rounded to zero is a number like any other; what is beyond every double becomes infinite here.
-    if let real = Double(text).flatMap(FiniteReal.init), !isInteger || real.canonicalText == text { return .real(real) }
-    throw SyncModelError(.numberOutOfRange, "neither 64 bits nor a double hold this number", byteOffset: start)
+    if let real = Double(text).flatMap(FiniteReal.init), isShort(text) || real.isSaid(by: text) { return .real(real) }
+    if let number = DecimalNumber(text) { return .number(number) }
+    throw SyncModelError(.numberOutOfRange, "the exponent of this number has more than nine digits", byteOffset: start)
+  }
+
+  /// Whether a double holds any number of this form: at most 15 digits and a point, without an exponent (IEEE 754).
+  private func isShort(_ text: String) -> Bool {
+    text.utf8.count <= 16 && !text.utf8.contains { $0 | 0x20 == UInt8(ascii: "e") }
   }
 
   private mutating func digits() throws(SyncModelError) {

@@ -35,9 +35,9 @@ struct JSONParser {
   private mutating func nested(
     _ read: (inout JSONParser) throws(SyncModelError) -> SyncValue
   ) throws(SyncModelError) -> SyncValue {
-    guard depth < SyncValue.greatestDepth else {
+    guard depth < SyncValue.greatestTextDepth else {
       throw SyncModelError(
-        .tooDeep, "JSON is nested more than \(SyncValue.greatestDepth) deep", byteOffset: offset)
+        .tooDeep, "JSON is nested more than \(SyncValue.greatestTextDepth) deep", byteOffset: offset)
     }
     depth += 1
     offset += 1

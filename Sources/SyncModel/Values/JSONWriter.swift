@@ -12,6 +12,7 @@ struct JSONWriter {
     case .bool(let flag): put(flag ? "true" : "false")
     case .integer(let integer): put(String(integer))
     case .real(let real): put(isCanonical ? real.canonicalText : real.text)
+    case .number(let number): put(isCanonical ? number.canonicalText : number.text)
     case .text(let string): write(string)
     case .array(let elements):
       put(byte: "[")

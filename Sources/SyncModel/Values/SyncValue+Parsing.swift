@@ -1,14 +1,17 @@
 extension SyncValue {
-  /// How deep arrays and objects may be nested in a text that is read: `[[1]]` is 2 deep.
+  /// How deep arrays and objects may be nested in a value of a column: `[[1]]` is 2 deep.
   public static let greatestDepth = 64
+  /// How deep they may be nested in a text that is read: a message has values of columns inside.
+  public static let greatestTextDepth = greatestDepth + 8
 
   /// Reads one JSON value (RFC 8259) that fills the text.
   ///
-  /// A number without point and exponent is an integer, any other a REAL. An integer beyond 64 bits is read as a REAL
-  /// when that loses nothing (some servers write 1e20 as `100000000000000000000`), and refused otherwise.
+  /// A number without point and exponent that 64 bits hold is an integer. Any other is a REAL when it has the digits of a double, the
+  /// fewest that read back; also an integer (some servers write 1e20 as `100000000000000000000`). What is left is kept as it is
+  /// written.
   ///
   /// - Throws: ``SyncModelError`` with the offset of the byte: not JSON, not UTF-8, a name twice in one object, half of
-  ///   a surrogate pair, a number out of range, more than ``greatestDepth`` deep, text after the value.
+  ///   a surrogate pair, an exponent of more than nine digits, more than ``greatestTextDepth`` deep, text after the value.
   public init(parsing bytes: [UInt8]) throws(SyncModelError) {
     var parser = JSONParser(bytes)
     self = try parser.document()

@@ -2,7 +2,7 @@ extension SyncValue {
   /// This value as JSON without white space, for payloads and the wire.
   ///
   /// Integers have all their digits, a REAL the shortest text that reads back as the same number and as a REAL
-  /// (`1.0`). Names are in the order of RFC 8785. Values that are nested deeper than ``greatestDepth`` are written, and
+  /// (`1.0`). Names are in the order of RFC 8785. Values that are nested deeper than ``greatestTextDepth`` are written, and
   /// refused when they are read.
   public var json: String { String(decoding: jsonBytes, as: UTF8.self) }
 
@@ -15,9 +15,9 @@ extension SyncValue {
 
   /// This value as canonical JSON (RFC 8785), for digests and for breaking ties: one text for one value.
   ///
-  /// Deviates from the RFC in one point: an integer beyond ±2^53 is written with all its digits, not as the double
-  /// next to it, because two identifiers that differ in the last digit must not have one digest. For columns without
-  /// such integers any implementation of the RFC gives the same bytes.
+  /// Deviates from the RFC in one point: a number that no double holds, such as an integer beyond ±2^53, is written with all
+  /// its digits, not as the double next to it, because two identifiers that differ in the last digit must not have one
+  /// digest. For columns without such numbers any implementation of the RFC gives the same bytes.
   public var canonicalJSON: String { String(decoding: canonicalBytes, as: UTF8.self) }
 
   private var canonicalBytes: [UInt8] {

@@ -14,9 +14,20 @@ public enum SyncValue: Sendable {
   case integer(Int64)
   /// A REAL; never NaN or infinite, which JSON cannot say.
   case real(FiniteReal)
+  /// A number in a JSON document that is written in another way than 64 bits or a double say it.
+  case number(DecimalNumber)
   case text(String)
   case array([SyncValue])
   case object(SyncObject)
+
+  /// How deep arrays and objects are nested: 0 for anything else, 2 for `[[1]]`.
+  package var depth: Int {
+    switch self {
+    case .array(let elements): 1 + (elements.map(\.depth).max() ?? 0)
+    case .object(let object): 1 + (object.members.map(\.value.depth).max() ?? 0)
+    default: 0
+    }
+  }
 
   /// A REAL; nil when the number is NaN or infinite.
   public init?(real number: Double) {
@@ -35,6 +46,11 @@ extension SyncValue: Equatable {
     case (.real(let left), .real(let right)): left == right
     case (.integer(let integer), .real(let real)), (.real(let real), .integer(let integer)):
       real.canonicalText == String(integer)
+    case (.number(let left), .number(let right)): left == right
+    case (.number(let number), .real(let real)), (.real(let real), .number(let number)):
+      number.canonicalText == real.canonicalText
+    case (.number(let number), .integer(let integer)), (.integer(let integer), .number(let number)):
+      number.canonicalText == String(integer)
     case (.text(let left), .text(let right)): left.utf8.elementsEqual(right.utf8)
     case (.array(let left), .array(let right)): left == right
     case (.object(let left), .object(let right)): left == right

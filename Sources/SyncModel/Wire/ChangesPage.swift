@@ -9,6 +9,8 @@ public struct ChangesPage: Equatable, Sendable {
 
   /// The server's clock, in milliseconds since 1970-01-01 UTC.
   public var serverTime: Int64
+  /// The epoch of the records and of the cursor.
+  public var epoch: String
   /// The records in the order in which the server stored them.
   public var changes: [RemoteRecord]
   /// Where the next page begins.
@@ -17,14 +19,21 @@ public struct ChangesPage: Equatable, Sendable {
   public var hasMore: Bool
   /// How many changes are left after this page; nil where the server does not know.
   public var remaining: Int64?
+  /// The projects that are no longer in the scope of the user: their clean records leave the device.
+  public var removedProjects: [String]
   /// The lists that these are from, where the server has lists. Does not stand on the wire.
   public var fetched: [FetchedList] = []
   /// Records that are not in these any more, with what hung on them. Does not stand on the wire.
   public var gone: [GoneRecords] = []
 
   /// A page; `serverTime` is in milliseconds since 1970-01-01 UTC.
-  public init(serverTime: Int64, changes: [RemoteRecord], cursor: String, hasMore: Bool, remaining: Int64?) {
+  public init(
+    serverTime: Int64, epoch: String, changes: [RemoteRecord], cursor: String, hasMore: Bool, remaining: Int64?,
+    removedProjects: [String] = []
+  ) {
     self.serverTime = serverTime
+    self.epoch = epoch
+    self.removedProjects = removedProjects
     self.changes = changes
     self.cursor = cursor
     self.hasMore = hasMore
@@ -37,17 +46,20 @@ extension ChangesPage: WireMessage {
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
     self.init(
-      serverTime: try reader.time("serverTime"), changes: try reader.messages("changes"),
-      cursor: try reader.text("cursor"), hasMore: try reader.bool("hasMore"),
-      remaining: try reader.optional("remaining", reader.natural))
+      serverTime: try reader.time("serverTime"), epoch: try reader.text("epoch"),
+      changes: try reader.messages("changes"), cursor: try reader.text("cursor"), hasMore: try reader.bool("hasMore"),
+      remaining: try reader.optional("remaining", reader.natural),
+      removedProjects: try reader.optional("removedProjects", reader.names) ?? [])
   }
 
   /// The page as it is written.
   public var wire: SyncValue {
     .object(
       SyncObject(present: [
-        "changes": .array(changes.map(\.wire)), "cursor": .text(cursor), "hasMore": .bool(hasMore),
-        "remaining": remaining.map(SyncValue.integer), "serverTime": .time(serverTime),
+        "changes": .array(changes.map(\.wire)), "cursor": .text(cursor), "epoch": .text(epoch),
+        "hasMore": .bool(hasMore), "remaining": remaining.map(SyncValue.integer),
+        "removedProjects": removedProjects.isEmpty ? nil : .names(Set(removedProjects)),
+        "serverTime": .time(serverTime),
       ]))
   }
 }

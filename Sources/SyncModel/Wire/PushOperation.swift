@@ -1,7 +1,9 @@
 /// One operation of a push.
 public struct PushOperation: Equatable, Sendable {
-  /// Names the operation for ever: a server that has seen it answers as it did before.
+  /// Names the operation on the device, from the moment it is queued.
   public var operationId: String
+  /// Names this payload at the server, which executes a key once; nil until the operation is sealed.
+  public var idempotencyKey: String?
   /// Whether the record is made, changed or deleted.
   public var kind: OperationKind
   /// The kind of record, such as `Room`.
@@ -10,6 +12,8 @@ public struct PushOperation: Equatable, Sendable {
   public var entityUuid: String
   /// The version of the record that the change is based on; 0 for a new record.
   public var baseVersion: Int64
+  /// The epoch that `baseVersion` belongs to; nil when the device has none. Then the server does not trust the base.
+  public var baseEpoch: String?
   /// The number of the newest file of the entity's schema that the device has applied.
   public var schemaVersion: Int64
   /// When the record was made, in milliseconds since 1970-01-01 UTC by the server's clock; nil where it is not said.
@@ -23,10 +27,13 @@ public struct PushOperation: Equatable, Sendable {
 
   /// An operation; `createdAt` is in milliseconds since 1970-01-01 UTC.
   public init(
-    operationId: String, kind: OperationKind, entityType: String, entityUuid: String, baseVersion: Int64,
-    schemaVersion: Int64, createdAt: Int64? = nil, patch: RecordPatch, base: SyncObject = [:]
+    operationId: String, idempotencyKey: String? = nil, kind: OperationKind, entityType: String, entityUuid: String,
+    baseVersion: Int64, baseEpoch: String? = nil, schemaVersion: Int64, createdAt: Int64? = nil, patch: RecordPatch,
+    base: SyncObject = [:]
   ) {
     self.operationId = operationId
+    self.idempotencyKey = idempotencyKey
+    self.baseEpoch = baseEpoch
     self.kind = kind
     self.entityType = entityType
     self.entityUuid = entityUuid
@@ -51,8 +58,10 @@ extension PushOperation: WireMessage {
       }
     let edited = try reader.optional("userEditedFields", reader.names)
     self.init(
-      operationId: try reader.text("operationId"), kind: kind, entityType: try reader.text("entityType"),
-      entityUuid: try reader.text("entityUuid"), baseVersion: try reader.natural("baseVersion"),
+      operationId: try reader.text("operationId"),
+      idempotencyKey: try reader.optional("idempotencyKey", reader.text), kind: kind,
+      entityType: try reader.text("entityType"), entityUuid: try reader.text("entityUuid"),
+      baseVersion: try reader.natural("baseVersion"), baseEpoch: try reader.optional("baseEpoch", reader.text),
       schemaVersion: try reader.natural("schemaVersion"), createdAt: try reader.optional("createdAt", reader.time),
       patch: RecordPatch(
         fields: try reader.optional("fields", reader.object) ?? [:], isDeleted: isDeleted,
@@ -65,9 +74,11 @@ extension PushOperation: WireMessage {
   public var wire: SyncValue {
     .object(
       SyncObject(present: [
-        "base": base.isEmpty ? nil : .object(base), "baseVersion": .integer(baseVersion),
+        "base": base.isEmpty ? nil : .object(base), "baseEpoch": baseEpoch.map(SyncValue.text),
+        "baseVersion": .integer(baseVersion),
         "createdAt": createdAt.map(SyncValue.time), "editTimes": .editTimes(patch.editTimes),
         "entityType": .text(entityType), "entityUuid": .text(entityUuid), "fields": .object(patch.fields),
+        "idempotencyKey": idempotencyKey.map(SyncValue.text),
         "isDeleted": kind == .update ? patch.isDeleted.map(SyncValue.bool) : nil, "operationId": .text(operationId),
         "operationType": .text(kind.rawValue), "schemaVersion": .integer(schemaVersion),
         "updatedAt": .time(patch.updatedAt), "userEditedFields": patch.userEditedFields.map(SyncValue.names),

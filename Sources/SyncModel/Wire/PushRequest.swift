@@ -5,14 +5,17 @@ public struct PushRequest: Equatable, Sendable {
 
   /// The device's own name, a uuid.
   public var deviceId: String
+  /// Grows with every push of the device, so that the server notices two copies of a vault.
+  public var deviceCounter: Int64
   /// How far the device has pulled; nil before the first pull.
   public var cursor: String?
   /// At most ``greatestCount``. Reading does not count them: the server says so in its own words.
   public var operations: [PushOperation]
 
   /// A request of at most ``greatestCount`` operations.
-  public init(deviceId: String, cursor: String?, operations: [PushOperation]) {
+  public init(deviceId: String, deviceCounter: Int64, cursor: String?, operations: [PushOperation]) {
     self.deviceId = deviceId
+    self.deviceCounter = deviceCounter
     self.cursor = cursor
     self.operations = operations
   }
@@ -23,7 +26,8 @@ extension PushRequest: WireMessage {
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
     self.init(
-      deviceId: try reader.text("deviceId"), cursor: try reader.optional("cursor", reader.text),
+      deviceId: try reader.text("deviceId"), deviceCounter: try reader.natural("deviceCounter"),
+      cursor: try reader.optional("cursor", reader.text),
       operations: try reader.messages("operations"))
   }
 
@@ -31,7 +35,8 @@ extension PushRequest: WireMessage {
   public var wire: SyncValue {
     .object(
       SyncObject(present: [
-        "cursor": cursor.map(SyncValue.text), "deviceId": .text(deviceId),
+        "cursor": cursor.map(SyncValue.text), "deviceCounter": .integer(deviceCounter),
+        "deviceId": .text(deviceId),
         "operations": .array(operations.map(\.wire)),
       ]))
   }

@@ -2,8 +2,9 @@
 public struct PushResult: Equatable, Sendable {
   /// What the server did.
   public enum Outcome: Equatable, Sendable {
-    /// Stored as it was sent. `version` is 0 and `serverId` nil for the deletion of a record that the server never had.
-    case accepted(version: Int64, serverId: ServerId?)
+    /// Stored as it was sent, with these times. `version` is 0 and `serverId` nil for the deletion of a record that the
+    /// server never had. Without `times` the device keeps its own.
+    case accepted(version: Int64, serverId: ServerId?, times: RecordTimes? = nil)
     /// Stored together with changes that the device had not seen; `lost` are the values that gave way.
     case merged(RemoteRecord, lost: [LostValue])
     /// Not stored; a person has to decide. The record is nil when the server has none.
@@ -38,7 +39,8 @@ extension PushResult: WireMessage {
       switch try reader.word("result", Word.self) {
       case .accepted:
         .accepted(
-          version: try reader.natural("version"), serverId: try reader.optional("serverId", reader.serverId))
+          version: try reader.natural("version"), serverId: try reader.optional("serverId", reader.serverId),
+          times: try Self.times(reader))
       case .merged:
         .merged(
           try reader.message("record"),
@@ -48,6 +50,12 @@ extension PushResult: WireMessage {
       case .waiting: .waiting(for: try reader.text("waitsFor"))
       }
     self.init(operationId: try reader.text("operationId"), outcome: outcome)
+  }
+
+  private static func times(_ reader: WireReader) throws(SyncModelError) -> RecordTimes? {
+    guard let createdAt = try reader.optional("createdAt", reader.time) else { return nil }
+    return RecordTimes(
+      createdAt: createdAt, updatedAt: try reader.time("updatedAt"), editTimes: try reader.editTimes())
   }
 
   private static func conflict(_ reader: WireReader) throws(SyncModelError) -> Outcome {
@@ -67,7 +75,10 @@ extension PushResult: WireMessage {
   public var wire: SyncValue {
     var object: SyncObject = ["operationId": .text(operationId)]
     switch outcome {
-    case .accepted(let version, let serverId):
+    case .accepted(let version, let serverId, let times):
+      object["createdAt"] = times.map { .time($0.createdAt) }
+      object["updatedAt"] = times.map { .time($0.updatedAt) }
+      object["editTimes"] = times.flatMap { .editTimes($0.editTimes) }
       object["result"] = .text(Word.accepted.rawValue)
       object["version"] = .integer(version)
       object["serverId"] = serverId?.value

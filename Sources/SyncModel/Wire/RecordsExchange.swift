@@ -7,10 +7,13 @@ public struct RecordsRequest: Equatable, Sendable {
   public var entityType: String
   /// At most ``greatestCount``, in lower case.
   public var uuids: [String]
+  /// The epoch of the device's versions: with another epoch than its own the server tells ``RemoteRecord/sharedVersion``.
+  public var epoch: String?
 
   /// A request for at most ``greatestCount`` records.
-  public init(entityType: String, uuids: [String]) {
+  public init(entityType: String, uuids: [String], epoch: String? = nil) {
     self.entityType = entityType
+    self.epoch = epoch
     self.uuids = uuids
   }
 }
@@ -19,24 +22,33 @@ extension RecordsRequest: WireMessage {
   /// Reads a request.
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
-    self.init(entityType: try reader.text("entityType"), uuids: try reader.names("uuids"))
+    self.init(
+      entityType: try reader.text("entityType"), uuids: try reader.names("uuids"),
+      epoch: try reader.optional("epoch", reader.text))
   }
 
   /// The request as it is written.
   public var wire: SyncValue {
-    ["entityType": .text(entityType), "uuids": .array(uuids.map(SyncValue.text))]
+    .object(
+      SyncObject(present: [
+        "entityType": .text(entityType), "epoch": epoch.map(SyncValue.text),
+        "uuids": .array(uuids.map(SyncValue.text)),
+      ]))
   }
 }
 
 /// The answer to `POST /v1/records`.
 public struct RecordsAnswer: Equatable, Sendable {
+  /// The epoch of the records.
+  public var epoch: String
   /// The records that the server has, deleted ones too.
   public var changes: [RemoteRecord]
   /// The uuids that it does not have.
   public var missing: [String]
 
   /// An answer.
-  public init(changes: [RemoteRecord], missing: [String]) {
+  public init(epoch: String, changes: [RemoteRecord], missing: [String]) {
+    self.epoch = epoch
     self.changes = changes
     self.missing = missing
   }
@@ -46,11 +58,15 @@ extension RecordsAnswer: WireMessage {
   /// Reads an answer.
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
-    self.init(changes: try reader.messages("changes"), missing: try reader.names("missing"))
+    self.init(
+      epoch: try reader.text("epoch"), changes: try reader.messages("changes"), missing: try reader.names("missing"))
   }
 
   /// The answer as it is written.
   public var wire: SyncValue {
-    ["changes": .array(changes.map(\.wire)), "missing": .array(missing.map(SyncValue.text))]
+    [
+      "changes": .array(changes.map(\.wire)), "epoch": .text(epoch),
+      "missing": .array(missing.map(SyncValue.text)),
+    ]
   }
 }

@@ -12,12 +12,18 @@ public struct RemoteRecord: Equatable, Sendable {
   public var state: RecordState
   /// Whether the entity keeps which fields a person has edited; then they are written also when there are none.
   public var keepsUserEditedFields: Bool
+  /// The record whose deletion cascaded to this one; nil for a record that was deleted itself, or is not deleted.
+  public var deletedWith: RecordReference?
+  /// The highest version that the history of the device's epoch has in common with the server's; nil when unknown.
+  public var sharedVersion: Int64?
 
   /// A record; `createdAt` is in milliseconds since 1970-01-01 UTC.
   public init(
     entityType: String, entityUuid: String, serverId: ServerId?, createdAt: Int64, state: RecordState,
-    keepsUserEditedFields: Bool = false
+    keepsUserEditedFields: Bool = false, deletedWith: RecordReference? = nil, sharedVersion: Int64? = nil
   ) {
+    self.deletedWith = deletedWith
+    self.sharedVersion = sharedVersion
     self.entityType = entityType
     self.entityUuid = entityUuid
     self.serverId = serverId
@@ -39,18 +45,30 @@ extension RemoteRecord: WireMessage {
         fields: try reader.object("fields"), isDeleted: try reader.bool("isDeleted"),
         syncVersion: try reader.natural("version"), updatedAt: try reader.time("updatedAt"),
         editTimes: try reader.editTimes(), userEditedFields: Set(edited ?? [])),
-      keepsUserEditedFields: edited != nil)
+      keepsUserEditedFields: edited != nil,
+      deletedWith: try reader.optional("deletedWith") { name throws(SyncModelError) in try reader.message(name) },
+      sharedVersion: try reader.optional("sharedVersion", reader.natural))
   }
 
   /// The record as it is written.
   public var wire: SyncValue {
     .object(
       SyncObject(present: [
-        "createdAt": .time(createdAt), "editTimes": .editTimes(state.editTimes), "entityType": .text(entityType),
+        "createdAt": .time(createdAt), "deletedWith": deletedWith?.wire, "editTimes": .editTimes(state.editTimes),
+        "entityType": .text(entityType),
         "entityUuid": .text(entityUuid), "fields": .object(state.fields), "isDeleted": .bool(state.isDeleted),
-        "serverId": serverId?.value, "updatedAt": .time(state.updatedAt),
+        "serverId": serverId?.value, "sharedVersion": sharedVersion.map(SyncValue.integer),
+        "updatedAt": .time(state.updatedAt),
         "userEditedFields": keepsUserEditedFields ? .names(state.userEditedFields) : nil,
         "version": .integer(state.syncVersion),
       ]))
+  }
+}
+
+extension RemoteRecord {
+  /// Whether a schema can have an entity with this name: 1 to 200 bytes without control characters, and not only spaces.
+  package static func isEntityType(_ name: String) -> Bool {
+    (1...200).contains(name.utf8.count) && name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+      && name.utf8.contains { $0 != 0x20 }
   }
 }

@@ -5,13 +5,13 @@ public struct ServerHealth: Equatable, Sendable {
 
   /// Who answers. Anybody but ``serviceName`` is not the server.
   public var service: String
-  /// The version of the wire format; 1.
+  /// The newest version of the wire format that the server speaks.
   public var version: Int64
   /// The server's clock, in milliseconds since 1970-01-01 UTC.
   public var serverTime: Int64
 
   /// An answer of this service; `serverTime` is in milliseconds since 1970-01-01 UTC.
-  public init(service: String = Self.serviceName, version: Int64 = 1, serverTime: Int64) {
+  public init(service: String = Self.serviceName, version: Int64 = WireProtocol.version, serverTime: Int64) {
     self.service = service
     self.version = version
     self.serverTime = serverTime
@@ -49,19 +49,31 @@ public struct AccountInfo: Equatable, Sendable {
     }
   }
 
+  /// The version of the wire format in which the server responds; 1 when it does not say so.
+  public var protocolVersion: Int64
   /// Stays the same for the life of the server's data.
   public var serverUuid: String
+  /// The history of the account's data.
+  public var epoch: String
   /// The account, whose records the token reaches.
   public var account: String
   /// The user.
   public var user: String
+  /// The rights of the token.
+  public var role: TokenRole
   /// The server's clock, in milliseconds since 1970-01-01 UTC.
   public var serverTime: Int64
   /// What the server can store.
   public var schemas: [Schema]
 
   /// An account; `serverTime` is in milliseconds since 1970-01-01 UTC.
-  public init(serverUuid: String, account: String, user: String, serverTime: Int64, schemas: [Schema]) {
+  public init(
+    protocolVersion: Int64 = WireProtocol.version, serverUuid: String, epoch: String, account: String, user: String,
+    role: TokenRole = .device, serverTime: Int64, schemas: [Schema]
+  ) {
+    self.protocolVersion = protocolVersion
+    self.epoch = epoch
+    self.role = role
     self.serverUuid = serverUuid
     self.account = account
     self.user = user
@@ -77,15 +89,22 @@ extension AccountInfo: WireMessage {
     guard try reader.text("service") == ServerHealth.serviceName else {
       throw reader.wrong("service", "\"\(ServerHealth.serviceName)\" is needed")
     }
+    let version = try reader.optional("protocol", reader.natural) ?? 1
+    // A server of another version may say less; the device only has to learn that it is another one.
+    let isOther = version != WireProtocol.version
     self.init(
-      serverUuid: try reader.text("serverUuid"), account: try reader.text("account"), user: try reader.text("user"),
-      serverTime: try reader.time("serverTime"), schemas: try reader.messages("schemas"))
+      protocolVersion: version, serverUuid: try reader.text("serverUuid"),
+      epoch: isOther ? try reader.optional("epoch", reader.text) ?? "" : try reader.text("epoch"),
+      account: try reader.text("account"), user: try reader.text("user"),
+      role: isOther ? .device : try reader.word("role"), serverTime: try reader.time("serverTime"),
+      schemas: try reader.messages("schemas"))
   }
 
   /// The answer as it is written.
   public var wire: SyncValue {
     [
-      "account": .text(account), "schemas": .array(schemas.map(\.wire)), "serverTime": .time(serverTime),
+      "account": .text(account), "epoch": .text(epoch), "protocol": .integer(protocolVersion),
+      "role": .text(role.rawValue), "schemas": .array(schemas.map(\.wire)), "serverTime": .time(serverTime),
       "serverUuid": .text(serverUuid), "service": .text(ServerHealth.serviceName), "user": .text(user),
     ]
   }

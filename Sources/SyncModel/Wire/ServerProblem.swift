@@ -15,6 +15,12 @@ public struct ServerProblem: Equatable, Sendable {
   public static let cursorUnknown = "urn:fieldvault:cursor-unknown"
   /// The server does not have the device's schema yet.
   public static let schemaTooOld = "urn:fieldvault:schema-too-old"
+  /// The server has stored another payload under the operation's idempotency key.
+  public static let keyReused = "urn:fieldvault:key-reused"
+  /// Another copy of the vault has pushed under the same device id.
+  public static let deviceCopied = "urn:fieldvault:device-copied"
+  /// The server does not accept the device's version of the wire format.
+  public static let otherProtocol = "urn:fieldvault:protocol"
 
   /// The server has taken it perhaps, and a person has to look before it is sent again.
   public static let perhapsTaken = "urn:fieldvault:perhaps-taken"

@@ -46,6 +46,39 @@ enum DirectorySchema {
           ) STRICT, WITHOUT ROWID;
 
           CREATE INDEX Token_member ON Token (userId);
-          """)
+          """),
+      MigrationFile(
+        version: 2, name: "roles_and_expiry",
+        sql: """
+          DROP INDEX Token_member;
+          ALTER TABLE Token RENAME TO OldToken;
+
+          -- What a user shows to be let in; the token itself is not kept. A user may have several.
+          CREATE TABLE Token (
+            tokenId INTEGER PRIMARY KEY AUTOINCREMENT, -- names the token in commands; never given out again
+            hash BLOB NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256 of the token
+            userId INTEGER NOT NULL REFERENCES Member (userId),
+            role TEXT NOT NULL DEFAULT 'device' CHECK (role IN ('device', 'service', 'admin')),
+            label TEXT, -- which device or program has it
+            createdAt TEXT NOT NULL,
+            expiresAt TEXT, -- the token is valid before this time
+            revokedAt TEXT
+          ) STRICT;
+
+          INSERT INTO Token (hash, userId, createdAt, revokedAt)
+          SELECT hash, userId, createdAt, revokedAt FROM OldToken ORDER BY createdAt, hash;
+          DROP TABLE OldToken;
+
+          CREATE INDEX Token_member ON Token (userId);
+          """),
+      MigrationFile(
+        version: 3, name: "time_of_retention",
+        sql: """
+          -- The time by which answers and deletions are forgotten; no row before it has begun.
+          CREATE TABLE RetentionTime (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            milliseconds INTEGER NOT NULL -- since 1970
+          ) STRICT;
+          """),
     ])
 }

@@ -1,4 +1,6 @@
 import CipherSQL
+import OfflineStore
+import SyncModel
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -22,48 +24,56 @@ extension ServerDirectory {
   /// The account of a user for whom none is named.
   public static let defaultAccount = "default"
 
-  /// Adds a user, or gives a user whose token was revoked a new one.
-  /// - Parameter account: made when there is none of that name; nil for the user's own, or else ``defaultAccount``.
+  /// Adds a user with a first token, or gives a user without a valid token a new one.
+  /// - Parameters:
+  ///   - account: made when there is none of that name; nil for the user's own, or else ``defaultAccount``.
+  ///   - expires: when the token ends; nil for never.
   /// - Returns: the account, and the token, which is kept nowhere.
   /// - Throws: ``ServerError`` with `userExists` while the user has a valid token or belongs to another account, with
-  ///   `badName`.
-  public func addUser(_ name: String, account: String?) throws -> (account: String, token: String) {
+  ///   `badName`, with `badExpiry`.
+  public func addUser(
+    _ name: String, account: String?, role: TokenRole = .device, expires: Date? = nil
+  ) throws -> (account: String, token: String) {
     try Self.check(name, "user")
     if let account { try Self.check(account, "account") }
-    let token = AccessToken.make()
+    let now = Date.nowInMilliseconds()
+    try Self.check(expires, at: now)
+    let lock = try folder.lockForMaking()
+    defer { withExtendedLifetime(lock) {} }
     return try database.write { connection in
-      let now = Date.nowInMilliseconds()
       let own = try connection.fetchOne(
         "SELECT Account.name FROM Member JOIN Account USING (accountId) WHERE Member.name = \(name)", as: String.self)
       if let own, let account, own != account {
         throw ServerError(.userExists, "the user \(name) belongs to another account", hint: "choose another name")
       }
       let valid = try connection.fetchOne(
-        "SELECT count(*) FROM Token JOIN Member USING (userId) WHERE name = \(name) AND revokedAt IS NULL", as: Int.self
-      )
+        """
+        SELECT count(*) FROM Token JOIN Member USING (userId)
+        WHERE name = \(name) AND revokedAt IS NULL AND (expiresAt IS NULL OR expiresAt > \(now))
+        """, as: Int.self)
       guard valid == 0 else {
         throw ServerError(
           .userExists, "there is a user \(name) already",
-          hint: "fieldvault-server user revoke \(name) ends the token that is out there; then add the user again")
+          hint: "fieldvault-server token add \(name) makes another token for the user")
       }
       let target = own ?? account ?? Self.defaultAccount
-      try connection.execute(
-        """
-        INSERT INTO Account (name, folder, createdAt)
-        VALUES (\(target), lower(hex(randomblob(16))), \(now)) ON CONFLICT (name) DO NOTHING
-        """)
+      try makeAccount(target, at: now, connection)
       try connection.execute(
         """
         INSERT INTO Member (accountId, name, createdAt)
         SELECT accountId, \(name), \(now) FROM Account WHERE name = \(target) ON CONFLICT (name) DO NOTHING
         """)
-      try connection.execute(
-        """
-        INSERT INTO Token (hash, userId, createdAt)
-        SELECT \(AccessToken.hash(of: token)), userId, \(now) FROM Member WHERE name = \(name)
-        """)
-      return (target, token)
+      let new = NewToken(role: role, label: nil, expires: expires)
+      return (target, try Self.add(new, to: name, at: now, connection).token)
     }
+  }
+
+  /// Makes an account where none has the name: its databases first, so that the directory never names one without them.
+  private func makeAccount(_ name: String, at now: Date, _ connection: WriteConnection) throws {
+    guard try connection.fetchOne("SELECT 1 FROM Account WHERE name = \(name)", as: Int.self) == nil else { return }
+    let account = try connection.fetchOne("SELECT lower(hex(randomblob(16)))", as: String.self) ?? ""
+    try folder.makeAccount(account)
+    try connection.execute("INSERT INTO Account (name, folder, createdAt) VALUES (\(name), \(account), \(now))")
   }
 
   /// All users, by name.
@@ -84,9 +94,7 @@ extension ServerDirectory {
   /// - Throws: ``ServerError`` with `noSuchUser`.
   public func revokeUser(_ name: String) throws -> Int {
     try database.write { connection in
-      guard try connection.fetchOne("SELECT userId FROM Member WHERE name = \(name)", as: Int64.self) != nil else {
-        throw ServerError(.noSuchUser, "there is no user \(name)", hint: "fieldvault-server user list shows them")
-      }
+      try Self.checkUser(name, connection)
       return try connection.execute(
         """
         UPDATE Token SET revokedAt = \(Date.nowInMilliseconds())
@@ -95,7 +103,7 @@ extension ServerDirectory {
     }
   }
 
-  private static func check(_ name: String, _ what: String) throws(ServerError) {
+  static func check(_ name: String, _ what: String) throws(ServerError) {
     let isPlain = name.unicodeScalars.allSatisfy { scalar in
       scalar.value >= 0x20 && scalar.value != 0x7F && !(0x80...0x9F).contains(scalar.value)
     }

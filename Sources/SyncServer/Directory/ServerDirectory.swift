@@ -1,4 +1,6 @@
 import CipherSQL
+import OfflineStore
+import SyncModel
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -6,8 +8,12 @@ import CipherSQL
   import Foundation
 #endif
 
-/// Who a token belongs to.
+/// The holder of a token.
 public struct Member: Hashable, Sendable {
+  /// Names the token, as ``ServerDirectory/isValid(_:at:)`` and `token list` do.
+  public let tokenId: Int64
+  /// What the holder is.
+  public let role: TokenRole
   /// The number of the user.
   public let userId: Int64
   /// The name of the user.
@@ -32,41 +38,89 @@ public struct AccountName: Hashable, Sendable {
 /// Several processes may use it at once: a token that one of them revokes is refused by all from the next request on.
 public final class ServerDirectory: Sendable {
   let database: Database
+  let folder: ServerFolder
+  private let place: OpenedPlace
   /// Stays the same for the life of the data.
   public let serverUuid: String
 
-  /// Opens the directory of a folder, making it when it is missing.
+  /// Opens the directory of a folder. It is made where the folder was set up and holds no data yet.
   public init(in folder: ServerFolder) throws {
-    let lock = try FolderLock.waiting(folder.path + "/lock")
+    self.folder = folder
+    let lock = try folder.lockForMaking()
     defer { withExtendedLifetime(lock) {} }
-    database = try folder.openDatabase("directory.db", keyName: "directory", readers: 2)
-    try Migrator(schemas: [DirectorySchema.schema], willApply: { _ in }, didApply: { _, _ in }).apply(to: database)
-    serverUuid = try database.write { connection in
-      try connection.execute(
-        "INSERT INTO ServerIdentity (id, serverUuid) VALUES (1, \(UUID.version7())) ON CONFLICT DO NOTHING")
-      return try connection.fetchOne("SELECT serverUuid FROM ServerIdentity", as: String.self) ?? ""
+    let file = ServerFolder.directoryFile
+    let migrator = Migrator(schemas: [DirectorySchema.schema])
+    if !Files.exists(folder.path + "/" + file) {
+      try folder.makeDatabase(file, keyName: Self.keyName) { database in
+        try migrator.apply(to: database)
+        try database.write { connection in
+          _ = try connection.execute("INSERT INTO ServerIdentity (id, serverUuid) VALUES (1, \(UUID.version7()))")
+        }
+      }
     }
+    database = try folder.openDatabase(file, keyName: Self.keyName, readers: 2)
+    do {
+      try Self.completeAccounts(database, folder)
+      try migrator.apply(to: database)
+      place = try OpenedPlace(folder.path + "/" + file)
+      serverUuid = try database.read { connection in
+        try connection.fetchOne("SELECT serverUuid FROM ServerIdentity", as: String.self) ?? ""
+      }
+    } catch let error as SQLError where error.isOfDamage {
+      throw ServerFolder.damage(folder.path + "/" + file, error)
+    }
+  }
+
+  private static let keyName = "directory"
+
+  /// Version 0.1 made the databases of an account when it was used first. Now a missing one is lost, so those that were
+  /// never made are made once, before the directory gets its next version.
+  private static func completeAccounts(_ database: Database, _ folder: ServerFolder) throws {
+    let accounts = try database.read { connection -> [String] in
+      let version = try MigrationRecord.all(in: connection).filter { $0.schema == DirectorySchema.schema.name }.count
+      guard version == 1 else { return [] }
+      return try connection.fetch("SELECT folder FROM Account ORDER BY accountId", as: String.self)
+    }
+    for account in accounts { try folder.completeAccount(account) }
   }
 
   /// Closes the database.
   public func close() { database.close() }
 
-  /// Who a token belongs to; nil for one that is not valid or not valid any more.
-  func member(token: String) throws -> Member? {
+  /// The holder of a token; nil when the token is unknown, revoked or expired.
+  func member(token: String, at now: Date = .nowInMilliseconds()) throws -> Member? {
+    try place.check()
     let hash = AccessToken.hash(of: token)
     return try database.read { connection in
       try connection.withStatement(
         """
-        SELECT Member.userId, Member.name, Account.name, Account.folder
+        SELECT tokenId, role, Member.userId, Member.name, Account.name, Account.folder
         FROM Token JOIN Member USING (userId) JOIN Account USING (accountId)
-        WHERE hash = ? AND revokedAt IS NULL
+        WHERE hash = ? AND revokedAt IS NULL AND (expiresAt IS NULL OR expiresAt > ?)
         """
       ) { statement in
         try statement.bind(hash, at: 1)
-        guard try statement.step() else { return nil }
+        try statement.bind(now, at: 2)
+        guard try statement.step(), let role = TokenRole(rawValue: try statement.row.decode(at: 1)) else { return nil }
         return Member(
-          userId: try statement.row.decode(at: 0), name: try statement.row.decode(at: 1),
-          account: AccountName(name: try statement.row.decode(at: 2), folder: try statement.row.decode(at: 3)))
+          tokenId: try statement.row.decode(at: 0), role: role, userId: try statement.row.decode(at: 2),
+          name: try statement.row.decode(at: 3),
+          account: AccountName(name: try statement.row.decode(at: 4), folder: try statement.row.decode(at: 5)))
+      }
+    }
+  }
+
+  /// Returns whether the token that a member showed is still valid. A request that lasts asks again and again, so that a
+  /// revocation or an expiry ends it.
+  func isValid(_ member: Member, at now: Date = .nowInMilliseconds()) throws -> Bool {
+    try place.check()
+    return try database.read { connection in
+      try connection.withStatement(
+        "SELECT 1 FROM Token WHERE tokenId = ? AND revokedAt IS NULL AND (expiresAt IS NULL OR expiresAt > ?)"
+      ) { statement in
+        try statement.bind(member.tokenId, at: 1)
+        try statement.bind(now, at: 2)
+        return try statement.step()
       }
     }
   }

@@ -6,14 +6,22 @@ import SyncModel
 struct EmbeddedReader: RecordReading {
   let connection: Connection
   let map: EntityMap
+  let notes = JobNotes()
 
   init(_ connection: Connection, _ map: EntityMap) {
     self.connection = connection
     self.map = map
   }
 
-  var identity: String {
-    get throws { try connection.fetchOne("SELECT identity FROM ServerState", as: String.self) ?? "" }
+  var epochs: EpochHistory {
+    get throws {
+      EpochHistory(
+        epochs: try connection.fetch("SELECT epoch FROM ServerEpoch ORDER BY number", as: String.self))
+    }
+  }
+
+  func sharedVersion(of record: ServerRecord, with epoch: String) throws -> Int64? {
+    try epochs.sharedVersion(of: record.version, startVersions: record.startVersions, with: epoch)
   }
 
   var lastSequence: Int64 {
@@ -28,6 +36,19 @@ struct EmbeddedReader: RecordReading {
     get throws { try connection.fetchOne("SELECT horizon FROM ServerState", as: Int64.self) ?? 0 }
   }
 
+  var largestStoredTime: Int64? {
+    get throws {
+      try connection.fetch(
+        """
+        SELECT time FROM (
+          SELECT max(storedAt) AS time FROM ServerAnswer
+          UNION ALL SELECT max(storedAt) FROM ServerRecord INDEXED BY ServerRecord_deletions WHERE isDeleted = 1)
+        WHERE time IS NOT NULL
+        """, as: Int64.self
+      ).max()
+    }
+  }
+
   /// What the server keeps beside the row.
   struct Bookkeeping {
     var sequence: Int64
@@ -35,12 +56,16 @@ struct EmbeddedReader: RecordReading {
     var firstVersion: Int64
     var editTimes: [String: Int64]
     var fieldVersions: [String: Int64]
+    var deletedWith: RecordName?
+    var startVersions: [Int: Int64]
+    var serviceFields: Set<String>
   }
 
   func bookkeeping(_ name: RecordName) throws -> Bookkeeping? {
     try connection.withStatement(
       """
-      SELECT sequence, serverId, firstVersion, editTimes, fieldVersions FROM ServerRecord
+      SELECT sequence, serverId, firstVersion, editTimes, fieldVersions, rootType, rootUuid, startVersions, serviceFields
+      FROM ServerRecord
       WHERE entityType = ? AND entityUuid = ?
       """
     ) { statement in
@@ -50,7 +75,10 @@ struct EmbeddedReader: RecordReading {
       return Bookkeeping(
         sequence: try statement.row.decode(at: 0), serverId: try statement.row.decode(at: 1),
         firstVersion: try statement.row.decode(at: 2), editTimes: try Self.numbers(statement.row.decode(at: 3)),
-        fieldVersions: try Self.numbers(statement.row.decode(at: 4)))
+        fieldVersions: try Self.numbers(statement.row.decode(at: 4)),
+        deletedWith: try Self.name(statement.row.decode(at: 5), statement.row.decode(at: 6)),
+        startVersions: try Self.startVersions(statement.row.decode(at: 7)),
+        serviceFields: try Self.names(statement.row.decode(at: 8)))
     }
   }
 
@@ -63,7 +91,8 @@ struct EmbeddedReader: RecordReading {
       state: RecordState(
         fields: row.state.fields, isDeleted: row.state.isDeleted, syncVersion: row.state.syncVersion,
         updatedAt: row.state.updatedAt, editTimes: kept.editTimes, userEditedFields: row.state.userEditedFields),
-      fieldVersions: kept.fieldVersions, firstVersion: kept.firstVersion)
+      fieldVersions: kept.fieldVersions, firstVersion: kept.firstVersion, startVersions: kept.startVersions,
+      deletedWith: kept.deletedWith, serviceFields: kept.serviceFields)
   }
 
   func isDeleted(_ name: RecordName) throws -> Bool? {
@@ -89,6 +118,21 @@ struct EmbeddedReader: RecordReading {
     return used
   }
 
+  func claims(on content: String) throws -> [ContentClaim] {
+    try map.tables.values.compactMap { table in AttachmentEntity(table.entity) }.compactMap { attachment in
+      let thumbnail: SQL = attachment.has(.thumbnailDigest) ? "thumbnailDigest" : "NULL"
+      // Values of another type are passed over, as the triggers do.
+      return try connection.fetchRows(
+        """
+        SELECT CASE typeof(contentKey) WHEN 'blob' THEN contentKey ELSE x'' END,
+          CASE typeof(contentDigest) WHEN 'text' THEN contentDigest END,
+          CASE typeof(\(thumbnail)) WHEN 'text' THEN \(thumbnail) END
+        FROM \(identifier: attachment.entity.table.name) WHERE contentUuid = \(content) ORDER BY serverId LIMIT 1
+        """, as: [UInt8].self, Optional<String>.self, Optional<String>.self
+      ).first.map { ContentClaim(key: $0.0, digest: $0.1, thumbnailDigest: $0.2) }
+    }
+  }
+
   /// A kind of record with this column has a file.
   private static let contentColumn = "contentUuid"
 
@@ -102,6 +146,30 @@ struct EmbeddedReader: RecordReading {
       if case .integer(let number) = member.value { numbers[member.name] = number }
     }
     return numbers
+  }
+
+  static func startVersions(_ text: String) throws -> [Int: Int64] {
+    if text == "{}" { return [:] }
+    return Dictionary(
+      try numbers(text).compactMap { name, version in Int(name).map { ($0, version) } },
+      uniquingKeysWith: { first, _ in first })
+  }
+
+  static func text(_ versions: [Int: Int64]) -> String {
+    versions.isEmpty ? "{}" : SyncValue.object(SyncObject(versions.map { (String($0.key), .integer($0.value)) })).json
+  }
+
+  private static func names(_ text: String) throws -> Set<String> {
+    guard text != "[]", case .array(let elements) = try SyncValue(parsing: text) else { return [] }
+    return Set(
+      elements.compactMap { element in
+        if case .text(let name) = element { return name }
+        return nil
+      })
+  }
+
+  static func text(_ names: Set<String>) -> String {
+    names.isEmpty ? "[]" : SyncValue.array(names.sorted().map { .text($0) }).json
   }
 
   static func text(_ numbers: [String: Int64]) -> String {

@@ -1,6 +1,12 @@
 import CipherSQL
 import OfflineStore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// Keeps each account in an encrypted SQLite database of its own.
 ///
 /// Types, CHECKs, uniqueness and references are those of the schemas themselves. One transaction writes at a time, and the
@@ -14,28 +20,55 @@ public final class EmbeddedStorage: RecordStorage {
   private let tables: [Schema]
   private let accounts = Locked<[String: AccountStore]>([:])
   private let isClosed = Locked(false)
+  private let log: RequestLog
 
-  /// Opens the accounts of a folder and brings their tables up to date.
-  /// - Throws: `SQLError` when a schema file fails, or was changed after it was applied; ``ServerError`` with `wrongKey`.
-  public init(in folder: ServerFolder, schemas: [Schema], accounts names: [AccountName]) throws {
+  /// Opens the accounts of a folder and brings their tables up to date. An account that cannot be opened is
+  /// noted in the log; its requests fail, and those of all others do not.
+  /// - Throws: `SQLError` when a schema file fails, or was changed after it was applied.
+  public init(
+    in folder: ServerFolder, schemas: [Schema], accounts names: [AccountName], log: RequestLog = .silent
+  ) throws {
     self.folder = folder
+    self.log = log
     tables = schemas
     self.schemas = schemas.map { ServedSchema(name: $0.name, version: $0.migrations.count) }
     let trial = try Database.inMemory()
     defer { trial.close() }
     try Vault.migrator(for: schemas + [BookkeepingSchema.schema]).apply(to: trial)
     entities = try trial.read { EntityMap(try Entities.read(from: $0)).descriptions }
-    for name in names { _ = try store(name) }
+    for name in names {
+      do {
+        _ = try store(name)
+      } catch let error as SQLError where error.code == .migration {
+        throw error
+      } catch {
+        log.failure("an account cannot be opened: \(error)")
+      }
+    }
   }
 
   private func store(_ account: AccountName) throws -> AccountStore {
     try accounts.withLock { accounts in
-      if let store = accounts[account.folder] { return store }
+      if let store = accounts[account.folder] {
+        try store.place.check()
+        return store
+      }
       if isClosed.withLock({ $0 }) { throw ServerError(.busy, "the server is stopping") }
-      let database = try folder.openDatabase(
-        "accounts/\(account.folder)/records.db", keyName: "account \(account.folder)", readers: 4)
-      let store = try AccountStore(database, schemas: tables)
+      let path = "\(folder.path)/\(AccountDatabase.records.path(account.folder))"
+      let database = try AccountDatabase.records.open(account.folder, in: folder)
+      let store: AccountStore
+      do {
+        store = try AccountStore(database, at: OpenedPlace(path), schemas: tables, log: log)
+      } catch let error as SQLError where error.isOfDamage {
+        database.close()
+        throw ServerFolder.damage(path, error)
+      } catch {
+        database.close()
+        throw error
+      }
       accounts[account.folder] = store
+      // What the process before this one left.
+      store.startJobs()
       return store
     }
   }
@@ -53,14 +86,35 @@ public final class EmbeddedStorage: RecordStorage {
     _ account: AccountName, _ body: @escaping @Sendable (any RecordWriting) throws -> Result
   ) async throws -> Result {
     let store = try store(account)
-    let (result, hasChanged) = try await store.database.write { connection in
+    let (result, hasChanged, hasJobs) = try await store.database.write { connection in
       let writer = EmbeddedWriter(connection, store.entities, store.map)
       let before = try writer.lastSequence
-      let result = try body(writer)
-      return (result, try writer.lastSequence != before)
+      // All that is written comes from devices and is taken as it is.
+      let result = try WriteMode.sync(on: connection) { try body(writer) }
+      return (result, try writer.lastSequence != before, try writer.reader.hasJobs())
     }
     if hasChanged { store.waiters.signal() }
+    if hasJobs { store.startJobs() }
     return result
+  }
+
+  /// Lets some records follow what was deleted or restored above them.
+  public func settle(_ account: AccountName, _ names: [RecordName]) async throws {
+    let store = try store(account)
+    guard try await store.database.read({ try EmbeddedReader($0, store.map).hasJobs() }) else { return }
+    for part in stride(from: 0, to: names.count, by: Self.settledPerWrite) {
+      let some = names[part..<min(part + Self.settledPerWrite, names.count)]
+      try await write(account) { data in for name in some { _ = try data.isDeleted(name) } }
+    }
+  }
+
+  private static let settledPerWrite = 25
+
+  /// Starts a new epoch of an account, because its data may be older than data that was acknowledged before.
+  /// - Returns: the new epoch.
+  @discardableResult
+  public func startEpoch(_ account: AccountName) async throws -> String {
+    try await write(account) { try $0.startEpoch(at: Date.nowInMilliseconds().milliseconds) }
   }
 
   /// Commits once more.

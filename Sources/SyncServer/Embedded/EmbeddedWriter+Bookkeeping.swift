@@ -6,22 +6,19 @@ extension EmbeddedWriter {
   /// Writes what the server knows of a record beside its row.
   func note(_ record: ServerRecord, at time: Int64) throws {
     let project = try project(of: record)
-    let before = try connection.withStatement(
-      "SELECT project FROM ServerRecord WHERE entityType = ? AND entityUuid = ?"
-    ) { statement -> String?? in
-      try statement.bind(record.name.entityType, at: 1)
-      try statement.bind(record.name.entityUuid, at: 2)
-      return try statement.step() ? .some(try statement.row.decode(Optional<String>.self, at: 0)) : nil
-    }
+    let before = try stored(record.name)
+    let digest = digest(of: record)
     try connection.withStatement(
       """
       INSERT INTO ServerRecord (sequence, entityType, entityUuid, serverId, firstVersion, isDeleted, editTimes,
-        fieldVersions, project, digest, storedAt)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        fieldVersions, project, digest, storedAt, startVersions, serviceFields)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (entityType, entityUuid) DO UPDATE SET
         sequence = excluded.sequence, isDeleted = excluded.isDeleted, editTimes = excluded.editTimes,
         fieldVersions = excluded.fieldVersions, project = excluded.project, digest = excluded.digest,
-        storedAt = excluded.storedAt, wentAlong = wentAlong AND excluded.isDeleted
+        storedAt = excluded.storedAt, startVersions = excluded.startVersions, serviceFields = excluded.serviceFields,
+        wentAlong = wentAlong AND excluded.isDeleted,
+        rootType = CASE WHEN excluded.isDeleted THEN rootType END, rootUuid = CASE WHEN excluded.isDeleted THEN rootUuid END
       """
     ) { statement in
       try statement.bind(record.sequence, at: 1)
@@ -33,16 +30,25 @@ extension EmbeddedWriter {
       try statement.bind(EmbeddedReader.text(record.state.editTimes), at: 7)
       try statement.bind(EmbeddedReader.text(record.fieldVersions), at: 8)
       try statement.bind(project, at: 9)
-      try statement.bind(record.digest, at: 10)
+      try statement.bind(digest, at: 10)
       try statement.bind(time, at: 11)
+      try statement.bind(EmbeddedReader.text(record.startVersions), at: 12)
+      try statement.bind(EmbeddedReader.text(record.serviceFields), at: 13)
       try statement.run()
     }
-    if let before, before != project { try moveDependents(of: record.name, at: time) }
+    try count(
+      record.name, from: before?.counted,
+      to: record.state.isDeleted ? nil : Counted(project: project, digest: digest))
+    if let before, before.project != project {
+      // What belongs to a record that moved to another project moves along.
+      try addJob(.project, record.name, at: time)
+      try workWithinRequest()
+    }
   }
 
   /// The project that a record belongs to, by the first of its references that leads to one.
-  private func project(of record: ServerRecord) throws -> String? {
-    if record.name.entityType == EntityMap.projectType { return record.name.entityUuid }
+  func project(of record: ServerRecord) throws -> String? {
+    if record.name.entityType == ProjectPaths.projectType { return record.name.entityUuid }
     for way in map.ways[record.name.entityType] ?? [] {
       guard case .text(let uuid)? = record.state.fields[way.column] else { continue }
       let found = try connection.withStatement(
@@ -57,29 +63,17 @@ extension EmbeddedWriter {
     return nil
   }
 
-  /// What belongs to a record that moved to another project moves along. It gets new numbers, so that devices which have
-  /// only that project pull it.
-  private func moveDependents(of name: RecordName, at time: Int64) throws {
-    for (type, ways) in map.ways {
-      for way in ways where way.parent == name.entityType {
-        for dependent in try dependents(of: name, type, way.column) {
-          guard let record = try record(dependent) else { continue }
-          try note(record.moved(to: try nextSequence()), at: time)
-        }
+  /// The start versions of a record that is about to change; nil for a new record.
+  func startVersions(after previous: ServerRecord?) throws -> [Int: Int64] {
+    let (number, start) =
+      try connection.withStatement("SELECT number, startSequence FROM ServerEpoch ORDER BY number DESC LIMIT 1") {
+        statement -> (Int, Int64) in
+        guard try statement.step() else { return (0, 0) }
+        return (try statement.row.decode(at: 0), try statement.row.decode(at: 1))
       }
-    }
-  }
-
-  /// The records of a kind that refer to a record by a column, deleted ones too.
-  func dependents(of name: RecordName, _ type: String, _ column: String) throws -> [RecordName] {
-    guard let child = map.tables[type]?.entity, let parent = map.tables[name.entityType]?.entity else { return [] }
-    return try connection.fetch(
-      """
-      SELECT child.uuid FROM \(identifier: child.table.name) AS child
-      JOIN \(identifier: parent.table.name) AS parent ON child.\(identifier: column) = parent.\(identifier: parent.key)
-      WHERE parent.uuid = \(name.entityUuid)
-      """, as: String.self
-    ).map { RecordName(type, $0) }
+    var versions = previous?.startVersions ?? [:]
+    if number > 0, (previous?.sequence ?? 0) <= start { versions[number] = previous?.version ?? 0 }
+    return versions
   }
 
   /// Rows that the schemas themselves make, such as reference data, become records that have not changed since before the
@@ -106,19 +100,15 @@ extension EmbeddedWriter {
     try note(
       ServerRecord(
         name: name, serverId: serverId, sequence: try nextSequence(), createdAt: row.createdAt, state: state,
-        fieldVersions: [:], firstVersion: 0), at: time)
+        fieldVersions: [:], firstVersion: 0, startVersions: startVersions(after: nil)), at: time)
   }
 }
 
 extension ServerRecord {
-  /// SHA-256 of what `WireFormat.md` says is the content.
-  var digest: String {
-    RecordDigest(name.entityType, name.entityUuid, version: version, fields: state.fields).digest
-  }
-
-  func moved(to sequence: Int64) -> ServerRecord {
+  func moved(to sequence: Int64, startVersions: [Int: Int64]) -> ServerRecord {
     ServerRecord(
       name: name, serverId: serverId, sequence: sequence, createdAt: createdAt, state: state,
-      fieldVersions: fieldVersions, firstVersion: firstVersion)
+      fieldVersions: fieldVersions, firstVersion: firstVersion, startVersions: startVersions,
+      deletedWith: deletedWith, serviceFields: serviceFields)
   }
 }

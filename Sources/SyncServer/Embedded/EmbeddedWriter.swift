@@ -17,41 +17,99 @@ struct EmbeddedWriter: RecordWriting {
     self.map = map
   }
 
-  var identity: String { get throws { try reader.identity } }
+  var epochs: EpochHistory { get throws { try reader.epochs } }
   var lastSequence: Int64 { get throws { try reader.lastSequence } }
   var horizon: Int64 { get throws { try reader.horizon } }
-  func record(_ name: RecordName) throws -> ServerRecord? { try reader.record(name) }
-  func isDeleted(_ name: RecordName) throws -> Bool? { try reader.isDeleted(name) }
+  var largestStoredTime: Int64? { get throws { try reader.largestStoredTime } }
+
+  /// The record as if all jobs were done.
+  func record(_ name: RecordName) throws -> ServerRecord? {
+    try settle(name)
+    return try reader.record(name)
+  }
+
+  func isDeleted(_ name: RecordName) throws -> Bool? {
+    try settle(name)
+    return try reader.isDeleted(name)
+  }
+
+  func sharedVersion(of record: ServerRecord, with epoch: String) throws -> Int64? {
+    try reader.sharedVersion(of: record, with: epoch)
+  }
 
   func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage {
     try reader.changes(after: sequence, limit: limit, projects: projects)
   }
 
-  func forEachDigest(
-    _ entityType: String, bucket: String?, projects: Set<String>?, _ body: (RecordDigest) -> Void
-  ) throws {
-    try reader.forEachDigest(entityType, bucket: bucket, projects: projects, body)
+  func entityDigests(projects: Set<String>?) throws -> [String: DigestSummary] {
+    try reader.entityDigests(projects: projects)
+  }
+
+  func bucketDigests(of entityType: String, projects: Set<String>?) throws -> [String: DigestSummary] {
+    try reader.bucketDigests(of: entityType, projects: projects)
+  }
+
+  func recordDigests(of entityType: String, bucket: String, projects: Set<String>?) throws -> [RecordDigest] {
+    try reader.recordDigests(of: entityType, bucket: bucket, projects: projects)
   }
 
   func contentsInUse(among contents: [String]) throws -> Set<String> { try reader.contentsInUse(among: contents) }
+  func claims(on content: String) throws -> [ContentClaim] { try reader.claims(on: content) }
 
   func attempt<Result>(_ body: () throws -> Result) throws -> Result { try connection.savepoint(body) }
 
-  func answer(to operationId: String) throws -> String? {
-    try connection.withStatement("SELECT answer FROM ServerAnswer WHERE operationId = ?") { statement in
-      try statement.bind(operationId, at: 1)
-      return try statement.step() ? try statement.row.decode(at: 0) : nil
+  func answer(to idempotencyKey: String) throws -> StoredAnswer? {
+    try connection.withStatement("SELECT answer, digest FROM ServerAnswer WHERE idempotencyKey = ?") { statement in
+      try statement.bind(idempotencyKey, at: 1)
+      guard try statement.step() else { return nil }
+      return StoredAnswer(result: try statement.row.decode(at: 0), digest: try statement.row.decode(at: 1))
     }
   }
 
-  func keep(answer: String, to operationId: String, at time: Int64) throws {
-    try connection.withStatement("INSERT INTO ServerAnswer (operationId, answer, storedAt) VALUES (?, ?, ?)") {
-      statement in
-      try statement.bind(operationId, at: 1)
+  func keep(answer: String, to operation: SealedContent, at time: Int64) throws {
+    try connection.withStatement(
+      "INSERT INTO ServerAnswer (idempotencyKey, answer, digest, storedAt) VALUES (?, ?, ?, ?)"
+    ) { statement in
+      try statement.bind(operation.key, at: 1)
       try statement.bind(answer, at: 2)
-      try statement.bind(time, at: 3)
+      try statement.bind(operation.digest, at: 3)
+      try statement.bind(time, at: 4)
       try statement.run()
     }
+  }
+
+  func mark(of deviceId: String) throws -> DeviceMark? {
+    try connection.withStatement("SELECT counter, digest FROM ServerDevice WHERE deviceId = ?") { statement in
+      try statement.bind(deviceId, at: 1)
+      guard try statement.step() else { return nil }
+      return DeviceMark(counter: try statement.row.decode(at: 0), digest: try statement.row.decode(at: 1))
+    }
+  }
+
+  func keep(_ mark: DeviceMark, of deviceId: String, at time: Int64) throws {
+    try connection.withStatement(
+      """
+      INSERT INTO ServerDevice (deviceId, counter, digest, seenAt) VALUES (?, ?, ?, ?)
+      ON CONFLICT (deviceId) DO UPDATE SET counter = excluded.counter, digest = excluded.digest, seenAt = excluded.seenAt
+      """
+    ) { statement in
+      try statement.bind(deviceId, at: 1)
+      try statement.bind(mark.counter, at: 2)
+      try statement.bind(mark.digest, at: 3)
+      try statement.bind(time, at: 4)
+      try statement.run()
+    }
+  }
+
+  func startEpoch(at time: Int64) throws -> String {
+    // The number of its own wakes devices that wait for a change.
+    let start = try nextSequence()
+    try connection.execute(
+      """
+      INSERT INTO ServerEpoch (number, epoch, startSequence, startedAt)
+      SELECT max(number) + 1, lower(hex(randomblob(16))), \(start), \(time) FROM ServerEpoch
+      """)
+    return try epochs.current
   }
 
   func store(_ new: NewVersion, at time: Int64) throws -> ServerRecord {
@@ -68,7 +126,10 @@ struct EmbeddedWriter: RecordWriting {
     state.fields = row.state.fields
     let record = ServerRecord(
       name: new.name, serverId: serverId, sequence: try nextSequence(), createdAt: row.createdAt, state: state,
-      fieldVersions: Self.fieldVersions(from: new.previous, to: state), firstVersion: new.previous?.firstVersion ?? 1)
+      fieldVersions: Self.fieldVersions(from: new.previous, to: state), firstVersion: new.previous?.firstVersion ?? 1,
+      startVersions: try startVersions(after: new.previous),
+      deletedWith: state.isDeleted ? new.previous?.deletedWith : nil,
+      serviceFields: new.serviceFields ?? new.previous?.serviceFields ?? [])
     try note(record, at: time)
     return record
   }

@@ -14,10 +14,15 @@ struct EntityMap: Sendable {
     let entityType: String
     let column: String
     let cascades: Bool
+    /// A SELECT of a page of dependents, in the order of their rows, by the uuid of the record, the row before the page and the size
+    /// of the page.
+    let page: String
   }
 
-  /// The kind of record by which a device may choose what it pulls.
-  static let projectType = "Project"
+  /// For a kind of record: what reads the uuids of the records that it references with ON DELETE CASCADE.
+  let cascadingReferences: [String: (sql: String, types: [String])]
+  /// For a kind of record: the references by which others belong to its project.
+  private let members: [String: [Dependent]]
 
   init(_ entities: Entities) {
     var tables: [String: RecordTable] = [:]
@@ -28,40 +33,68 @@ struct EntityMap: Sendable {
       for column in table.columns {
         guard let reference = column.reference else { continue }
         dependents[reference.entityType, default: []].append(
-          Dependent(entityType: type, column: column.name, cascades: reference.cascades))
+          Dependent(
+            entityType: type, column: column.name, cascades: reference.cascades,
+            page: Self.page(of: table.entity, column.name, reference)))
       }
     }
     self.dependents = dependents
-    ways = Self.ways(to: Self.projectType, tables)
-  }
-
-  /// A record belongs to what it cannot be without.
-  private static func ways(
-    to root: String, _ tables: [String: RecordTable]
-  ) -> [String: [(column: String, parent: String)]] {
-    var belonging: Set<String> = [root]
-    while true {
-      let more = tables.filter { type, table in
-        !belonging.contains(type) && table.columns.contains { isTie($0) && belonging.contains(parent(of: $0)) }
-      }
-      if more.isEmpty { break }
-      belonging.formUnion(more.keys)
+    let ways = ProjectPaths(tables).references
+    self.ways = ways
+    members = dependents.mapValues { references in
+      references.filter { reference in ways[reference.entityType]?.contains { $0.column == reference.column } == true }
     }
-    var ways: [String: [(column: String, parent: String)]] = [:]
-    for (type, table) in tables where type != root && belonging.contains(type) {
-      ways[type] = table.columns.filter { isTie($0) && belonging.contains(parent(of: $0)) }.map {
-        ($0.name, parent(of: $0))
+    cascadingReferences = tables.compactMapValues { table in
+      let columns = table.columns.filter { $0.reference?.cascades == true }
+      if columns.isEmpty { return nil }
+      let values = columns.map { $0.selection("record") }.joined(separator: ", ")
+      return (
+        "SELECT \(values) FROM \(SQL.quoted(table.entity.table.name)) AS record WHERE record.uuid = ?",
+        columns.compactMap { $0.reference?.entityType }
+      )
+    }
+  }
+
+  /// The references by which records follow a record of a kind.
+  func references(_ kind: EmbeddedWriter.JobKind, to type: String) -> [Dependent] {
+    switch kind {
+    case .cascade: dependents[type]?.filter(\.cascades) ?? []
+    case .project: members[type] ?? []
+    }
+  }
+
+  private static func page(of child: Entity, _ column: String, _ reference: SharedColumn.Reference) -> String {
+    let (column, key) = (SQL.quoted(column), SQL.quoted(child.key))
+    return """
+      SELECT child.\(key), child.uuid FROM \(SQL.quoted(child.table.name)) AS child
+      WHERE child.\(column) = (
+          SELECT parent.\(SQL.quoted(reference.key)) FROM \(SQL.quoted(reference.table)) AS parent WHERE parent.uuid = ?)
+        AND child.\(key) > ?
+      ORDER BY child.\(key) LIMIT ?
+      """
+  }
+
+  /// Indexes for the references that the schema has none for: a visit of dependents reads no others. They have the prefix of what is
+  /// derived from tables, so that a migration finds them out of its way.
+  func makeIndexes(on connection: WriteConnection) throws {
+    for (type, table) in tables.sorted(by: { $0.key < $1.key }) {
+      for column in table.columns where column.reference != nil {
+        let name = table.entity.table.name
+        let isIndexed = try connection.fetchOne(
+          """
+          SELECT 1 FROM pragma_index_list(\(name)) AS list, pragma_index_info(list.name) AS part
+          WHERE part.seqno = 0 AND part.name = \(column.name) AND (list.partial = 0 OR EXISTS (
+            SELECT 1 FROM sqlite_schema WHERE name = list.name AND sql LIKE \("%WHERE \(column.name) IS NOT NULL")))
+          """, as: Int.self)
+        if isIndexed != nil { continue }
+        try connection.execute(
+          """
+          CREATE INDEX \(identifier: "fieldvault_reference_\(type)_\(column.name)")
+          ON \(identifier: name) (\(identifier: column.name))
+          """)
       }
     }
-    return ways
   }
-
-  private static func isTie(_ column: SharedColumn) -> Bool {
-    guard let reference = column.reference else { return false }
-    return reference.cascades || column.column.isNotNull
-  }
-
-  private static func parent(of column: SharedColumn) -> String { column.reference?.entityType ?? "" }
 
   /// What the layer above has to know.
   var descriptions: [String: EntityDescription] {
@@ -74,7 +107,7 @@ struct EntityMap: Sendable {
       }
       return EntityDescription(
         type: table.entity.type, schemaName: table.entity.sync?.schemaName ?? "", rules: table.rules,
-        references: references, hasUserEdits: table.keepsUserEdits
+        references: references, hasUserEdits: table.keepsUserEdits, digestColumns: table.digestColumns
       ) { field, value in
         guard let column = columns[field] else { return "is no field of this kind of record" }
         do throws(FieldProblem) {

@@ -8,13 +8,16 @@
 ///   the offset is that of the last commit, and the bytes before it are those that were committed.
 /// - One writer of an upload at a time; the next is refused, and a crash frees the upload.
 /// - Accounts do not see each other. Names in the storage are made by it, never from what a client sent.
+/// - Reading never removes anything. A content whose bytes are missing or of another length is marked and counts as absent until
+///   they are back, or another upload replaces it. A sweep removes only what ``FileSweep`` names.
 /// - Files never take the last room of a disk: what has to be written so that they can go has a reserve.
 /// - What a user's files and uploads take is counted in the same transaction in which they appear and go.
 ///
 /// `Tests/SyncServerTests/Conformance` checks an engine.
 public protocol FileStorage: Sendable {
   /// Begins an upload.
-  /// - Throws: ``FileRefusal`` with `exists` when the content is there already, `overQuota` or `noSpace`.
+  /// - Throws: ``FileRefusal`` with `exists` when the content is there already and nothing speaks against it, `overQuota` or
+  ///   `noSpace`.
   func begin(_ account: AccountName, _ upload: NewUpload, quota: Int64, at time: Int64) async throws -> StoredUpload
 
   /// An upload, finished ones too until they expire; nil when there is none of that id.
@@ -43,6 +46,13 @@ public protocol FileStorage: Sendable {
   /// The bytes of a finished content.
   func open(_ account: AccountName, _ name: ContentName) async throws -> (StoredContent, OpenedFile)?
 
+  /// The length and the digest of a finished content; nil when there is none of that name.
+  func digest(_ account: AccountName, _ name: ContentName) async throws -> StoredDigest?
+
+  /// Compares a content that was never compared with the claims of its records. One that is another counts as absent until an
+  /// upload replaces it.
+  func prove(_ account: AccountName, _ name: ContentName, _ claims: [ContentClaim]) async throws
+
   /// Removes a content and its bytes. Nothing happens when there is none.
   func removeContent(_ account: AccountName, _ name: ContentName) async throws
 
@@ -52,7 +62,7 @@ public protocol FileStorage: Sendable {
   /// Removes uploads that have expired and have no writer.
   func expire(_ account: AccountName, at time: Int64) async throws
 
-  /// Removes contents that no record needs, and what a crash left without a name.
+  /// Marks contents that no record needs and bytes without a row, and removes those that ``FileSweep`` names.
   func sweep(_ account: AccountName, _ rule: SweepRule) async throws
 
   /// Closes everything.
@@ -78,10 +88,20 @@ public protocol UploadWriting: Sendable {
   /// - Throws: ``FileRefusal`` with `noSpace`.
   func append(_ bytes: UnsafeRawBufferPointer) throws
   /// Makes all that was appended durable, and then the offset. With the last byte the upload becomes a content.
-  /// - Parameter expiry: when the upload expires now, in milliseconds since 1970-01-01 UTC.
+  /// - Parameters:
+  ///   - expiry: when the upload expires now, in milliseconds since 1970-01-01 UTC.
+  ///   - claims: what the records of the content say about it.
   /// - Throws: ``FileRefusal`` with `overQuota` for an upload of unknown length, `exists` when another upload has finished
-  ///   the content first, `gone`, `noSpace`. Then the offset is that of the commit before.
-  func commit(at time: Int64, expiry: Int64, quota: Int64) throws
+  ///   the content first, `mismatch` when the whole file is not the content that its records name, `gone`, `noSpace`. Then the
+  ///   offset is that of the commit before.
+  func commit(at time: Int64, expiry: Int64, quota: Int64, claims: [ContentClaim]) throws
   /// Ends the writing. What was appended since the last commit is gone.
   func close()
+}
+
+extension UploadWriting {
+  /// Commits an upload whose content no record names.
+  func commit(at time: Int64, expiry: Int64, quota: Int64) throws {
+    try commit(at: time, expiry: expiry, quota: quota, claims: [])
+  }
 }

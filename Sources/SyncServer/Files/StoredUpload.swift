@@ -92,6 +92,21 @@ public struct StoredContent: Hashable, Sendable {
   }
 }
 
+/// What the bytes of a finished content are.
+public struct StoredDigest: Hashable, Sendable {
+  /// How many bytes it has.
+  public let byteCount: Int64
+  /// SHA-256 of them, in hexadecimal digits.
+  public let sha256: String
+  /// SHA-256 of what a record's key showed the content to be, in hexadecimal digits; nil when that was not compared.
+  public let contentDigest: String?
+
+  /// A digest from its parts.
+  public init(byteCount: Int64, sha256: String, contentDigest: String?) {
+    (self.byteCount, self.sha256, self.contentDigest) = (byteCount, sha256, contentDigest)
+  }
+}
+
 /// Why a storage of files does not do what it was asked.
 public enum FileRefusal: Error, Equatable, Sendable {
   /// There is a content of that name.
@@ -102,23 +117,29 @@ public enum FileRefusal: Error, Equatable, Sendable {
   case gone
   /// Bytes of the upload were lost; it has to begin anew.
   case damaged
+  /// The bytes are not the content that the records name.
+  case mismatch
   /// The user would have more than the quota.
   case overQuota
   /// The disk is full.
   case noSpace
 }
 
-/// Which contents are removed when nothing needs them.
+/// Which contents may go when no record needs them.
 public struct SweepRule: Sendable {
-  /// Contents that no record ever referred to are removed when they were finished before this.
+  /// The time of the sweep, in milliseconds since 1970-01-01 UTC.
+  public let time: Int64
+  /// Contents that no record ever referred to may go when they were finished before this.
   public let neverUsedBefore: Int64
   /// Which of these contents records refer to, deleted records that are not forgotten yet included.
   public let inUse: @Sendable (_ contents: [String]) async throws -> Set<String>
 
   /// A rule from its parts.
   public init(
-    neverUsedBefore: Int64, inUse: @escaping @Sendable (_ contents: [String]) async throws -> Set<String>
+    at time: Int64, neverUsedBefore: Int64,
+    inUse: @escaping @Sendable (_ contents: [String]) async throws -> Set<String>
   ) {
+    self.time = time
     self.neverUsedBefore = neverUsedBefore
     self.inUse = inUse
   }

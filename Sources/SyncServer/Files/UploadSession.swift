@@ -15,6 +15,8 @@ final class UploadSession: BodySink {
     /// Whether what has come is kept when the connection is cut.
     let isKeptWhenCut: Bool
     let quota: Int64
+    /// What the records of the content say about it.
+    let claims: [ContentClaim]
     /// The time now, and when an upload expires that has just got bytes; in milliseconds since 1970-01-01 UTC.
     let clock: @Sendable () -> (now: Int64, expiry: Int64)
     /// What is to be done at the end; called once. Nil when nobody waits for the answer.
@@ -165,7 +167,7 @@ final class UploadSession: BodySink {
 
   private func commit() throws {
     let (now, expiry) = terms.clock()
-    try writer.commit(at: now, expiry: expiry, quota: terms.quota)
+    try writer.commit(at: now, expiry: expiry, quota: terms.quota, claims: terms.claims)
   }
 
   private func close(isComplete: Bool) -> Result<StoredUpload, any Error> {

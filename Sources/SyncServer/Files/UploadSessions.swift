@@ -67,9 +67,11 @@ final class UploadSessions: Sendable {
     }
   }
 
-  /// Returns when all requests have come to their end.
-  func waitForAll() async {
-    while state.withLock({ $0.unfinished > 0 }) { await Self.pause() }
+  /// Returns when all requests have come to their end, or after a time: one that hangs on a disk must not keep the server from
+  /// ending.
+  func waitForAll(atMost duration: Duration) async {
+    let end = ContinuousClock.now + duration
+    while ContinuousClock.now < end, state.withLock({ $0.unfinished > 0 }) { await Self.pause() }
   }
 
   private static func pause() async {

@@ -11,6 +11,15 @@ enum Admission: Sendable {
   case open(pattern: String, @Sendable () async -> Opening)
 }
 
+/// What was found out about a request before its body.
+struct Admitted: Sendable {
+  var admission: Admission
+  /// Who asks, where the route is for members.
+  var member: Member?
+  /// Whether the request was counted by the rate limit.
+  var isCounted = false
+}
+
 /// Where a body goes that is not collected.
 enum Opening: Sendable {
   case sink(any BodySink)

@@ -8,11 +8,21 @@ import CipherSQL
 final class Exchange: Sendable {
   /// The request without its body.
   let head: Request
+  /// The connection that it came on; see ``ConnectionWatch``.
+  let connection: UInt
+  /// Whether its connection is closed after the answer.
+  let isDraining: Bool
   let start = ContinuousClock.now
   private let state = Locked(State())
 
   private struct State {
     var body: [UInt8] = []
+    /// Who asks, where the token was looked at before the body.
+    var member: Member?
+    /// Whether the request was counted by the rate limit before its body.
+    var isCounted = false
+    /// What is to be done when the request is over.
+    var atEnd: (@Sendable () -> Void)?
     var isBodyKept = false
     /// All bytes of the body so far, wherever they went.
     var received = 0
@@ -40,7 +50,22 @@ final class Exchange: Sendable {
     case answered
   }
 
-  init(head: Request) { self.head = head }
+  init(head: Request, connection: UInt = 0, isDraining: Bool = false) {
+    (self.head, self.connection, self.isDraining) = (head, connection, isDraining)
+  }
+
+  // MARK: Admission
+
+  /// What was found out before the body.
+  func admit(_ admitted: Admitted) {
+    state.withLock { ($0.member, $0.isCounted) = (admitted.member, admitted.isCounted) }
+  }
+
+  /// Who asks, where the token was looked at before the body.
+  var member: Member? { state.withLock { $0.member } }
+
+  /// Does something when the request is over.
+  func atEnd(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.atEnd = body } }
 
   // MARK: The body
 
@@ -165,6 +190,7 @@ final class Exchange: Sendable {
         state.stage = .working
         var request = head
         swap(&request.body, &state.body)
+        (request.member, request.isCounted) = (state.member, state.isCounted)
         return .answer(request)
       case .streaming(let sink):
         state.stage = .working
@@ -215,13 +241,14 @@ final class Exchange: Sendable {
 
   /// The request is over: a body that was still coming comes no more.
   func end() {
-    let sink = state.withLock { state -> (any BodySink)? in
-      defer { state.stage = .answered }
+    let (sink, atEnd) = state.withLock { state -> ((any BodySink)?, (@Sendable () -> Void)?) in
+      defer { (state.stage, state.atEnd) = (.answered, nil) }
       switch state.stage {
-      case .streaming(let sink), .opened(.sink(let sink)): return sink
-      default: return nil
+      case .streaming(let sink), .opened(.sink(let sink)): return (sink, state.atEnd)
+      default: return (nil, state.atEnd)
       }
     }
     sink?.cut()
+    atEnd?()
   }
 }

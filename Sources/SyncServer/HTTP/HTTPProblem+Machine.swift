@@ -20,10 +20,15 @@ extension HTTPProblem {
       default: return nil
       }
     case let error as ServerError where [.busy, .disk].contains(error.code): self = .notNow
+    case let error as ServerError where error.code == .damaged: self = .accountUnavailable
     case is CancellationError: self = .notNow
     default: return nil
     }
   }
+
+  static let accountUnavailable = HTTPProblem(
+    503, "The data of the account cannot be opened", "a file of the server is missing or damaged; its log says more",
+    retryAfter: 300)
 
   static let notNow = HTTPProblem(
     503, "Not now", "its machine fails or it stops; its log says more", retryAfter: 30)

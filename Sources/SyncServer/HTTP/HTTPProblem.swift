@@ -68,6 +68,23 @@ extension HTTPProblem {
 
   static let unauthorized = HTTPProblem(
     401, "No valid token", "the request needs the header Authorization: Bearer TOKEN with a token that is valid")
+  static let otherProtocol: HTTPProblem = {
+    let versions = WireProtocol.accepted
+    var problem = HTTPProblem(
+      426, "Another version of the protocol",
+      "the request needs the header \(WireProtocol.header) with a version from \(versions.lowerBound) to \(versions.upperBound)",
+      type: ServerProblem.otherProtocol)
+    problem.headers = ["Upgrade": "fieldvault/\(versions.upperBound)"]
+    return problem
+  }()
+  static let keyReused = HTTPProblem(
+    409, "The idempotency key was used before", "the server has executed another operation under this key",
+    type: ServerProblem.keyReused)
+  static let deviceCopied = HTTPProblem(
+    409, "The vault was copied", "another copy of the vault pushes under the same deviceId",
+    type: ServerProblem.deviceCopied)
+  static let notForAdmins = HTTPProblem(
+    403, "The role of the token does not allow this", "a token of the role admin neither pushes nor pulls")
   static let noSuchRoute = HTTPProblem(404, "No such path", "GET /v1/openapi.json lists what there is")
   static let notJSON = HTTPProblem(
     415, "The body is not JSON", "the request needs the header Content-Type: application/json")
@@ -81,6 +98,13 @@ extension HTTPProblem {
 
   static func bodyTooLarge(limit: Int) -> HTTPProblem {
     HTTPProblem(413, "The body is too large", "a body has at most \(limit) bytes")
+  }
+
+  static func noMemory(_ refusal: BodyMemory.Refusal) -> HTTPProblem {
+    switch refusal {
+    case .user: HTTPProblem(429, "Too many bodies at once", "wait until others are answered", retryAfter: 1)
+    case .process: HTTPProblem(503, "Not now", "the server reads too many bodies at once", retryAfter: 1)
+    }
   }
 
   static func tooManyRequests(retryAfter: Int) -> HTTPProblem {

@@ -12,15 +12,24 @@ import CipherSQL
 extension HTTPServer {
   /// The headers are there.
   func begin(_ exchange: Exchange, on connection: OpaquePointer) -> MHD_Result {
-    let admission = handlers.admit(exchange.head)
-    switch admission {
+    let admitted = handlers.admit(exchange.head)
+    exchange.admit(admitted)
+    switch admitted.admission {
     case .open(let pattern, let open):
       exchange.beginOpening(pattern)
       return suspend(connection, for: exchange) { exchange.opened(await open()) }
     case .collect, .ignore:
-      if case .collect = admission { exchange.keepBody() }
-      guard exchange.head.announcesBody, isTooLong(exchange.head) else { return .YES }
-      return send(HTTPProblem.bodyTooLarge(limit: limits.bodyBytes).response, of: exchange, on: connection)
+      if exchange.head.announcesBody, isTooLong(exchange.head) {
+        return send(HTTPProblem.bodyTooLarge(limit: limits.bodyBytes).response, of: exchange, on: connection)
+      }
+      guard case .collect = admitted.admission else { return .YES }
+      do throws(BodyMemory.Refusal) {
+        try reserveBody(of: exchange)
+      } catch {
+        return send(HTTPProblem.noMemory(error).response, of: exchange, on: connection)
+      }
+      exchange.keepBody()
+      return .YES
     case .refuse(let refusal):
       // Without a body it is refused again when it is answered.
       guard exchange.head.announcesBody else { return .YES }
@@ -28,6 +37,19 @@ extension HTTPServer {
       return send(
         isTooLong ? HTTPProblem.bodyTooLarge(limit: limits.bodyBytes).response : refusal, of: exchange, on: connection)
     }
+  }
+
+  /// Counts the body before any of it is read. One that does not say its length counts with the most that it may have.
+  private func reserveBody(of exchange: Exchange) throws(BodyMemory.Refusal) {
+    guard exchange.head.announcesBody, let member = exchange.member else { return }
+    let bytes = exchange.head.headers["content-length"].flatMap { Int($0) } ?? limits.bodyBytes
+    try memory.reserve(bytes, for: member.userId)
+    exchange.atEnd { [memory] in memory.release(bytes, of: member.userId) }
+  }
+
+  /// Refuses a request of which it is not sure what it means. Nothing that follows on its connection is read.
+  func refuse(_ problem: HTTPProblem, of exchange: Exchange, on connection: OpaquePointer) -> MHD_Result {
+    send(problem.response, of: exchange, on: connection, isLast: true)
   }
 
   private func isTooLong(_ head: Request) -> Bool {
@@ -48,13 +70,8 @@ extension HTTPServer {
     case .full(let sink):
       // Until the connection goes on nothing is read from the socket, so that a client cannot send faster than the disk
       // takes it. The part was taken all the same: the library forgets what it has read when it then sees the end.
-      guard beginWork() else { return .NO }
-      MHD_suspend_connection(connection)
-      let suspended = SuspendedConnection(pointer: connection)
-      sink.makeRoom {
-        suspended.resume()
-        self.endWork()
-      }
+      guard let suspended = suspend(connection, for: nil) else { return .NO }
+      sink.makeRoom { self.resume(suspended) }
       return .YES
     }
   }
@@ -98,40 +115,24 @@ extension HTTPServer {
     _ connection: OpaquePointer, for exchange: Exchange, endsWithClient: Bool = false,
     _ body: @escaping @Sendable () async -> Void
   ) -> MHD_Result {
-    guard beginWork() else { return .NO }
-    MHD_suspend_connection(connection)
-    let suspended = SuspendedConnection(pointer: connection)
+    guard let suspended = suspend(connection, for: exchange) else { return .NO }
     let task = Task {
       await body()
-      suspended.resume()
-      self.endWork()
+      self.resume(suspended)
     }
     exchange.work(task, socket: endsWithClient ? cmicrohttpd_socket(connection) : nil)
     return .YES
   }
 
-  /// Lets no request wait for long whose client has gone. Ends with the server.
-  func lookForLostClients() async {
-    while !isStopping {
-      // Requests that are answered soon are not worth a look: their effect counts whether the client hears of it or not.
-      for exchange in waiting(atLeast: .seconds(2)) { exchange.endIfClientIsGone() }
-      await Self.pause(.seconds(1))
-    }
-  }
-
-  /// The one connection of a request that is being answered. `@unchecked Sendable` holds because a suspended connection
-  /// stays until it is resumed, resuming is allowed from any thread, and only the task that holds this does it, once.
-  private struct SuspendedConnection: @unchecked Sendable {
-    let pointer: OpaquePointer
-
-    func resume() { MHD_resume_connection(pointer) }
-  }
-
-  private func send(_ response: Response, of exchange: Exchange, on connection: OpaquePointer) -> MHD_Result {
+  private func send(
+    _ response: Response, of exchange: Exchange, on connection: OpaquePointer, isLast: Bool = false
+  ) -> MHD_Result {
     exchange.answer(response)
     guard let made = make(response) else { return .NO }
     defer { MHD_destroy_response(made) }
-    let isLast = isStopping || response.status == 413
+    // Behind a chunked body nothing else is read, because the library is lenient about where its chunks end.
+    let isChunked = exchange.head.headers["transfer-encoding"] != nil
+    let isLast = isLast || isChunked || isStopping || exchange.isDraining || response.status == 413
     for (name, value) in response.allHeaders + (isLast ? [("Connection", "close")] : [])
     where MHD_add_response_header(made, name, value) != .YES {
       return .NO

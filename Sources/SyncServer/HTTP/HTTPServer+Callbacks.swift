@@ -8,16 +8,29 @@ func handleAccess(
   _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ upload: UnsafePointer<CChar>?,
   _ uploadSize: UnsafeMutablePointer<Int>?, _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
 ) -> MHD_Result {
-  guard let context, let connection, let url, let method, let uploadSize, let slot else { return .NO }
-  let server = Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
+  guard let context, let connection, let url, let method, let version, let uploadSize, let slot else { return .NO }
+  let listener = Unmanaged<Listener>.fromOpaque(context).takeUnretainedValue()
+  let server = listener.server
   guard let known = slot.pointee else {
-    let head = Request(
-      method: String(cString: method), path: String(cString: url),
-      query: values(of: connection, .GET_ARGUMENT_KIND), headers: values(of: connection, .HEADER_KIND))
-    let exchange = Exchange(head: head)
+    server.watch.began(connection)
+    let head = RequestHead(
+      method: String(cString: method), path: String(cString: url), version: String(cString: version),
+      parameters: values(of: connection, .GET_ARGUMENT_KIND), fields: values(of: connection, .HEADER_KIND),
+      isPlain: cmicrohttpd_is_plain(connection, method, url, version) != 0)
+    let id = ConnectionWatch.id(of: connection)
+    let exchange: Exchange
+    let refusal: HTTPProblem?
+    do throws(HTTPProblem) {
+      exchange = Exchange(head: try head.request(), connection: id, isDraining: listener.isDraining)
+      refusal = nil
+    } catch {
+      exchange = Exchange(head: Request(method: head.method, path: ""), connection: id, isDraining: true)
+      refusal = error
+    }
     server.began(exchange)
     // Given back in `handleCompletion`.
     slot.pointee = Unmanaged.passRetained(exchange).toOpaque()
+    if let refusal { return server.refuse(refusal, of: exchange, on: connection) }
     return server.begin(exchange, on: connection)
   }
   let exchange = Unmanaged<Exchange>.fromOpaque(known).takeUnretainedValue()
@@ -36,8 +49,8 @@ func handleCompletion(
   _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
   _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ reason: MHD_RequestTerminationCode
 ) {
-  guard let context, let slot, let known = slot.pointee else { return }
-  let server = Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
+  guard let context, let connection, let slot, let known = slot.pointee else { return }
+  let server = Unmanaged<Listener>.fromOpaque(context).takeUnretainedValue().server
   let exchange = Unmanaged<Exchange>.fromOpaque(known).takeRetainedValue()
   slot.pointee = nil
   let response = exchange.response ?? exchange.refusal?.response
@@ -47,20 +60,37 @@ func handleCompletion(
     method: exchange.head.method, pattern: response?.pattern ?? exchange.pattern,
     status: response?.status ?? 499, duration: ContinuousClock.now - exchange.start,
     bytes: exchange.head.method == "HEAD" ? 0 : response?.byteCount ?? 0)
+  server.watch.ended(connection, isKnown: exchange.member != nil)
   server.ended(exchange)
 }
 
-/// All headers or parameters, names in lower case for headers.
-private func values(of connection: OpaquePointer, _ kind: MHD_ValueKind) -> [String: String] {
-  var values: [String: String] = [:]
+/// libmicrohttpd calls it when it has accepted a connection, and before it closes the socket of one.
+func handleConnection(
+  _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+  _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+  _ event: MHD_ConnectionNotificationCode
+) {
+  guard let context, let connection else { return }
+  let listener = Unmanaged<Listener>.fromOpaque(context).takeUnretainedValue()
+  if cmicrohttpd_is_start(event) != 0 {
+    listener.count(1)
+    listener.server.watch.opened(connection)
+  } else {
+    listener.server.watch.closed(connection)
+    listener.count(-1)
+  }
+}
+
+/// All headers or parameters, as they came.
+private func values(of connection: OpaquePointer, _ kind: MHD_ValueKind) -> [(name: String, value: String)] {
+  var values: [(name: String, value: String)] = []
   withUnsafeMutablePointer(to: &values) { pointer in
     _ = MHD_get_connection_values(
       connection, kind,
-      { context, kind, key, value in
+      { context, _, key, value in
         guard let context, let key else { return .YES }
-        let values = context.assumingMemoryBound(to: [String: String].self)
-        let name = String(cString: key)
-        values.pointee[kind == .HEADER_KIND ? name.lowercased() : name] = value.map { String(cString: $0) } ?? ""
+        let values = context.assumingMemoryBound(to: [(name: String, value: String)].self)
+        values.pointee.append((String(cString: key), value.map { String(cString: $0) } ?? ""))
         return .YES
       }, pointer)
   }

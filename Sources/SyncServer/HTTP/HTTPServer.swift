@@ -1,4 +1,5 @@
 import CMicroHTTPD
+import CPlatform
 import CipherSQL
 import Dispatch
 
@@ -18,9 +19,11 @@ final class HTTPServer: Sendable {
   /// Makes answers.
   struct Handlers: Sendable {
     /// Looks at a request before its body is read.
-    var admit: @Sendable (Request) -> Admission
+    var admit: @Sendable (Request) -> Admitted
     /// Answers a request.
     var answer: @Sendable (Request) async -> Response
+    /// Returns whether the token that a member showed is still valid.
+    var isValid: @Sendable (Member) -> Bool = { _ in true }
   }
 
   let handlers: Handlers
@@ -28,14 +31,18 @@ final class HTTPServer: Sendable {
   let log: RequestLog
   let address: String
   let isEncrypted: Bool
+  let watch: ConnectionWatch
+  let memory: BodyMemory
   private let exchanges = Locked<[ObjectIdentifier: Exchange]>([:])
-  private let daemon: Locked<Daemon?>
-  private let identity: IdentityText?
+  private let daemons = Locked(Daemons())
+  private let socket: Int32
 
-  /// The daemon of libmicrohttpd. `@unchecked Sendable` holds because its functions may be called from any thread, and the
-  /// pointer is used under the lock of `daemon` or by the one call that took it out.
-  private struct Daemon: @unchecked Sendable {
-    let pointer: OpaquePointer
+  /// The daemons of libmicrohttpd: the one that listens, and those that only finish what they have, since a certificate was
+  /// replaced.
+  private struct Daemons {
+    var listening: Listener?
+    var draining: [Listener] = []
+    var isStopping = false
   }
 
   /// Starts to serve.
@@ -47,76 +54,173 @@ final class HTTPServer: Sendable {
     self.handlers = handlers
     self.limits = limits
     self.log = log
+    self.socket = socket.descriptor
     address = socket.address
     isEncrypted = identity != nil
-    self.identity = identity.map(IdentityText.init)
-    daemon = Locked(nil)
-    var settings = cmicrohttpd_settings(
-      listen_socket: socket.descriptor, connection_limit: UInt32(limits.connections),
-      connections_per_address: UInt32(limits.connectionsPerAddress), timeout_seconds: UInt32(limits.idleSeconds),
-      threads: 4, memory_per_connection: 64 << 10, certificate: self.identity?.certificate.map { UnsafePointer($0) },
-      private_key: self.identity?.privateKey.map { UnsafePointer($0) })
-    // Given back when the daemon has stopped: until then its threads call with this pointer.
-    let context = Unmanaged.passRetained(self)
-    guard let pointer = cmicrohttpd_start(&settings, handleAccess, handleCompletion, context.toOpaque()) else {
-      context.release()
+    watch = ConnectionWatch(
+      ConnectionTable.Limits(
+        header: limits.headerTime, pause: .seconds(limits.idleSeconds),
+        strangersPerAddress: limits.waitingConnectionsPerAddress, strangers: limits.waitingConnections))
+    memory = BodyMemory(
+      limit: max(limits.bodyMemoryBytes, limits.bodyBytes),
+      userLimit: max(limits.bodyMemoryBytesPerUser, limits.bodyBytes))
+    let listener: Listener
+    do {
+      listener = try Listener(self, identity)
+    } catch {
       close(socket.descriptor)
+      throw error
+    }
+    daemons.withLock { $0.listening = listener }
+    Task { [weak self] in await self?.keepWatch() }
+  }
+
+  /// Speaks TLS with another certificate from now on. Connections that are open keep the one that they have, and are closed after
+  /// their next answer.
+  /// - Throws: ``ServerError`` with `badCertificate`; then the one before stays.
+  func replace(_ identity: TLSIdentity) throws(ServerError) {
+    guard isEncrypted else { return }
+    let listener = try Listener(self, identity)
+    let (before, isLate) = daemons.withLock { daemons -> (Listener?, Bool) in
+      if daemons.isStopping { return (nil, true) }
+      let before = daemons.listening
+      daemons.listening = listener
+      if let before { daemons.draining.append(before) }
+      return (before, false)
+    }
+    if isLate {
+      listener.quiesce()
+      listener.stop()
+    }
+    before?.quiesce()
+  }
+
+  /// Starts a daemon that listens on the socket of this server.
+  fileprivate func start(_ listener: Listener, _ identity: IdentityText?) throws(ServerError) -> OpaquePointer {
+    let descriptor = cplatform_fcntl(socket, F_DUPFD_CLOEXEC, 0)
+    guard descriptor >= 0 else {
+      throw ServerError(.cannotListen, "cannot listen: \(String(cString: strerror(errno)))")
+    }
+    var settings = cmicrohttpd_settings(
+      listen_socket: descriptor, connection_limit: UInt32(limits.connections),
+      connections_per_address: UInt32(limits.connectionsPerAddress), timeout_seconds: UInt32(limits.idleSeconds),
+      threads: 4, memory_per_connection: 64 << 10, certificate: identity?.certificate.map { UnsafePointer($0) },
+      private_key: identity?.privateKey.map { UnsafePointer($0) })
+    let context = Unmanaged.passUnretained(listener).toOpaque()
+    guard
+      let pointer = cmicrohttpd_start(&settings, handleAccess, handleCompletion, context, handleConnection, context)
+    else {
+      close(descriptor)
       throw identity == nil
-        ? ServerError(.cannotListen, "the HTTP server could not be started on \(listen)")
+        ? ServerError(.cannotListen, "the HTTP server could not be started on \(address)")
         : ServerError(
           .badCertificate, "the certificate and the key could not be used",
           hint: "both are PEM files, and the key is that of the certificate")
     }
-    daemon.withLock { $0 = Daemon(pointer: pointer) }
-    Task { [weak self] in await self?.lookForLostClients() }
+    return pointer
   }
 
   /// Takes no more connections, waits for the requests in flight, then ends.
   ///
-  /// Requests that take longer than ``ServerLimits/stopSeconds`` are cut off.
+  /// Requests that take longer than ``ServerLimits/stopSeconds`` are cut off. Work that does not end when it is cancelled is left
+  /// after as long again: its connection is closed, and its answer goes nowhere.
   func stop() async {
-    let running = daemon.withLock { daemon -> Daemon? in
-      defer { daemon = nil }
-      return daemon
+    let running = daemons.withLock { daemons -> [Listener] in
+      guard !daemons.isStopping else { return [] }
+      daemons.isStopping = true
+      defer { (daemons.listening, daemons.draining) = (nil, []) }
+      return daemons.draining + (daemons.listening.map { [$0] } ?? [])
     }
-    guard let running else { return }
-    let socket = MHD_quiesce_daemon(running.pointer)
-    if socket >= 0 { close(socket) }
-    let end = ContinuousClock.now + .seconds(limits.stopSeconds)
-    while ContinuousClock.now < end, !exchanges.withLock({ $0.isEmpty }) { await Self.pause() }
+    guard !running.isEmpty else { return }
+    for listener in running { listener.quiesce() }
+    close(socket)
+    await waitUntil { exchanges.withLock { $0.isEmpty } }
     // A suspended connection has to be resumed before the daemon ends, so what is being worked on is ended early.
     // From here on none is suspended any more.
     work.withLock { $0.isEnding = true }
     for exchange in exchanges.withLock({ Array($0.values) }) { exchange.cancel() }
-    while work.withLock({ $0.count }) > 0 { await Self.pause() }
+    await waitUntil { work.withLock { $0.suspended.isEmpty } }
+    for (suspended, exchange) in work.withLock({ Array($0.suspended.values) }) {
+      log.failure("a request did not end when the server stopped; its connection is closed")
+      exchange?.answer(HTTPProblem.notNow.response)
+      suspended.resume()
+    }
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       DispatchQueue(label: "stopping").async {
-        MHD_stop_daemon(running.pointer)
-        Unmanaged.passUnretained(self).release()
+        for listener in running { listener.stop() }
         continuation.resume()
       }
     }
   }
 
+  /// Returns when a condition holds, or after the time that requests have when the server stops.
+  private func waitUntil(_ condition: () -> Bool) async {
+    let end = ContinuousClock.now + .seconds(limits.stopSeconds)
+    while ContinuousClock.now < end, !condition() { await Self.pause() }
+  }
+
+  // MARK: Watching
+
+  /// Ends connections that wait too long, requests whose client has gone or whose token is not valid any more, and daemons that
+  /// have finished. Ends with the server.
+  private func keepWatch() async {
+    let interval = limits.watchInterval
+    while !isStopping {
+      watch.endLate()
+      // Requests that are answered soon are not worth a look: their effect counts whether the client hears of it or not.
+      let waiting = waiting(atLeast: interval * 2)
+      for exchange in waiting { exchange.endIfClientIsGone() }
+      endRevoked(waiting)
+      for listener in takeDrained() { listener.stop() }
+      await Self.pause(interval)
+    }
+  }
+
+  private func endRevoked(_ waiting: [Exchange]) {
+    var known: [Int64: Bool] = [:]
+    for exchange in waiting {
+      guard let member = exchange.member else { continue }
+      let isValid = known[member.tokenId] ?? handlers.isValid(member)
+      known[member.tokenId] = isValid
+      guard !isValid else { continue }
+      // Uploads and downloads end with their connection; what is being waited for ends with its task.
+      watch.end(exchange.connection)
+      exchange.cancel()
+    }
+  }
+
+  private func takeDrained() -> [Listener] {
+    daemons.withLock { daemons in
+      let drained = daemons.draining.filter { $0.connections == 0 }
+      daemons.draining.removeAll { listener in drained.contains { $0 === listener } }
+      return drained
+    }
+  }
+
   private struct Work {
     /// Connections that rest while something is done for them.
-    var count = 0
+    var suspended: [ObjectIdentifier: (SuspendedConnection, Exchange?)] = [:]
     var isEnding = false
   }
 
   private let work = Locked(Work())
 
-  /// Something is going to be done while a connection rests; false when the server ends and no connection may.
-  func beginWork() -> Bool {
+  /// Lets a connection rest while something is done for it; nil when the server ends and no connection may.
+  func suspend(_ connection: OpaquePointer, for exchange: Exchange?) -> SuspendedConnection? {
     work.withLock { work in
-      if work.isEnding { return false }
-      work.count += 1
-      return true
+      if work.isEnding { return nil }
+      MHD_suspend_connection(connection)
+      let suspended = SuspendedConnection(connection)
+      work.suspended[ObjectIdentifier(suspended)] = (suspended, exchange)
+      return suspended
     }
   }
 
-  /// It is done, and the connection goes on.
-  func endWork() { work.withLock { $0.count -= 1 } }
+  /// The connection goes on.
+  func resume(_ suspended: SuspendedConnection) {
+    work.withLock { $0.suspended[ObjectIdentifier(suspended)] = nil }
+    suspended.resume()
+  }
 
   static func pause(_ duration: Duration = .milliseconds(5)) async {
     // Cancelled or not, the loop goes on: connections must be resumed.
@@ -131,15 +235,89 @@ final class HTTPServer: Sendable {
 
   func began(_ exchange: Exchange) { exchanges.withLock { $0[ObjectIdentifier(exchange)] = exchange } }
 
+  /// How many requests are under way.
+  var requestCount: Int { exchanges.withLock { $0.count } }
+
   func ended(_ exchange: Exchange) { exchanges.withLock { $0[ObjectIdentifier(exchange)] = nil } }
 
   /// Whether the server is coming to its end: then connections are not kept.
-  var isStopping: Bool { daemon.withLock { $0 == nil } }
+  var isStopping: Bool { daemons.withLock { $0.isStopping } }
+}
+
+/// A connection that rests. It is resumed once, from any thread.
+final class SuspendedConnection: Sendable {
+  /// `@unchecked Sendable` holds because a suspended connection stays until it is resumed, resuming is allowed from any thread,
+  /// and the pointer is taken out for that once.
+  private struct Connection: @unchecked Sendable {
+    let pointer: OpaquePointer
+  }
+
+  private let connection: Locked<Connection?>
+
+  init(_ pointer: OpaquePointer) { connection = Locked(Connection(pointer: pointer)) }
+
+  func resume() {
+    let taken = connection.withLock { connection -> Connection? in
+      defer { connection = nil }
+      return connection
+    }
+    if let taken { MHD_resume_connection(taken.pointer) }
+  }
+}
+
+/// A daemon of libmicrohttpd and what belongs to it for as long as it runs. Its connections keep the server alive.
+final class Listener: Sendable {
+  /// `@unchecked Sendable` holds because the functions of a daemon may be called from any thread, and the pointer is taken out of
+  /// its lock by the one call that stops it.
+  private struct Daemon: @unchecked Sendable {
+    let pointer: OpaquePointer
+  }
+
+  let server: HTTPServer
+  private let identity: IdentityText?
+  private let daemon = Locked<Daemon?>(nil)
+  private let state = Locked((connections: 0, isDraining: false))
+
+  /// Starts a daemon.
+  /// - Throws: ``ServerError`` with `cannotListen` or `badCertificate`.
+  init(_ server: HTTPServer, _ identity: TLSIdentity?) throws(ServerError) {
+    self.server = server
+    self.identity = identity.map(IdentityText.init)
+    let pointer = try server.start(self, self.identity)
+    daemon.withLock { $0 = Daemon(pointer: pointer) }
+  }
+
+  /// How many connections it has.
+  var connections: Int { state.withLock { $0.connections } }
+
+  /// Whether it only finishes what it has.
+  var isDraining: Bool { state.withLock { $0.isDraining } }
+
+  func count(_ change: Int) { state.withLock { $0.connections += change } }
+
+  /// Takes no more connections.
+  func quiesce() {
+    state.withLock { $0.isDraining = true }
+    daemon.withLock { daemon in
+      guard let daemon else { return }
+      let socket = MHD_quiesce_daemon(daemon.pointer)
+      if socket >= 0 { close(socket) }
+    }
+  }
+
+  /// Ends it. None of its connections may rest.
+  func stop() {
+    let running = daemon.withLock { daemon -> Daemon? in
+      defer { daemon = nil }
+      return daemon
+    }
+    if let running { MHD_stop_daemon(running.pointer) }
+  }
 }
 
 /// Certificate and key where the C library finds them for as long as the server runs. `@unchecked Sendable` holds
 /// because the memory is written in the initialiser alone.
-private final class IdentityText: @unchecked Sendable {
+fileprivate final class IdentityText: @unchecked Sendable {
   let certificate: UnsafeMutablePointer<CChar>?
   let privateKey: UnsafeMutablePointer<CChar>?
 

@@ -4,12 +4,16 @@ public struct Request: Sendable {
   public let method: String
   /// The path without the query, percent escapes resolved.
   public let path: String
-  /// The parameters behind the question mark; of a name that stands twice the last.
+  /// The parameters behind the question mark.
   public let query: [String: String]
   /// The headers by name in lower case; of one that stands twice the last.
   public let headers: [String: String]
   /// The body; empty while it is on its way.
   public internal(set) var body: [UInt8]
+  /// Who asks, where that was found out before the body.
+  var member: Member?
+  /// Whether the rate limit has counted the request.
+  var isCounted = false
 
   /// A request from its parts.
   /// - Parameters:

@@ -10,14 +10,22 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
     case noSuchUser
     /// A user of that name is there already.
     case userExists
+    /// No token has that number.
+    case noSuchToken
+    /// A token is to end in the past.
+    case badExpiry
     /// A name is empty, too long or has characters that no name has.
     case badName
     /// Another process serves the same folder.
     case busy
+    /// Something has the name already.
+    case exists
     /// The folder holds no data of a server.
     case noData
     /// The key does not open the data.
     case wrongKey
+    /// A file of the data is missing, empty or cannot be read. It is not made anew.
+    case damaged
     /// The schemas are not those that the data were made with.
     case schemas
     /// The object store cannot be used as it was described.

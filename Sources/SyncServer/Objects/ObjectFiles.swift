@@ -1,5 +1,20 @@
+import CPlatform
 import CipherSQL
+import SealedFiles
 import SyncModel
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// The files of accounts whose bytes are in an object store; what they are is in the tables of the account.
 ///
@@ -10,6 +25,8 @@ struct ObjectFiles: Sendable {
   let store: ObjectStore
   let database: @Sendable (AccountName) throws -> Database
   let log: RequestLog
+  /// The folder in which an object is looked at that has to be compared.
+  var scratch: @Sendable (AccountName) -> String = { _ in "/tmp" }
 
   /// A file that is to be sent.
   struct New: Sendable {
@@ -46,9 +63,10 @@ struct ObjectFiles: Sendable {
     let id = try await database(account).write { connection -> String in
       let writer = ObjectTablesWriter(connection: connection)
       let files = FileTablesWriter(connection: connection)
-      guard try writer.tables.content(new.name) == nil, try files.tables.content(new.name) == nil else {
+      if let there = try writer.tables.content(new.name), !there.isMissing, !there.isRefuted {
         throw FileRefusal.exists
       }
+      if let there = try files.tables.content(new.name), !there.isMissing, !there.isRefuted { throw FileRefusal.exists }
       if let known = try writer.tables.upload(of: new.userId, new.name) {
         if known.isSame(as: upload) {
           try writer.extend(known.id, addressEnd: end, expiry: expiry)
@@ -69,7 +87,8 @@ struct ObjectFiles: Sendable {
   /// Looks whether a file has arrived, and makes a content of it. Repeating it changes nothing.
   /// - Throws: ``FileRefusal`` with `exists` when another upload was first, or `gone`; ``Refusal``.
   func confirm(
-    _ account: AccountName, _ name: ContentName, by userId: Int64, _ id: String, at time: Int64
+    _ account: AccountName, _ name: ContentName, by userId: Int64, _ id: String, at time: Int64,
+    claims: [ContentClaim] = []
   ) async throws {
     let database = try database(account)
     let (upload, content) = try await database.read { connection in
@@ -85,29 +104,72 @@ struct ObjectFiles: Sendable {
       try await database.write { try ObjectTablesWriter(connection: $0).giveUp(id) }
       throw Refusal.mismatch(member)
     }
+    // The bucket carries the marker from the first content on, so that a later loss of contents is told from another bucket.
+    guard try await carriesMarker(account) else { throw Refusal.notReached }
+    let proof = try await prove(account, upload, found, claims)
+    guard !proof.isRefuted else {
+      try await database.write { try ObjectTablesWriter(connection: $0).giveUp(id) }
+      throw FileRefusal.mismatch
+    }
     // What refuses here has to be written down too, so that the bytes go.
     let outcome = try await database.write { connection -> Result<Void, FileRefusal> in
       let writer = ObjectTablesWriter(connection: connection)
       let there = try writer.tables.content(name)
       if there?.id == id { return .success(()) }
       guard try writer.tables.upload(id) != nil else { return .failure(.gone) }
-      guard there == nil, try FileTables(connection: connection).content(name) == nil else {
+      let onDisk = try FileTables(connection: connection).content(name)
+      guard there.map({ $0.isMissing || $0.isRefuted }) ?? true, onDisk.map({ $0.isMissing || $0.isRefuted }) ?? true
+      else {
         try writer.giveUp(id)
         return .failure(.exists)
       }
-      try writer.finish(upload, at: time)
+      try writer.finish(upload, proof, at: time)
       return .success(())
     }
     try outcome.get()
   }
 
-  /// Which member of the announcement what is in the store contradicts. A store that does not keep digests says nothing
-  /// about them: then devices find out, which have the key.
+  /// Which member of the announcement what is in the store contradicts, as far as the store says it.
   private static func difference(_ upload: ObjectUpload, _ found: ObjectStore.Found) -> String? {
     if found.byteCount != upload.byteCount { return "bytes" }
     if let sha256 = found.sha256, sha256 != upload.sha256 { return "sha256" }
     if let type = found.contentType, type.lowercased() != upload.contentType { return "contentType" }
     return nil
+  }
+
+  /// Compares an object with its announcement and the claims of its records. It is read only where that is not known otherwise:
+  /// the store keeps no digests, or the object is encrypted.
+  private func prove(
+    _ account: AccountName, _ upload: ObjectUpload, _ found: ObjectStore.Found, _ claims: [ContentClaim]
+  ) async throws -> FileProof {
+    let announced = FileProof.hex(Array(Data(base64Encoded: upload.sha256) ?? Data()))
+    let digests = claims.compactMap { $0.digest(of: upload.name.variant) }
+    if found.sha256 != nil, digests.isEmpty || digests.contains(announced) {
+      return FileProof(sha256: announced, contentDigest: digests.first { $0 == announced })
+    }
+    let proof = try await readProof(account, upload.id, upload.name, claims)
+    guard let proof else { throw Refusal.notSent }
+    guard proof.sha256 == announced else {
+      try await database(account).write { try ObjectTablesWriter(connection: $0).giveUp(upload.id) }
+      throw Refusal.mismatch("sha256")
+    }
+    return proof
+  }
+
+  /// Reads an object into a file beside the account's own, which goes afterwards; nil when there is no object.
+  private func readProof(
+    _ account: AccountName, _ id: String, _ name: ContentName, _ claims: [ContentClaim]
+  ) async throws -> FileProof? {
+    let path = "\(scratch(account))/compared-\(id)"
+    let file = try ScratchFile(path)
+    defer { file.remove() }
+    do {
+      guard try await store.read(key(account, id), { try file.append($0) }) else { return nil }
+    } catch let failure as ObjectStore.Failure {
+      log.failure("the object store: \(failure)")
+      throw Refusal.notReached
+    }
+    return try FileProof(ofFileAt: path, name, sha256: file.sha256(), claims: claims)
   }
 
   private func find(_ account: AccountName, _ id: String) async throws -> ObjectStore.Found? {
@@ -121,16 +183,64 @@ struct ObjectFiles: Sendable {
 
   // MARK: Contents
 
-  /// A content; one whose object is gone is none, and makes way.
-  /// - Throws: ``Refusal`` with `notReached`.
+  /// A content. Where its object is missing or of another length, it is marked and kept: the object may come back.
+  /// - Throws: ``Refusal`` with `notReached`, also when another bucket answers.
   func content(_ account: AccountName, _ name: ContentName) async throws -> ObjectContent? {
     let database = try database(account)
-    guard let content = try await database.read({ try ObjectTables(connection: $0).content(name) }) else { return nil }
+    guard let content = try await database.read({ try ObjectTables(connection: $0).content(name) }), !content.isRefuted
+    else { return nil }
     guard let found = try await find(account, content.id), found.byteCount == content.byteCount else {
-      try await database.write { try ObjectTablesWriter(connection: $0).removeContent(content.id) }
+      guard try await carriesMarker(account) else { throw Refusal.notReached }
+      let now = store.clock()
+      try await database.write { try ObjectTablesWriter(connection: $0).markMissing(content.id, at: now) }
       return nil
     }
+    if content.isMissing { try await database.write { try ObjectTablesWriter(connection: $0).markFound(content.id) } }
     return content
+  }
+
+  /// What the bytes of a content are; read once where that is not known.
+  func digest(_ account: AccountName, _ name: ContentName) async throws -> StoredDigest? {
+    guard let content = try await content(account, name) else { return nil }
+    if let sha256 = content.sha256 {
+      return StoredDigest(byteCount: content.byteCount, sha256: sha256, contentDigest: content.contentDigest)
+    }
+    guard let proof = try await readProof(account, content.id, name, []) else { return nil }
+    try await database(account).write { try ObjectTablesWriter(connection: $0).keep(proof, of: content.id) }
+    return StoredDigest(byteCount: content.byteCount, sha256: proof.sha256, contentDigest: nil)
+  }
+
+  /// Compares a content that was never compared with the claims of its records.
+  func prove(_ account: AccountName, _ name: ContentName, _ claims: [ContentClaim]) async throws {
+    guard claims.contains(where: { $0.digest(of: name.variant) != nil }) else { return }
+    guard let content = try await content(account, name), content.contentDigest == nil else { return }
+    guard let proof = try await readProof(account, content.id, name, claims) else { return }
+    try await database(account).write { try ObjectTablesWriter(connection: $0).keep(proof, of: content.id) }
+  }
+
+  /// Returns whether the bucket carries the marker of this account. A bucket that was never marked is marked, unless the account
+  /// has objects of which it holds none: then it is not the bucket that they are in.
+  private func carriesMarker(_ account: AccountName) async throws -> Bool {
+    let database = try database(account)
+    let known = try await database.read { try FileTables(connection: $0).marker() }
+    let marker = key(account, "marker-\(known.text)")
+    do {
+      if try await store.find(marker) == nil {
+        guard !known.isInStore else { return false }
+        let contents = try await database.read { try ObjectTables(connection: $0).someContents(limit: 20) }
+        var holdsOne = contents.isEmpty
+        for content in contents where !holdsOne {
+          holdsOne = try await store.find(key(account, content.id))?.byteCount == content.byteCount
+        }
+        guard holdsOne else { return false }
+        try await store.putEmpty(marker)
+      }
+    } catch let failure as ObjectStore.Failure {
+      log.failure("the object store: \(failure)")
+      throw Refusal.notReached
+    }
+    if !known.isInStore { try await database.write { try ObjectTablesWriter(connection: $0).markStore() } }
+    return true
   }
 
   /// Where a content may be fetched; nil when there is none. It is looked whether it is still there, because many stores
@@ -156,15 +266,35 @@ struct ObjectFiles: Sendable {
     try await remove(account, at: time)
   }
 
-  /// Removes contents that no record needs.
-  func sweep(_ account: AccountName, _ rule: SweepRule, at time: Int64) async throws {
+  /// Marks contents that no record needs, looks again at those that are missing, and removes those that ``FileSweep`` lets go.
+  func sweep(_ account: AccountName, _ rule: SweepRule) async throws {
     let database = try database(account)
+    try await markUnused(database, rule)
+    let due = rule.time - FileSweep.grace
+    let total = try await database.read { try ObjectTables(connection: $0).contentCount() }
+    guard total > 0, try await carriesMarker(account) else { return try await remove(account, at: rule.time) }
+    var candidates = try await database.read { try ObjectTables(connection: $0).unusedContents(since: due) }
+      .map { FileSweep.Candidate($0.id, .unused, since: $0.since, isConfirmed: true) }
+    for row in try await database.read({ try ObjectTables(connection: $0).missingContents(since: due) }) {
+      let isMissing = try await find(account, row.id)?.byteCount != row.byteCount
+      if !isMissing { try await database.write { try ObjectTablesWriter(connection: $0).markFound(row.id) } }
+      candidates.append(.init(row.id, .missing, since: row.since, isConfirmed: isMissing))
+    }
+    let removable = FileSweep.removable(candidates, ofFiles: total, hasMarker: true, at: rule.time)
+    try await database.write { connection in
+      for content in removable { try ObjectTablesWriter(connection: connection).removeContent(content.file) }
+    }
+    try await remove(account, at: rule.time)
+  }
+
+  /// Marks the contents that no record needs, and takes the mark from those that one needs again.
+  private func markUnused(_ database: Database, _ rule: SweepRule) async throws {
     var last = ""
     while true {
       let contents = try await database.read { [last] in
         try ObjectTables(connection: $0).contents(after: last, limit: 500)
       }
-      guard let end = contents.last else { break }
+      guard let end = contents.last else { return }
       last = end
       let used = try await rule.inUse(contents)
       try await database.write { connection in
@@ -173,17 +303,18 @@ struct ObjectFiles: Sendable {
           if used.contains(content) {
             try writer.markUsed(content)
           } else {
-            try writer.removeUnused(content, neverUsedBefore: rule.neverUsedBefore)
+            try writer.markUnused(content, neverUsedBefore: rule.neverUsedBefore, at: rule.time)
           }
         }
       }
     }
-    try await remove(account, at: time)
   }
 
   /// Removes objects whose rows are gone. What the store does not do now it does the next time.
   private func remove(_ account: AccountName, at time: Int64) async throws {
     let database = try database(account)
+    let isIdle = try await database.read { try ObjectTables(connection: $0).removals(at: time, limit: 1).isEmpty }
+    guard !isIdle, try await carriesMarker(account) else { return }
     while true {
       let ids = try await database.read { try ObjectTables(connection: $0).removals(at: time, limit: 100) }
       if ids.isEmpty { return }
@@ -193,5 +324,37 @@ struct ObjectFiles: Sendable {
         try await database.write { try ObjectTablesWriter(connection: $0).removed([id]) }
       }
     }
+  }
+}
+
+/// A file that is written while an object comes, hashed meanwhile, and removed afterwards. `@unchecked Sendable` holds because
+/// one thread of the transport at a time appends, and the rest is called when it has finished.
+private final class ScratchFile: @unchecked Sendable {
+  private let path: String
+  private let descriptor: Int32
+  private let digest = ContentDigest()
+
+  init(_ path: String) throws {
+    self.path = path
+    descriptor = cplatform_open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw AccountFiles.failure("make") }
+  }
+
+  func append(_ bytes: UnsafeRawBufferPointer) throws {
+    digest.add(bytes)
+    var rest = bytes
+    while !rest.isEmpty {
+      let count = write(descriptor, rest.baseAddress, rest.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw AccountFiles.failure("write") }
+      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+    }
+  }
+
+  func sha256() -> String { digest.finish() }
+
+  func remove() {
+    close(descriptor)
+    unlink(path)
   }
 }

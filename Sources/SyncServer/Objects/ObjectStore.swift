@@ -1,3 +1,4 @@
+import CipherSQL
 import SyncModel
 import WebTransport
 
@@ -120,6 +121,40 @@ public struct ObjectStore: Sendable {
     return Found(
       byteCount: byteCount, contentType: answer.headers["content-type"],
       sha256: answer.headers["x-amz-checksum-sha256"])
+  }
+
+  /// Stores an empty object, such as the marker of an account.
+  func putEmpty(_ key: String) async throws {
+    let answer = try await ask("PUT", key)
+    guard (200..<300).contains(answer.status) else {
+      throw Failure(description: "PUT is answered with status \(answer.status)")
+    }
+  }
+
+  /// Reads an object from its beginning; each part as it comes.
+  /// - Returns: false when there is none.
+  func read(_ key: String, _ take: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void) async throws -> Bool {
+    let address = addressToFetch(key)
+    var request = HTTPRequest(address.url, isAuthorized: false)
+    let problem = Locked<(any Error)?>(nil)
+    request.download = HTTPDownload { head in
+      guard head.status == 200 else { return nil }
+      return { bytes in
+        guard problem.withLock({ $0 == nil }) else { return }
+        do { try take(bytes) } catch { problem.withLock { $0 = error } }
+      }
+    }
+    let answer: HTTPAnswer
+    do throws(TransportFailure) {
+      answer = try await transport.send(request)
+    } catch {
+      if error == .cancelled { throw CancellationError() }
+      throw Failure(description: "GET: \(error.message)")
+    }
+    if let problem = problem.withLock({ $0 }) { throw problem }
+    if answer.status == 404 { return false }
+    guard answer.status == 200 else { throw Failure(description: "GET is answered with status \(answer.status)") }
+    return true
   }
 
   /// Removes an object; nothing happens when there is none.

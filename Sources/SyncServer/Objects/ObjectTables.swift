@@ -1,4 +1,5 @@
 import CipherSQL
+import SyncModel
 
 /// A file on its way to an object store.
 struct ObjectUpload: Equatable, Sendable {
@@ -21,6 +22,12 @@ struct ObjectUpload: Equatable, Sendable {
 struct ObjectContent: Equatable, Sendable {
   let id: String
   let byteCount: Int64
+  /// Of the bytes as they are kept, in hexadecimal digits.
+  let sha256: String?
+  /// What the key of a record showed the content to be.
+  let contentDigest: String?
+  let isRefuted: Bool
+  let isMissing: Bool
 }
 
 /// What the tables of an account hold about its objects, inside one transaction.
@@ -54,12 +61,19 @@ struct ObjectTables {
   }
 
   func content(_ name: ContentName) throws -> ObjectContent? {
-    try connection.withStatement("SELECT id, byteCount FROM ObjectContent WHERE content = ? AND variant = ?") {
-      statement in
+    try connection.withStatement(
+      """
+      SELECT id, byteCount, sha256, contentDigest, isRefuted, missingSince IS NOT NULL FROM ObjectContent
+      WHERE content = ? AND variant = ?
+      """
+    ) { statement in
       try statement.bind(name.content, at: 1)
       try statement.bind(name.variant.rawValue, at: 2)
       guard try statement.step() else { return nil }
-      return ObjectContent(id: try statement.row.decode(at: 0), byteCount: try statement.row.decode(at: 1))
+      let row = statement.row
+      return ObjectContent(
+        id: try row.decode(at: 0), byteCount: try row.decode(at: 1), sha256: try row.decode(at: 2),
+        contentDigest: try row.decode(at: 3), isRefuted: try row.decode(at: 4), isMissing: try row.decode(at: 5))
     }
   }
 
@@ -73,6 +87,30 @@ struct ObjectTables {
     try connection.fetch(
       "SELECT DISTINCT content FROM ObjectContent WHERE content > \(last) ORDER BY content LIMIT \(limit)",
       as: String.self)
+  }
+
+  /// Some contents, to find out whether a bucket is the one that they are in.
+  func someContents(limit: Int) throws -> [(id: String, byteCount: Int64)] {
+    try connection.fetchRows("SELECT id, byteCount FROM ObjectContent LIMIT \(limit)", as: String.self, Int64.self)
+      .map { (id: $0.0, byteCount: $0.1) }
+  }
+
+  /// How many contents the account has in the store.
+  func contentCount() throws -> Int { try connection.fetchOne("SELECT count(*) FROM ObjectContent", as: Int.self) ?? 0 }
+
+  /// The contents that were found missing since a time or longer.
+  func missingContents(since time: Int64) throws -> [(id: String, byteCount: Int64, since: Int64)] {
+    try connection.fetchRows(
+      "SELECT id, byteCount, missingSince FROM ObjectContent WHERE missingSince <= \(time)", as: String.self,
+      Int64.self, Int64.self
+    ).map { (id: $0.0, byteCount: $0.1, since: $0.2) }
+  }
+
+  /// The contents that no record needs since a time or longer.
+  func unusedContents(since time: Int64) throws -> [(id: String, since: Int64)] {
+    try connection.fetchRows(
+      "SELECT id, unusedSince FROM ObjectContent WHERE unusedSince <= \(time)", as: String.self, Int64.self
+    ).map { (id: $0.0, since: $0.1) }
   }
 
   /// Ids of objects that may be removed by now, some at a time.
@@ -104,12 +142,17 @@ struct ObjectTablesWriter {
       "UPDATE ObjectUpload SET addressEndsAt = \(addressEnd), expiresAt = \(expiry) WHERE id = \(id)")
   }
 
-  /// Makes a content of an upload that was found in the store.
-  func finish(_ upload: ObjectUpload, at time: Int64) throws {
+  /// Makes a content of an upload that was found in the store. A content whose object is missing or refuted is replaced.
+  func finish(_ upload: ObjectUpload, _ proof: FileProof, at time: Int64) throws {
+    if let known = try tables.content(upload.name), known.isMissing || known.isRefuted {
+      try removeContent(known.id, notBefore: time + FileSweep.grace)
+    }
     try connection.execute(
       """
-      INSERT INTO ObjectContent (content, variant, userId, id, byteCount, counted, addressEndsAt, finishedAt)
-      SELECT content, variant, userId, id, byteCount, counted, addressEndsAt, \(time) FROM ObjectUpload
+      INSERT INTO ObjectContent
+        (content, variant, userId, id, byteCount, counted, addressEndsAt, finishedAt, sha256, contentDigest)
+      SELECT content, variant, userId, id, byteCount, counted, addressEndsAt, \(time), \(proof.sha256),
+        \(proof.contentDigest.sqlArgument) FROM ObjectUpload
       WHERE id = \(upload.id)
       """)
     try connection.execute("DELETE FROM ObjectUpload WHERE id = \(upload.id)")
@@ -125,24 +168,53 @@ struct ObjectTablesWriter {
   }
 
   /// Removes a content, and has its object removed.
-  func removeContent(_ id: String) throws {
+  func removeContent(_ id: String, notBefore time: Int64 = 0) throws {
     try connection.execute(
       """
-      INSERT OR IGNORE INTO ObjectRemoval (id, notBefore) SELECT id, addressEndsAt FROM ObjectContent WHERE id = \(id)
+      INSERT OR IGNORE INTO ObjectRemoval (id, notBefore)
+      SELECT id, max(addressEndsAt, \(time)) FROM ObjectContent WHERE id = \(id)
       """)
     try connection.execute("DELETE FROM ObjectContent WHERE id = \(id)")
   }
 
-  func markUsed(_ content: String) throws {
-    try connection.execute("UPDATE ObjectContent SET wasUsed = 1 WHERE content = \(content) AND wasUsed = 0")
+  /// Keeps what was found out about the bytes of a content.
+  func keep(_ proof: FileProof, of id: String) throws {
+    try connection.execute(
+      """
+      UPDATE ObjectContent SET sha256 = \(proof.sha256), contentDigest = \(proof.contentDigest.sqlArgument),
+        isRefuted = \(proof.isRefuted) WHERE id = \(id)
+      """)
   }
 
-  /// Removes contents of a uuid that nothing refers to: those that something once did, and those that nothing has for long.
-  func removeUnused(_ content: String, neverUsedBefore time: Int64) throws {
-    let ids = try connection.fetch(
-      "SELECT id FROM ObjectContent WHERE content = \(content) AND (wasUsed = 1 OR finishedAt < \(time))",
-      as: String.self)
-    for id in ids { try removeContent(id) }
+  /// Marks a content whose object is missing or of another length.
+  func markMissing(_ id: String, at time: Int64) throws {
+    try connection.execute("UPDATE ObjectContent SET missingSince = \(time) WHERE id = \(id) AND missingSince IS NULL")
+  }
+
+  /// The object of a content is there again.
+  func markFound(_ id: String) throws {
+    try connection.execute("UPDATE ObjectContent SET missingSince = NULL WHERE id = \(id)")
+  }
+
+  /// The bucket carries the marker.
+  func markStore() throws { try connection.execute("UPDATE FileMarker SET isInStore = 1") }
+
+  /// A record needs a content.
+  func markUsed(_ content: String) throws {
+    try connection.execute(
+      """
+      UPDATE ObjectContent SET wasUsed = 1, unusedSince = NULL
+      WHERE content = \(content) AND (wasUsed = 0 OR unusedSince IS NOT NULL)
+      """)
+  }
+
+  /// Marks contents of a uuid that no record needs: those that a record once needed, and those that none has needed for long.
+  func markUnused(_ content: String, neverUsedBefore limit: Int64, at time: Int64) throws {
+    try connection.execute(
+      """
+      UPDATE ObjectContent SET unusedSince = \(time)
+      WHERE content = \(content) AND unusedSince IS NULL AND (wasUsed = 1 OR finishedAt < \(limit))
+      """)
   }
 
   func removed(_ ids: [String]) throws {

@@ -35,6 +35,9 @@ extension OpenAPI {
     "/v1/files/missing": {"post": {"summary": "Which of some files are not there",
       "requestBody": \(body("MissingFilesRequest")),
       "responses": {\(answer("MissingFiles")), \(bodyProblems()), \(problems())}}},
+    "/v1/files/digests": {"post": {"summary": "What the server holds of some files",
+      "requestBody": \(body("MissingFilesRequest")),
+      "responses": {\(answer("FileDigests")), \(bodyProblems()), \(problems())}}},
     "/v1/files/{content}/{variant}": {
       "parameters": [\(names(["content", "variant"]))],
       "get": {"summary": "A finished content, or a part of it", "parameters": [\(names(["range", "ifRange", "ifNoneMatch"]))],

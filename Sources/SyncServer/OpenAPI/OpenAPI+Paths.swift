@@ -9,44 +9,47 @@ extension OpenAPI {
         "responses": {"200": {"description": "OpenAPI 3.1", "content": {"application/json": {"schema":
           {"type": "object"}}}}}}},
       "/v1/account": {"get": {"summary": "Whose token it is, and which schemas the server has",
-        "responses": {\(answer("Account")), \(problems())}}},
+        "parameters": [\(version)],
+        "responses": {\(answer("Account")), \(syncProblems())}}},
       "/v1/push": {"post": {"summary": "Do operations, each once, each by itself",
-        "requestBody": \(body("PushRequest")),
-        "responses": {\(answer("PushAnswer")), "409": \(reference("SchemaTooOld")), \(bodyProblems()), \(problems())}}},
+        "parameters": [\(version)], "requestBody": \(body("PushRequest")),
+        "responses": {\(answer("PushAnswer")), "409": \(reference("PushRefused")), \(bodyProblems()), \(syncProblems())}}},
       "/v1/changes": {"get": {"summary": "What changed after a cursor",
-        "parameters": [
+        "parameters": [\(version),
           {"name": "cursor", "in": "query", "schema": {"type": "string"}},
           {"name": "limit", "in": "query",
             "schema": {"type": "integer", "minimum": 1, "maximum": \(limits.pageSize), "default": 500}},
           {"$ref": "#/components/parameters/projects"}],
         "responses": {\(answer("Changes")), "410": \(reference("CursorUnknown")), "422": \(reference("Invalid")),
-          \(problems())}}},
+          \(syncProblems())}}},
       "/v1/watch": {"get": {"summary": "Wait for a change after a cursor",
-        "parameters": [
+        "parameters": [\(version),
           {"name": "cursor", "in": "query", "required": true, "schema": {"type": "string"}},
           {"name": "timeout", "in": "query",
             "schema": {"type": "integer", "minimum": 1, "maximum": 55, "default": 50}}],
         "responses": {\(answer("Watch")), "410": \(reference("CursorUnknown")), "422": \(reference("Invalid")),
-          \(problems())}}},
+          \(syncProblems())}}},
       "/v1/digests": {"get": {"summary": "One digest for each kind of record",
-        "parameters": [{"$ref": "#/components/parameters/projects"}],
-        "responses": {\(answer("EntityDigests")), "422": \(reference("Invalid")), \(problems())}}},
+        "parameters": [\(version), {"$ref": "#/components/parameters/projects"}],
+        "responses": {\(answer("EntityDigests")), "422": \(reference("Invalid")), \(syncProblems())}}},
       "/v1/digests/{entity}": {"get": {"summary": "One digest for each bucket of a kind of record",
-        "parameters": [{"$ref": "#/components/parameters/entity"}, {"$ref": "#/components/parameters/projects"}],
+        "parameters": [\(version), {"$ref": "#/components/parameters/entity"}, {"$ref": "#/components/parameters/projects"}],
         "responses": {\(answer("BucketDigests")), "404": \(reference("NotFound")), "422": \(reference("Invalid")),
-          \(problems())}}},
+          \(syncProblems())}}},
       "/v1/digests/{entity}/{bucket}": {"get": {"summary": "The digests of the records of a bucket",
-        "parameters": [{"$ref": "#/components/parameters/entity"}, {"$ref": "#/components/parameters/bucket"},
+        "parameters": [\(version), {"$ref": "#/components/parameters/entity"}, {"$ref": "#/components/parameters/bucket"},
           {"$ref": "#/components/parameters/projects"}],
         "responses": {\(answer("RecordDigests")), "404": \(reference("NotFound")), "422": \(reference("Invalid")),
-          \(problems())}}},
+          \(syncProblems())}}},
       "/v1/records": {"post": {"summary": "Records by uuid",
-        "requestBody": \(body("RecordsRequest")),
-        "responses": {\(answer("Records")), \(bodyProblems()), \(problems())}}},
+        "parameters": [\(version)], "requestBody": \(body("RecordsRequest")),
+        "responses": {\(answer("Records")), \(bodyProblems()), \(syncProblems())}}},
       \(filePaths(isPresigned: isPresigned))
     }
     """
   }
+
+  private static let version = ##"{"$ref": "#/components/parameters/protocol"}"##
 
   static func reference(_ response: String) -> String { ##"{"$ref": "#/components/responses/\##(response)"}"## }
 
@@ -66,6 +69,9 @@ extension OpenAPI {
       ("401", "Unauthorized"), ("429", "TooManyRequests"), ("500", "Failure"), ("503", "NotNow"), ("507", "NoRoom"),
     ].map { "\"\($0.0)\": \(reference($0.1))" }.joined(separator: ", ")
   }
+
+  /// The problems of every request that needs a matching version.
+  static func syncProblems() -> String { "\"426\": \(reference("OtherProtocol")), " + problems() }
 
   static func bodyProblems() -> String {
     [("400", "BadRequest"), ("413", "TooLarge"), ("415", "NotJSON"), ("422", "Invalid")].map {

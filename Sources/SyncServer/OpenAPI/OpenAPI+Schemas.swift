@@ -15,10 +15,14 @@ extension OpenAPI {
         "type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"},
         "detail": {"type": "string"}, "field": {"type": "string"}}},
       "Health": {"type": "object", "required": ["service", "protocol", "serverTime"], "properties": {
-        "service": {"const": "fieldvault"}, "protocol": {"const": 1},
+        "service": {"const": "fieldvault"}, "protocol": {"const": \(WireProtocol.version)},
         "serverTime": {"$ref": "#/components/schemas/Time"}}},
-      "Account": {"type": "object", "required": ["service", "serverUuid", "account", "user", "serverTime", "schemas"],
-        "properties": {"service": {"const": "fieldvault"}, "serverUuid": {"$ref": "#/components/schemas/Uuid"},
+      "Epoch": {"type": "string", "pattern": "^[A-Za-z0-9-]{1,64}$", "description": "One history of the account's data"},
+      "Account": {"type": "object",
+        "required": ["service", "protocol", "serverUuid", "epoch", "account", "user", "role", "serverTime", "schemas"],
+        "properties": {"service": {"const": "fieldvault"}, "protocol": {"const": \(WireProtocol.version)},
+          "serverUuid": {"$ref": "#/components/schemas/Uuid"}, "epoch": {"$ref": "#/components/schemas/Epoch"},
+          "role": {"enum": ["device", "service", "admin"]},
           "account": {"type": "string"}, "user": {"type": "string"},
           "serverTime": {"$ref": "#/components/schemas/Time"},
           "schemas": {"type": "array", "items": {"type": "object", "required": ["name", "version"],
@@ -30,6 +34,9 @@ extension OpenAPI {
           "isDeleted": {"type": "boolean"}, "createdAt": {"$ref": "#/components/schemas/Time"},
           "updatedAt": {"$ref": "#/components/schemas/Time"}, "editTimes": {"$ref": "#/components/schemas/EditTimes"},
           "userEditedFields": {"$ref": "#/components/schemas/Names"},
+          "deletedWith": {"type": "object", "required": ["entityType", "entityUuid"], "properties": {
+            "entityType": {"type": "string"}, "entityUuid": {"$ref": "#/components/schemas/Uuid"}}},
+          "sharedVersion": {"type": "integer", "minimum": 0},
           "fields": {"$ref": "#/components/schemas/Fields"}}},
     \(push(limits)),
     \(pull(limits))
@@ -40,23 +47,28 @@ extension OpenAPI {
   private static func push(_ limits: ServerLimits) -> String {
     """
       "Operation": {"type": "object",
-        "required": ["operationId", "operationType", "entityType", "entityUuid"],
+        "required": ["operationId", "idempotencyKey", "operationType", "entityType", "entityUuid"],
         "properties": {
           "operationId": {"type": "string", "minLength": 1, "maxLength": \(IncomingOperation.greatestIdLength)},
+          "idempotencyKey": {"type": "string", "minLength": 1, "maxLength": \(IncomingOperation.greatestIdLength)},
+          "baseEpoch": {"$ref": "#/components/schemas/Epoch"},
           "operationType": {"enum": ["create", "update", "delete"]}, "entityType": {"type": "string"},
           "entityUuid": {"$ref": "#/components/schemas/Uuid"}, "baseVersion": {"type": "integer", "minimum": 0},
           "schemaVersion": {"type": "integer", "minimum": 0}, "createdAt": {"$ref": "#/components/schemas/Time"},
           "updatedAt": {"$ref": "#/components/schemas/Time"}, "editTimes": {"$ref": "#/components/schemas/EditTimes"},
           "fields": {"$ref": "#/components/schemas/Fields"}, "base": {"$ref": "#/components/schemas/Fields"},
           "isDeleted": {"const": false}, "userEditedFields": {"$ref": "#/components/schemas/Names"}}},
-      "PushRequest": {"type": "object", "required": ["operations"], "properties": {
-        "deviceId": {"type": "string"}, "cursor": {"type": "string"},
+      "PushRequest": {"type": "object", "required": ["deviceId", "deviceCounter", "operations"], "properties": {
+        "deviceId": {"type": "string", "minLength": 1, "maxLength": \(IncomingOperation.greatestIdLength)},
+        "deviceCounter": {"type": "integer", "minimum": 0}, "cursor": {"type": "string"},
         "operations": {"type": "array", "maxItems": \(limits.pushOperations),
           "items": {"$ref": "#/components/schemas/Operation"}}}},
       "PushResult": {"type": "object", "required": ["operationId", "result"], "properties": {
         "operationId": {"type": "string"},
         "result": {"enum": ["accepted", "merged", "conflict", "rejected", "waiting"]},
         "version": {"type": "integer"}, "serverId": {"type": "integer"},
+        "createdAt": {"$ref": "#/components/schemas/Time"}, "updatedAt": {"$ref": "#/components/schemas/Time"},
+        "editTimes": {"$ref": "#/components/schemas/EditTimes"},
         "record": {"oneOf": [{"$ref": "#/components/schemas/Record"}, {"type": "null"}]},
         "lost": {"type": "array", "items": {"type": "object", "required": ["field", "side", "value"], "properties": {
           "field": {"type": "string"}, "side": {"enum": ["local", "remote"]}, "value": true}}},
@@ -64,40 +76,58 @@ extension OpenAPI {
           "kind": {"enum": ["concurrent_edit", "deleted_remotely", "deleted_locally", "not_unique", "parent_missing"]},
           "fields": {"$ref": "#/components/schemas/Names"}}},
         "problem": {"$ref": "#/components/schemas/Problem"}, "waitsFor": {"type": "string"}}},
-      "PushAnswer": {"type": "object", "required": ["serverTime", "results"], "properties": {
-        "serverTime": {"$ref": "#/components/schemas/Time"}, "cursor": {"type": "string"},
+      "PushAnswer": {"type": "object", "required": ["serverTime", "epoch", "results"], "properties": {
+        "serverTime": {"$ref": "#/components/schemas/Time"}, "epoch": {"$ref": "#/components/schemas/Epoch"},
+        "cursor": {"type": "string"},
         "results": {"type": "array", "items": {"$ref": "#/components/schemas/PushResult"}}}}
     """
   }
 
   private static func pull(_ limits: ServerLimits) -> String {
     """
-      "Changes": {"type": "object", "required": ["serverTime", "changes", "cursor", "hasMore", "remaining"],
+      "Changes": {"type": "object", "required": ["serverTime", "epoch", "changes", "cursor", "hasMore"],
         "properties": {"serverTime": {"$ref": "#/components/schemas/Time"},
+          "epoch": {"$ref": "#/components/schemas/Epoch"},
+          "removedProjects": {"type": "array", "items": {"$ref": "#/components/schemas/Uuid"}},
           "changes": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
           "cursor": {"type": "string"}, "hasMore": {"type": "boolean"}, "remaining": {"type": "integer"}}},
       "Watch": {"type": "object", "required": ["changed"], "properties": {"changed": {"type": "boolean"}}},
       "Digest": {"type": "object", "required": ["count", "digest"], "properties": {
         "count": {"type": "integer"}, "digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}},
-      "EntityDigests": {"type": "object", "required": ["serverTime", "cursor", "entities"], "properties": {
-        "serverTime": {"$ref": "#/components/schemas/Time"}, "cursor": {"type": "string"},
-        "entities": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Digest"}}}},
-      "BucketDigests": {"type": "object", "required": ["buckets"], "properties": {
+      "EntityDigests": {"type": "object", "required": ["serverTime", "epoch", "cursor", "entities"], "properties": {
+        "serverTime": {"$ref": "#/components/schemas/Time"}, "epoch": {"$ref": "#/components/schemas/Epoch"},
+        "cursor": {"type": "string"},
+        "removedProjects": {"type": "array", "items": {"$ref": "#/components/schemas/Uuid"}},
+        "entities": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Digest"}},
+        "columns": {"type": "object", "additionalProperties": {
+          "type": "object", "required": ["added", "computed"], "properties": {
+            "added": {"type": "object"}, "computed": {"type": "array", "items": {"type": "string"}}}}}}},
+      "BucketDigests": {"type": "object", "required": ["epoch", "buckets"], "properties": {
+        "epoch": {"$ref": "#/components/schemas/Epoch"},
         "buckets": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Digest"}}}},
-      "RecordDigests": {"type": "object", "required": ["records"], "properties": {
+      "RecordDigests": {"type": "object", "required": ["epoch", "records"], "properties": {
+        "epoch": {"$ref": "#/components/schemas/Epoch"},
         "records": {"type": "array", "items": {"type": "object", "required": ["entityUuid", "version", "digest"],
           "properties": {"entityUuid": {"$ref": "#/components/schemas/Uuid"}, "version": {"type": "integer"},
             "digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}}}}},
       "RecordsRequest": {"type": "object", "required": ["entityType", "uuids"], "properties": {
-        "entityType": {"type": "string"}, "uuids": {"type": "array", "maxItems": \(limits.recordsPerRequest),
+        "entityType": {"type": "string"}, "epoch": {"$ref": "#/components/schemas/Epoch"},
+        "uuids": {"type": "array", "maxItems": \(limits.recordsPerRequest),
           "items": {"$ref": "#/components/schemas/Uuid"}}}},
-      "Records": {"type": "object", "required": ["serverTime", "changes", "missing"], "properties": {
-        "serverTime": {"$ref": "#/components/schemas/Time"},
+      "Records": {"type": "object", "required": ["serverTime", "epoch", "changes", "missing"], "properties": {
+        "epoch": {"$ref": "#/components/schemas/Epoch"}, "serverTime": {"$ref": "#/components/schemas/Time"},
         "changes": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
         "missing": {"type": "array", "items": {"$ref": "#/components/schemas/Uuid"}}}},
       "MissingFilesRequest": {"type": "object", "required": ["files"], "properties": {
         "files": {"type": "array", "maxItems": \(MissingFilesRequest.greatestCount),
           "items": {"$ref": "#/components/schemas/FileName"}}}},
+      "FileDigests": {"type": "object", "required": ["files"], "properties": {
+        "files": {"type": "object", "description": "By the names that were asked for; those that are missing are left out",
+          "additionalProperties": {"type": "object", "required": ["bytes"], "properties": {
+            "bytes": {"type": "integer", "minimum": 0},
+            "sha256": {"type": "string", "description": "Of the bytes as they are kept, in hexadecimal digits"},
+            "contentSha256": {"type": "string", "description":
+              "Of the content that is not encrypted, where the server compared it with the record"}}}}}},
       "MissingFiles": {"type": "object", "required": ["missing"], "properties": {
         "missing": {"type": "array", "items": {"$ref": "#/components/schemas/FileName"}}}},
       "FileName": {"type": "string", "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/(full|thumbnail)$"},

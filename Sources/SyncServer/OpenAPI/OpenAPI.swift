@@ -12,7 +12,7 @@ struct OpenAPI {
     var document: SyncObject = [
       "openapi": "3.1.0",
       "info": [
-        "title": "FieldVault sync", "version": "1",
+        "title": "FieldVault sync", "version": .text(String(WireProtocol.version)),
         "description": "What a device and a server say to each other. Errors are application/problem+json (RFC 9457).",
       ],
       "security": [["token": [:]]],
@@ -39,7 +39,10 @@ struct OpenAPI {
         "BadRequest": \(problem("The body is not JSON, or not what the route takes")),
         "Unauthorized": \(problem("No valid token")),
         "NotFound": \(problem("No such path or kind of record")),
-        "SchemaTooOld": \(problem("urn:fieldvault:schema-too-old: the device's schema is newer than the server's")),
+        "PushRefused": \(problem(
+          "urn:fieldvault:schema-too-old: the device's schema is newer than the server's; or "
+            + "urn:fieldvault:device-copied: two copies of a vault push under one deviceId")),
+        "OtherProtocol": \(problem("urn:fieldvault:protocol: the server does not accept this version")),
         "CursorUnknown": \(problem("urn:fieldvault:cursor-unknown: compare digests")),
         "TooLarge": \(problem("The body has more than \(limits.bodyBytes) bytes, or too many operations")),
         "NotJSON": \(problem("Content-Type is not application/json")),
@@ -64,6 +67,8 @@ struct OpenAPI {
       "entity": {"name": "entity", "in": "path", "required": true, "schema": {"type": "string"}},
       "bucket": {"name": "bucket", "in": "path", "required": true, "description": "The last two digits of the uuid.",
         "schema": {"type": "string", "pattern": "^[0-9a-f]{2}$"}},
+      "protocol": {"name": "\(WireProtocol.header)", "in": "header", "required": true,
+        "description": "The device's version of the wire format", "schema": {"const": "\(WireProtocol.version)"}},
       \(fileParameters)
     }
     """

@@ -6,6 +6,8 @@ struct IncomingOperation: Sendable {
   let name: RecordName
   /// The version that the change is based on; 0 for a new record.
   let baseVersion: Int64
+  /// The epoch that `baseVersion` belongs to; nil when the device knows none.
+  let baseEpoch: String?
   /// The number of the newest schema file that the device has applied, where it says so.
   let schemaVersion: Int64?
   let createdAt: Int64
@@ -16,11 +18,11 @@ struct IncomingOperation: Sendable {
   /// The longest id of an operation.
   static let greatestIdLength = 200
 
-  /// The id of an operation, which has to be there before anything can be answered to it.
-  static func id(of value: SyncValue) throws(HTTPProblem) -> String {
-    guard case .object(let object) = value, case .text(let id)? = object["operationId"],
-      (1...greatestIdLength).contains(id.utf8.count)
-    else { throw .badRequest("every operation is an object with an operationId", field: "operationId") }
+  /// An id of an operation, without which the server cannot respond to it.
+  static func id(_ name: String, of object: SyncObject) throws(HTTPProblem) -> String {
+    guard case .text(let id)? = object[name], (1...greatestIdLength).contains(id.utf8.count) else {
+      throw .badRequest("every operation has a text of 1 to \(greatestIdLength) bytes as \(name)", field: name)
+    }
     return id
   }
 
@@ -37,6 +39,7 @@ struct IncomingOperation: Sendable {
     self.kind = kind
     name = RecordName(try members.text("entityType"), uuid)
     baseVersion = kind == .create ? 0 : try members.number("baseVersion", in: 0...(1 << 52)) ?? 0
+    baseEpoch = kind == .create ? nil : try members.optionalText("baseEpoch")
     schemaVersion = try members.number("schemaVersion", in: 0...(1 << 31))
     let updatedAt = min(try members.time("updatedAt") ?? now, now)
     createdAt = min(try members.time("createdAt") ?? updatedAt, now)
@@ -75,6 +78,14 @@ private struct Members {
   func text(_ name: String) throws(HTTPProblem) -> String {
     guard case .text(let text)? = object[name] else { throw .invalid("\(name) is missing, or not a text", field: name) }
     return text
+  }
+
+  func optionalText(_ name: String) throws(HTTPProblem) -> String? {
+    switch object[name] {
+    case nil, .null: return nil
+    case .text(let text): return text
+    default: throw .invalid("\(name) is not a text", field: name)
+    }
   }
 
   func number(_ name: String, in range: ClosedRange<Int64>) throws(HTTPProblem) -> Int64? {

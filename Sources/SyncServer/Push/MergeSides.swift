@@ -10,16 +10,21 @@ struct MergeSides {
   /// What the device has, as far as the operation says it.
   let local: RecordState
 
-  init(_ operation: IncomingOperation, _ existing: ServerRecord) {
+  /// - Parameter trustedBase: the version up to which the operation's base is known to be the server's; nil when only
+  ///   the values that the device sent as base are known. A creation needs none: it is based on version 0.
+  init(_ operation: IncomingOperation, _ existing: ServerRecord, trustedBase: Int64?) {
+    let known = operation.kind == .create ? 0 : trustedBase
+    func hasChanged(_ field: String) -> Bool { known.map { existing.hasChanged(field, after: $0) } ?? true }
     var fields = SyncObject()
     for member in existing.state.fields.members {
-      if !existing.hasChanged(member.name, after: operation.baseVersion) {
+      if !hasChanged(member.name) {
         fields[member.name] = member.value
       } else if let old = operation.base[member.name] {
         fields[member.name] = old
       }
     }
-    let wasDeleted = Self.wasDeleted(operation, existing)
+    let wasDeleted = Self.wasDeleted(
+      operation, existing, hasChanged: hasChanged(RecordState.deletionField))
     let base = RecordState(
       fields: fields, isDeleted: wasDeleted, syncVersion: operation.baseVersion, updatedAt: existing.state.updatedAt)
     self.base = operation.kind == .create && fields.isEmpty ? nil : base
@@ -30,10 +35,11 @@ struct MergeSides {
   }
 
   /// A device deletes what was there and brings back what was deleted. Otherwise the server's own last change tells.
-  private static func wasDeleted(_ operation: IncomingOperation, _ existing: ServerRecord) -> Bool {
+  private static func wasDeleted(
+    _ operation: IncomingOperation, _ existing: ServerRecord, hasChanged: Bool
+  ) -> Bool {
     if operation.kind == .create { return false }
     if let change = operation.patch.isDeleted { return !change }
-    let hasChanged = existing.hasChanged(RecordState.deletionField, after: operation.baseVersion)
     return hasChanged ? !existing.state.isDeleted : existing.state.isDeleted
   }
 }

@@ -26,6 +26,8 @@ extension OperationJudge {
     ofBringingBack state: RecordState, _ entity: EntityDescription, _ existing: ServerRecord
   ) throws -> PushOutcome? {
     guard existing.state.isDeleted, !state.isDeleted else { return nil }
+    // In a cycle a parent was deleted along with the record, and returns with it.
+    if try storage.canReturn(existing.name) { return nil }
     let deleted = try targets(of: state.fields, entity).filter { column, target in
       try entity.references[column]?.cascades == true && storage.isDeleted(target) == true
     }

@@ -4,8 +4,13 @@ import SyncModel
 struct OperationJudge {
   let entities: [String: EntityDescription]
   let storage: any RecordWriting
+  let epochs: EpochHistory
+  /// The role of whoever sent the operation.
+  let role: TokenRole
   /// The server's time in milliseconds since 1970-01-01 UTC.
   let now: Int64
+  /// The time under which changes are stored; see ``RetentionClock``.
+  let storedAt: Int64
 
   /// What becomes of an operation, and how many other records went or came back with it.
   func judge(_ operation: IncomingOperation) throws -> (outcome: PushOutcome, taken: Int) {
@@ -25,7 +30,7 @@ struct OperationJudge {
     var operation = operation
     if !entity.hasUserEdits { operation.patch.userEditedFields = nil }
     let existing = try storage.record(operation.name)
-    if existing == nil, operation.kind == .delete { return (.accepted(version: 0, serverId: nil), 0) }
+    if existing == nil, operation.kind == .delete { return (.accepted(nil), 0) }
     if existing == nil, operation.kind == .update {
       return (.rejected(HTTPProblem(404, "There is no such record", "an update makes no record")), 0)
     }
@@ -53,16 +58,28 @@ struct OperationJudge {
   private func decide(
     _ operation: IncomingOperation, _ entity: EntityDescription, _ existing: ServerRecord?
   ) throws -> (PushOutcome, Int) {
+    var operation = operation
+    let admitted = writers(entity).admitted(
+      operation.patch, over: existing?.state, serviceFields: existing?.serviceFields ?? [])
+    operation.patch = admitted.patch
     guard let existing else {
       let state = RecordState(fields: [:], updatedAt: operation.patch.updatedAt).applying(operation.patch)
-      let record = try store(operation, state, over: nil)
-      return (.accepted(version: record.version, serverId: record.serverId), 0)
+      let record = try store(operation, state, entity, over: nil)
+      return (.accepted(record), 0)
     }
-    guard operation.kind == .create || operation.baseVersion < existing.version else {
-      return try apply(operation, entity, to: existing)
+    let trusted = epochs.trustedBase(
+      operation.baseVersion, of: operation.baseEpoch, version: existing.version, startVersions: existing.startVersions)
+    if operation.kind != .create, trusted == existing.version {
+      let (outcome, taken) = try apply(operation, entity, to: existing)
+      guard case .accepted = outcome, !admitted.kept.isEmpty, let record = try storage.record(operation.name) else {
+        return (outcome, taken)
+      }
+      return (.merged(record, lost: []), taken)
     }
-    return try merge(operation, entity, with: existing)
+    return try merge(operation, MergeSides(operation, existing, trustedBase: trusted), entity, with: existing)
   }
+
+  private func writers(_ entity: EntityDescription) -> WriterRules { WriterRules(role: role, rules: entity.rules) }
 
   /// Nothing has changed since the device's version.
   private func apply(
@@ -73,49 +90,51 @@ struct OperationJudge {
     patch.userEditedFields = patch.userEditedFields.map { $0.union(existing.state.userEditedFields) }
     let state = existing.state.applying(patch)
     if let conflict = try conflict(ofBringingBack: state, entity, existing) { return (conflict, 0) }
-    let (record, taken) = try store(operation, state, changing: existing)
-    return (.accepted(version: record.version, serverId: record.serverId), taken)
+    let (record, taken) = try store(operation, state, entity, changing: existing)
+    return (.accepted(record), taken)
   }
 
   private func merge(
-    _ operation: IncomingOperation, _ entity: EntityDescription, with existing: ServerRecord
+    _ operation: IncomingOperation, _ sides: MergeSides, _ entity: EntityDescription, with existing: ServerRecord
   ) throws -> (PushOutcome, Int) {
-    let sides = MergeSides(operation, existing)
     let result = SyncModel.merge(
       base: sides.base, local: sides.local, remote: existing.state, rules: entity.rules,
-      clock: MergeClock(serverNow: now))
+      clock: MergeClock(serverNow: now),
+      writers: MergeWriters(isLocalService: role == .service, serviceFields: existing.serviceFields))
     if let conflict = result.conflict {
       return (.conflict(conflict.kind, fields: conflict.fields, existing), 0)
     }
     if let conflict = try conflict(ofBringingBack: result.merged, entity, existing) { return (conflict, 0) }
     let (record, taken) = try store(
-      operation, result.merged, changing: existing, computing: result.fieldsToCompute)
+      operation, result.merged, entity, changing: existing, computing: result.fieldsToCompute)
     return (.merged(record, lost: result.lost), taken)
   }
 
   /// Stores a state where it says something new; what goes with a record is deleted and comes back with it.
   private func store(
-    _ operation: IncomingOperation, _ state: RecordState, changing existing: ServerRecord, computing: [String] = []
+    _ operation: IncomingOperation, _ state: RecordState, _ entity: EntityDescription, changing existing: ServerRecord,
+    computing: [String] = []
   ) throws -> (ServerRecord, Int) {
     if state.hasContent(of: existing.state) {
       if operation.kind == .delete { try storage.keepDeleted(existing) }
       return (existing, 0)
     }
-    let record = try store(operation, state, over: existing, computing: computing)
+    let record = try store(operation, state, entity, over: existing, computing: computing)
     if operation.kind == .delete { try storage.keepDeleted(record) }
-    switch (existing.state.isDeleted, state.isDeleted) {
-    case (false, true): return (record, try storage.deleteDependents(of: record, at: now))
-    case (true, false): return (record, try storage.restoreDependents(of: record, at: now))
-    default: return (record, 0)
-    }
+    guard existing.state.isDeleted != state.isDeleted else { return (record, 0) }
+    return (record, try storage.cascade(from: record, at: storedAt))
   }
 
   private func store(
-    _ operation: IncomingOperation, _ state: RecordState, over existing: ServerRecord?, computing: [String] = []
+    _ operation: IncomingOperation, _ state: RecordState, _ entity: EntityDescription, over existing: ServerRecord?,
+    computing: [String] = []
   ) throws -> ServerRecord {
-    try storage.store(
+    let changed = state.fields.members.filter { existing?.state.fields[$0.name] ?? .null != $0.value }.map(\.name)
+    return try storage.store(
       NewVersion(
         name: operation.name, previous: existing, state: state,
-        createdAt: existing?.createdAt ?? operation.createdAt, computing: computing), at: now)
+        createdAt: existing?.createdAt ?? operation.createdAt, computing: computing,
+        serviceFields: writers(entity).serviceFields(before: existing?.serviceFields ?? [], changed: changed)),
+      at: storedAt)
   }
 }

@@ -1,76 +1,100 @@
 import SyncModel
 
-/// Does the operations of one request in order, inside one transaction, each by itself.
+/// Executes the operations of one request in order, inside one transaction, each by itself.
 struct PushBatch {
   let entities: [String: EntityDescription]
+  let epochs: EpochHistory
   let now: Int64
+  /// The time under which changes and answers are stored; see ``RetentionClock``.
+  let storedAt: Int64
+  let role: TokenRole
   let log: RequestLog
   /// Records of which an operation of this request was not stored, with the id of that operation.
   private var unsettled: [RecordName: String] = [:]
-  /// Whether the server has exactly what the device sent, and nothing else changed along with it.
+  /// Whether the server has exactly what the device sent, and no other record changed along with it.
   private(set) var isAsSent = true
 
-  init(entities: [String: EntityDescription], now: Int64, log: RequestLog) {
+  init(
+    entities: [String: EntityDescription], epochs: EpochHistory, now: Int64, storedAt: Int64, role: TokenRole,
+    log: RequestLog
+  ) {
     self.entities = entities
+    self.epochs = epochs
     self.now = now
+    self.storedAt = storedAt
+    self.role = role
     self.log = log
   }
 
-  /// Does an operation and returns its result.
-  mutating func perform(_ value: SyncValue, in storage: any RecordWriting) throws -> SyncValue {
-    let id = try IncomingOperation.id(of: value)
-    if let stored = try storage.answer(to: id) {
-      let result = try SyncValue(parsing: stored)
-      noteStored(result, value, id)
-      return result
+  /// Executes an operation and returns its result.
+  mutating func perform(_ sent: SentOperation, in storage: any RecordWriting) throws -> SyncValue {
+    let stored = try storage.answer(to: sent.content.key)
+    let result = try stored.map { try SyncValue(parsing: $0.result) }
+    let verdict = try KeyVerdict(stored: stored.map(\.digest), content: sent.content) {
+      try result.map { try isResult($0, of: sent, in: storage) } ?? false
     }
-    let outcome = try attempt(value, id, in: storage)
-    if case .accepted = outcome {} else { isAsSent = false }
-    return outcome.json(operationId: id, entities: entities)
+    switch (verdict, result) {
+    case (.returnStoredResponse, .object(var object)?):
+      object["operationId"] = .text(sent.id)
+      noteStored(object, sent)
+      return .object(object)
+    case (.execute, _):
+      let before = try storage.lastSequence
+      let outcome = try attempt(sent, in: storage)
+      if case .accepted = outcome {} else { isAsSent = false }
+      // A record that takes others along, to another project for example, is more than what the device sent.
+      if try storage.lastSequence > before + 1 { isAsSent = false }
+      return outcome.json(operationId: sent.id, entities: entities)
+    case (.keyReused, _), (.returnStoredResponse, _):
+      isAsSent = false
+      if let name = sent.name { unsettled[name] = sent.id }
+      return PushOutcome.rejected(.keyReused).json(operationId: sent.id, entities: entities)
+    }
   }
 
-  private mutating func attempt(
-    _ value: SyncValue, _ id: String, in storage: any RecordWriting
-  ) throws -> PushOutcome {
+  private mutating func attempt(_ sent: SentOperation, in storage: any RecordWriting) throws -> PushOutcome {
     let operation: IncomingOperation
     do throws(HTTPProblem) {
-      operation = try IncomingOperation(value, now: now)
+      operation = try IncomingOperation(.object(sent.members), now: now)
     } catch {
-      if let name = Self.name(of: value) { unsettled[name] = id }
-      return try keep(.rejected(error), id, in: storage)
+      if let name = sent.name { unsettled[name] = sent.id }
+      return try keep(.rejected(error), sent, in: storage)
     }
     if let other = dependency(of: operation) {
-      unsettled[operation.name] = id
+      unsettled[operation.name] = sent.id
       return .waiting(for: other)
     }
-    let judge = OperationJudge(entities: entities, storage: storage, now: now)
+    let judge = OperationJudge(
+      entities: entities, storage: storage, epochs: epochs, role: role, now: now, storedAt: storedAt)
     do {
-      // The effect and the answer to it are there together or not at all.
+      // The effect and the response are stored together or not at all.
       let (outcome, taken) = try storage.attempt {
         let judged = try judge.judge(operation)
-        let text = judged.outcome.json(operationId: id, entities: entities).json
-        if judged.outcome.isFinal { try storage.keep(answer: text, to: id, at: now) }
+        let text = judged.outcome.json(operationId: sent.id, entities: entities).json
+        if judged.outcome.isFinal { try storage.keep(answer: text, to: sent.content, at: storedAt) }
         return judged
       }
       if taken > 0 { isAsSent = false }
-      if !outcome.isStored { unsettled[operation.name] = id }
+      if !outcome.isStored { unsettled[operation.name] = sent.id }
       return outcome
     } catch {
       guard HTTPProblem(ofMachine: error) == nil else { throw error }
       log.failure("an operation on \(entities[operation.name.entityType]?.type ?? "an unknown kind"): \(error)")
-      unsettled[operation.name] = id
+      unsettled[operation.name] = sent.id
       return .rejected(.failure)
     }
   }
 
-  private func keep(_ outcome: PushOutcome, _ id: String, in storage: any RecordWriting) throws -> PushOutcome {
+  private func keep(
+    _ outcome: PushOutcome, _ sent: SentOperation, in storage: any RecordWriting
+  ) throws -> PushOutcome {
     do {
-      let text = outcome.json(operationId: id, entities: entities).json
-      try storage.attempt { try storage.keep(answer: text, to: id, at: now) }
+      let text = outcome.json(operationId: sent.id, entities: entities).json
+      try storage.attempt { try storage.keep(answer: text, to: sent.content, at: storedAt) }
       return outcome
     } catch {
       guard HTTPProblem(ofMachine: error) == nil else { throw error }
-      log.failure("an answer could not be kept: \(error)")
+      log.failure("a response could not be stored: \(error)")
       return .rejected(.failure)
     }
   }
@@ -86,18 +110,74 @@ struct PushBatch {
     return nil
   }
 
-  /// What was answered before counts for what follows.
-  private mutating func noteStored(_ result: SyncValue, _ value: SyncValue, _ id: String) {
-    guard case .object(let object) = result, case .text(let word)? = object["result"] else { return }
+  /// A stored response counts for the operations that follow.
+  private mutating func noteStored(_ result: SyncObject, _ sent: SentOperation) {
+    guard case .text(let word)? = result["result"] else { return }
     if word != "accepted" { isAsSent = false }
-    guard word != "accepted", word != "merged", let name = Self.name(of: value) else { return }
-    unsettled[name] = id
+    guard word != "accepted", word != "merged", let name = sent.name else { return }
+    unsettled[name] = sent.id
   }
 
-  private static func name(of value: SyncValue) -> RecordName? {
-    guard case .object(let operation) = value, case .text(let type)? = operation["entityType"],
-      case .text(let uuid)? = operation["entityUuid"]
-    else { return nil }
+  /// Whether a response that was stored without a digest, by version 1, can belong to this operation. Two copies of a
+  /// vault could use one operation id for different edits.
+  private func isResult(_ result: SyncValue, of sent: SentOperation, in storage: any RecordWriting) throws -> Bool {
+    let version: Int64
+    switch try PushResult(wire: result).outcome {
+    case .accepted(let accepted, _, _): version = accepted
+    case .merged(let merged, _): version = merged.state.syncVersion
+    // The operation was not stored, so the device tells its user and no edit is lost.
+    case .conflict, .rejected, .waiting: return true
+    }
+    let operation: IncomingOperation
+    do throws(HTTPProblem) {
+      operation = try IncomingOperation(.object(sent.members), now: now)
+    } catch {
+      return false
+    }
+    guard let record = try storage.record(operation.name) else { return true }
+    return record.mayContain(operation.patch, since: version)
+  }
+}
+
+/// An operation of a request, as far as every operation has to be readable.
+struct SentOperation: Sendable {
+  /// The members of the operation.
+  let members: SyncObject
+  /// The operation's id on the device.
+  let id: String
+  /// The idempotency key and the digest of the content.
+  let content: SealedContent
+
+  /// Reads the ids of an operation.
+  /// - Throws: ``HTTPProblem`` with 400 when the operation cannot even be named.
+  init(_ value: SyncValue) throws(HTTPProblem) {
+    guard case .object(let members) = value else {
+      throw .badRequest("every operation is an object", field: "operations")
+    }
+    self.members = members
+    id = try IncomingOperation.id("operationId", of: members)
+    content = SealedContent(key: try IncomingOperation.id("idempotencyKey", of: members), operation: members)
+  }
+
+  /// The record that the operation names; nil when it names none.
+  var name: RecordName? {
+    guard case .text(let type)? = members["entityType"], case .text(let uuid)? = members["entityUuid"] else {
+      return nil
+    }
     return RecordName(type, uuid)
+  }
+}
+
+extension ServerRecord {
+  /// Whether a patch can have been stored with a version: each of its values is still there, or was changed later.
+  func mayContain(_ patch: RecordPatch, since version: Int64) -> Bool {
+    if let isDeleted = patch.isDeleted, isDeleted != state.isDeleted,
+      !hasChanged(RecordState.deletionField, after: version)
+    {
+      return false
+    }
+    return patch.fields.members.allSatisfy { member in
+      state.fields[member.name] == member.value || hasChanged(member.name, after: version)
+    }
   }
 }

@@ -2,8 +2,8 @@ import SyncModel
 
 /// What became of an operation.
 enum PushOutcome {
-  /// Stored as it was sent. The id is nil for a deletion of what was never there.
-  case accepted(version: Int64, serverId: Int64?)
+  /// Stored as it was sent; nil for the deletion of a record that never existed.
+  case accepted(ServerRecord?)
   /// Stored together with changes that the device had not seen.
   case merged(ServerRecord, lost: [LostValue])
   /// Not stored; a person has to decide.
@@ -43,9 +43,13 @@ enum PushOutcome {
   func json(operationId: String, entities: [String: EntityDescription]) -> SyncValue {
     var object: SyncObject = ["operationId": .text(operationId), "result": .text(word)]
     switch self {
-    case .accepted(let version, let serverId):
-      object["version"] = .integer(version)
-      if let serverId { object["serverId"] = .integer(serverId) }
+    case .accepted(let record):
+      object["version"] = .integer(record?.version ?? 0)
+      guard let record else { break }
+      object["serverId"] = .integer(record.serverId)
+      object["createdAt"] = wireTime(record.createdAt)
+      object["updatedAt"] = wireTime(record.state.updatedAt)
+      object["editTimes"] = record.state.editTimes.isEmpty ? nil : wireTimes(record.state.editTimes)
     case .merged(let record, let lost):
       object["version"] = .integer(record.version)
       object["serverId"] = .integer(record.serverId)

@@ -2,20 +2,33 @@ import SyncModel
 
 extension ServerRecord {
   /// The record as it stands on the wire.
-  func json(_ entities: [String: EntityDescription]) -> SyncValue {
+  /// - Parameter sharedVersion: what a device of another epoch is told; nil where it is not.
+  func json(_ entities: [String: EntityDescription], sharedVersion: Int64? = nil) -> SyncValue {
     var object: SyncObject = [
       "entityType": .text(name.entityType), "entityUuid": .text(name.entityUuid), "serverId": .integer(serverId),
       "version": .integer(version), "isDeleted": .bool(state.isDeleted), "createdAt": wireTime(createdAt),
       "updatedAt": wireTime(state.updatedAt), "fields": .object(state.fields),
     ]
+    if state.isDeleted, let deletedWith {
+      object["deletedWith"] =
+        RecordReference(
+          entityType: deletedWith.entityType, entityUuid: deletedWith.entityUuid
+        ).wire
+    }
+    object["sharedVersion"] = sharedVersion.map { .integer($0) }
     if !state.editTimes.isEmpty {
-      object["editTimes"] = .object(SyncObject(state.editTimes.map { ($0.key, wireTime($0.value)) }))
+      object["editTimes"] = wireTimes(state.editTimes)
     }
     if entities[name.entityType]?.hasUserEdits == true {
       object["userEditedFields"] = .array(state.userEditedFields.sorted().map { .text($0) })
     }
     return .object(object)
   }
+}
+
+/// Times by name as the wire writes them.
+func wireTimes(_ times: [String: Int64]) -> SyncValue {
+  .object(SyncObject(times.map { ($0.key, wireTime($0.value)) }))
 }
 
 /// A time as the wire writes it.

@@ -1,7 +1,9 @@
+import SyncModel
+
 /// How far a device has pulled, as the text that only the server understands.
 struct Cursor: Equatable {
-  /// Whose data it is about.
-  let identity: String
+  /// The epoch that it belongs to.
+  let epoch: String
   /// The number of the last change that the device has seen.
   let sequence: Int64
   /// The number of the last change when the device began to pull from nothing. It was sent no deletions from before, and
@@ -10,8 +12,8 @@ struct Cursor: Equatable {
 
   private static let version = "1"
 
-  init(identity: String, sequence: Int64, floor: Int64) {
-    self.identity = identity
+  init(epoch: String, sequence: Int64, floor: Int64) {
+    self.epoch = epoch
     self.sequence = sequence
     self.floor = floor
   }
@@ -21,16 +23,16 @@ struct Cursor: Equatable {
   init(_ text: String, for data: any RecordReading) throws {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 4, parts[0] == Self.version, let sequence = Int64(parts[2]), let floor = Int64(parts[3]),
-      sequence >= 0, floor >= 0, try parts[1] == data.identity
+      sequence >= 0, floor >= 0, try parts[1] == data.epochs.current
     else { throw Self.unknown }
-    // Beyond the end: the data were put back from a backup meanwhile.
+    // A cursor beyond the end belongs to data that were replaced without a new epoch.
     guard try sequence <= data.lastSequence, try max(sequence, floor) >= data.horizon else { throw Self.unknown }
-    self.init(identity: String(parts[1]), sequence: sequence, floor: floor)
+    self.init(epoch: String(parts[1]), sequence: sequence, floor: floor)
   }
 
-  var text: String { "\(Self.version).\(identity).\(sequence).\(floor)" }
+  var text: String { "\(Self.version).\(epoch).\(sequence).\(floor)" }
 
   private static let unknown = HTTPProblem(
     410, "The cursor is not known", "compare the digests and go on from the cursor that comes with them",
-    type: "urn:fieldvault:cursor-unknown")
+    type: ServerProblem.cursorUnknown)
 }

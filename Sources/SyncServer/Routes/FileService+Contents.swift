@@ -17,25 +17,46 @@ extension FileService {
 
   /// `POST /v1/files/missing`: which of some files are not there.
   func missing(_ call: RouteCall) async throws -> Response {
-    let request: MissingFilesRequest
-    do throws(SyncModelError) {
-      request = try MissingFilesRequest(json: call.request.body)
-    } catch {
-      throw HTTPProblem.badRequest("the body is no list of files: \(error)", field: "files")
-    }
-    guard request.files.count <= MissingFilesRequest.greatestCount else {
-      throw HTTPProblem.invalid("files is a list of at most \(MissingFilesRequest.greatestCount)", field: "files")
-    }
     var lacking: [(file: String, name: ContentName)] = []
-    for file in request.files {
-      guard let name = ContentName(text: file) else {
-        throw HTTPProblem.invalid("files are a UUID in lower case, /, and full or thumbnail", field: "files")
-      }
-      if try await storage.content(call.member.account, name) == nil { lacking.append((file, name)) }
+    for (file, name) in try names(call) where try await storage.content(call.member.account, name) == nil {
+      lacking.append((file, name))
     }
     let found = try await inObjectStore(call.member.account, lacking.map(\.name))
     let missing = lacking.filter { !found.contains($0.name) }
     return .json(["missing": .array(missing.map { .text($0.file) })])
+  }
+
+  /// `POST /v1/files/digests`: what the server holds of some files.
+  func digests(_ call: RouteCall) async throws -> Response {
+    var held: [String: FileDigestsAnswer.Held] = [:]
+    for (file, name) in try names(call) {
+      var digest = try await storage.digest(call.member.account, name)
+      if digest == nil { digest = try await refusing { try await objects?.digest(call.member.account, name) } }
+      guard let digest else { continue }
+      held[file] = .init(byteCount: digest.byteCount, sha256: digest.sha256, contentDigest: digest.contentDigest)
+    }
+    return .json(FileDigestsAnswer(files: held).wire)
+  }
+
+  /// The files that a request names.
+  private func names(_ call: RouteCall) throws(HTTPProblem) -> [(file: String, name: ContentName)] {
+    let request: MissingFilesRequest
+    do throws(SyncModelError) {
+      request = try MissingFilesRequest(json: call.request.body)
+    } catch {
+      throw .badRequest("the body is no list of files: \(error)", field: "files")
+    }
+    guard request.files.count <= MissingFilesRequest.greatestCount else {
+      throw .invalid("files is a list of at most \(MissingFilesRequest.greatestCount)", field: "files")
+    }
+    var names: [(file: String, name: ContentName)] = []
+    for file in request.files {
+      guard let name = ContentName(text: file) else {
+        throw .invalid("files are a UUID in lower case, /, and full or thumbnail", field: "files")
+      }
+      names.append((file, name))
+    }
+    return names
   }
 
   /// Which of some contents the object store has, if there is one. It is asked for several at a time.

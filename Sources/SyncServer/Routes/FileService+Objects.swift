@@ -13,6 +13,7 @@ extension FileService {
     [
       Route("OPTIONS", "/v1/files", .open { self.presignedCapabilities() }, .file),
       Route("POST", "/v1/files/missing", .member { try await self.missing($0) }, .fileQuestion),
+      Route("POST", "/v1/files/digests", .member { try await self.digests($0) }, .fileQuestion),
       Route(
         "POST", Self.contentPattern + "/address", .member { try await self.address($0, objects) }, .fileQuestion),
       Route(
@@ -52,6 +53,10 @@ extension FileService {
     }
     guard limits.contentTypes.takes(request.contentType) else { throw HTTPProblem.typeNotTaken(limits.contentTypes) }
     let account = call.member.account
+    // A content that another member sent before its record came is compared now.
+    let claims = try await claims(account, name.content)
+    try await storage.prove(account, name, claims)
+    try await refusing { try await objects.prove(account, name, claims) }
     guard try await storage.content(account, name) == nil else { throw HTTPProblem.contentExists }
     let new = ObjectFiles.New(
       userId: call.member.userId, name: name, byteCount: request.byteCount, sha256: digest.base64EncodedString(),
@@ -69,7 +74,8 @@ extension FileService {
       throw HTTPProblem.badRequest("the body is {\"upload\": TEXT}", field: "upload")
     }
     let account = call.member.account
-    try await refusing { try await objects.confirm(account, name, by: call.member.userId, id, at: now) }
+    let claims = try await claims(account, name.content)
+    try await refusing { try await objects.confirm(account, name, by: call.member.userId, id, at: now, claims: claims) }
     return .json(["content": .text("/v1/files/\(name.content)/\(name.variant.rawValue)")])
   }
 

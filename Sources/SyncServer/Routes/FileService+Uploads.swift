@@ -11,7 +11,11 @@ extension FileService {
     try check(headers, room: length ?? limits.fileBytes)
     let account = call.member.account
     let upload = try await refusing {
-      try await storage.begin(account, new, quota: limits.quotaBytes, at: now)
+      // A content that another member sent before its record came is compared now.
+      if try await storage.content(account, new.name) != nil {
+        try await storage.prove(account, new.name, try await claims(account, new.name.content))
+      }
+      return try await storage.begin(account, new, quota: limits.quotaBytes, at: now)
     }
     guard hasContent || length == 0 else { return ReadyAnswer(response: created(upload)) }
     do {
@@ -110,12 +114,16 @@ extension FileService {
       let upload = try await settle(known, call, offset: offset, length: length)
       let room = (upload.length ?? limits.fileBytes) - upload.offset
       try check(headers, room: room)
-      let writer = try await openWriter(upload, headers, call.member.account)
+      let account = call.member.account
+      let claims = try await claims(account, upload.name.content)
+      let writer = try await openWriter(upload, headers, account)
       let terms = UploadSession.Terms(
         checksum: checksum, allowance: room, isKeptWhenCut: !isNew && checksum == nil, quota: limits.quotaBytes,
-        clock: { (now, expiry) }
+        claims: claims, clock: { (now, expiry) }
       ) { result in
         defer { sessions.release(claim) }
+        // Its bytes are wrong from the beginning, so nothing can go on from them.
+        if case .failure(FileRefusal.mismatch)? = result { await forget(upload, account) }
         if let response = await conclude(result) { return response }
         guard case .failure(let error)? = result else { return HTTPProblem.failure.response }
         return told(error, upload).response

@@ -11,6 +11,8 @@ struct FileService: Sendable {
   let storage: any FileStorage
   /// Which of these contents records of an account refer to.
   let inUse: @Sendable (AccountName, [String]) async throws -> Set<String>
+  /// What the records of an account say about a content.
+  var claims: @Sendable (AccountName, String) async throws -> [ContentClaim] = { _, _ in [] }
   let limits: ServerLimits
   let sessions: UploadSessions
   let log: RequestLog
@@ -35,6 +37,7 @@ struct FileService: Sendable {
       Route("PATCH", Self.uploadPattern, .upload { try await self.append($0) }, .tus),
       Route("DELETE", Self.uploadPattern, .member { try await self.terminate($0) }, .tus),
       Route("POST", "/v1/files/missing", .member { try await self.missing($0) }, .fileQuestion),
+      Route("POST", "/v1/files/digests", .member { try await self.digests($0) }, .fileQuestion),
       Route("GET", Self.contentPattern, .member { try await self.content($0) }, .file),
       Route("HEAD", Self.contentPattern, .member { try await self.content($0) }, .file),
     ]
@@ -59,6 +62,7 @@ struct FileService: Sendable {
     case .busy: .uploadInUse
     case .gone: .noSuchUpload
     case .damaged: .uploadExpired
+    case .mismatch: .contentMismatch
     case .overQuota: .quotaExceeded
     case .noSpace: .diskFull
     }
@@ -68,6 +72,9 @@ struct FileService: Sendable {
 extension HTTPProblem {
   static let contentExists = HTTPProblem(
     409, "The content is there already", "nothing is left to send", type: "urn:fieldvault:content-exists")
+  static let contentMismatch = HTTPProblem(
+    422, "The bytes are another content", "the record of the content names another digest; nothing was stored",
+    type: "urn:fieldvault:content-mismatch", field: "content")
   static let noSuchUpload = HTTPProblem(404, "No such upload", "begin a new one with POST /v1/files")
   static let uploadExpired = HTTPProblem(
     410, "The upload has expired", "begin a new one with POST /v1/files", type: "urn:fieldvault:upload-expired")

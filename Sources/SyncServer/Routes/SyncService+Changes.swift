@@ -11,10 +11,11 @@ extension SyncService {
     return try await storage.read(call.member.account) { data in
       let cursor = try text.map { try Cursor($0, for: data) }
       let page = try data.changes(after: cursor?.sequence, limit: limit, projects: projects)
+      let epoch = try data.epochs.current
       let next = Cursor(
-        identity: try data.identity, sequence: page.end, floor: try cursor?.floor ?? data.lastSequence)
+        epoch: epoch, sequence: page.end, floor: try cursor?.floor ?? data.lastSequence)
       return .json([
-        "serverTime": wireTime(now), "changes": .array(page.records.map { $0.json(entities) }),
+        "serverTime": wireTime(now), "epoch": .text(epoch), "changes": .array(page.records.map { $0.json(entities) }),
         "cursor": .text(next.text), "hasMore": .bool(page.remaining > 0), "remaining": .integer(Int64(page.remaining)),
       ])
     }
@@ -56,9 +57,13 @@ extension SyncService {
       }
       uuids.append(uuid)
     }
+    var epoch: String?
+    if case .text(let text)? = body["epoch"] { epoch = text }
     let entities = storage.entities
     let now = now
-    return try await storage.read(call.member.account) { [uuids] data in
+    try await storage.settle(call.member.account, uuids.map { RecordName(type, $0) })
+    return try await storage.read(call.member.account) { [uuids, epoch] data in
+      let current = try data.epochs.current
       var found: [SyncValue] = []
       var missing: [SyncValue] = []
       var weight = 0
@@ -66,12 +71,16 @@ extension SyncService {
         if let record = try data.record(RecordName(type, uuid)) {
           weight += record.weight
           if weight > Self.answerWeight, !found.isEmpty { throw Self.tooMuch }
-          found.append(record.json(entities))
+          // Within one epoch all versions are shared.
+          let shared = try epoch.flatMap { $0 == current ? nil : try data.sharedVersion(of: record, with: $0) }
+          found.append(record.json(entities, sharedVersion: shared))
         } else {
           missing.append(.text(uuid))
         }
       }
-      return .json(["serverTime": wireTime(now), "changes": .array(found), "missing": .array(missing)])
+      return .json([
+        "serverTime": wireTime(now), "epoch": .text(current), "changes": .array(found), "missing": .array(missing),
+      ])
     }
   }
 }

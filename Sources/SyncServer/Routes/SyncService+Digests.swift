@@ -3,18 +3,16 @@ import SyncModel
 extension SyncService {
   func digests(_ call: RouteCall) async throws -> Response {
     let projects = try call.projects()
-    let types = storage.entities.keys.sorted()
+    let columns = storage.entities.mapValues(\.digestColumns).filter { $0.value != DigestColumns() }
     let now = now
     return try await storage.read(call.member.account) { data in
-      var entities = SyncObject()
-      for type in types {
-        var sum = DigestSum()
-        try data.forEachDigest(type, bucket: nil, projects: projects) { sum.add($0) }
-        if sum.summary != .none { entities[type] = sum.summary.wire }
-      }
+      let entities = SyncObject(try data.entityDigests(projects: projects).map { ($0.key, $0.value.wire) })
       let end = try data.lastSequence
-      let cursor = Cursor(identity: try data.identity, sequence: end, floor: end)
-      return .json(["serverTime": wireTime(now), "cursor": .text(cursor.text), "entities": .object(entities)])
+      let cursor = Cursor(epoch: try data.epochs.current, sequence: end, floor: end)
+      return .json([
+        "serverTime": wireTime(now), "epoch": .text(cursor.epoch), "cursor": .text(cursor.text),
+        "entities": .object(entities), "columns": .object(SyncObject(columns.map { ($0.key, $0.value.wire) })),
+      ])
     }
   }
 
@@ -22,11 +20,11 @@ extension SyncService {
     let projects = try call.projects()
     let type = try entityType(call)
     return try await storage.read(call.member.account) { data in
-      var sums: [String: DigestSum] = [:]
-      try data.forEachDigest(type, bucket: nil, projects: projects) { record in
-        sums[record.bucket, default: DigestSum()].add(record)
-      }
-      return .json(["buckets": .object(SyncObject(sums.map { ($0.key, $0.value.summary.wire) }))])
+      let buckets = try data.bucketDigests(of: type, projects: projects)
+      return .json([
+        "epoch": .text(try data.epochs.current),
+        "buckets": .object(SyncObject(buckets.map { ($0.key, $0.value.wire) })),
+      ])
     }
   }
 
@@ -37,11 +35,8 @@ extension SyncService {
     guard bucket.utf8.count == 2, bucket.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
     else { throw HTTPProblem.invalid("a bucket is two hexadecimal digits in lower case", field: "bucket") }
     return try await storage.read(call.member.account) { data in
-      var records: [SyncValue] = []
-      try data.forEachDigest(type, bucket: bucket, projects: projects) { record in
-        records.append(record.wire)
-      }
-      return .json(["records": .array(records)])
+      let records = try data.recordDigests(of: type, bucket: bucket, projects: projects).map(\.wire)
+      return .json(["epoch": .text(try data.epochs.current), "records": .array(records)])
     }
   }
 

@@ -10,29 +10,44 @@ extension SyncService {
       throw HTTPProblem(
         413, "Too many operations", "a request has at most \(limits.pushOperations) operations", field: "operations")
     }
-    for operation in operations { _ = try IncomingOperation.id(of: operation) }
+    var sent: [SentOperation] = []
+    for operation in operations { sent.append(try SentOperation(operation)) }
     try checkSchemas(of: operations)
+    let device = try IncomingOperation.id("deviceId", of: body)
+    guard case .integer(let counter)? = body["deviceCounter"], counter >= 0 else {
+      throw HTTPProblem.badRequest("deviceCounter is a whole number from 0 on", field: "deviceCounter")
+    }
     var cursor: String?
     if case .text(let text)? = body["cursor"] { cursor = text }
-    let answer = try await storage.write(call.member.account) { [cursor, entities = storage.entities, now, log] data in
-      try Self.perform(operations, cursor: cursor, entities: entities, now: now, log: log, in: data)
+    let mark = DeviceMark(counter: counter, operations: sent.map(\.content))
+    // A client that disconnects cancels its request. The work goes on, and the repeated request finds the stored results.
+    let (role, storedAt) = (call.member.role, storingTime(now))
+    let work = Task { [sent, cursor, storage, now, log] in
+      try await storage.write(call.member.account) { [entities = storage.entities] data in
+        if mark.provesCopy(after: try data.mark(of: device)) { throw HTTPProblem.deviceCopied }
+        try data.keep(mark, of: device, at: storedAt)
+        let batch = PushBatch(
+          entities: entities, epochs: try data.epochs, now: now, storedAt: storedAt, role: role, log: log)
+        return try Self.perform(sent, cursor: cursor, batch, in: data)
+      }
     }
-    return .json(answer)
+    return .json(try await work.value)
   }
 
   private static func perform(
-    _ operations: [SyncValue], cursor text: String?, entities: [String: EntityDescription], now: Int64, log: RequestLog,
-    in data: any RecordWriting
+    _ operations: [SentOperation], cursor text: String?, _ batch: PushBatch, in data: any RecordWriting
   ) throws -> SyncValue {
     let before = try data.lastSequence
-    var batch = PushBatch(entities: entities, now: now, log: log)
+    var batch = batch
     var results: [SyncValue] = []
     for operation in operations { results.append(try batch.perform(operation, in: data)) }
-    var answer: SyncObject = ["serverTime": wireTime(now), "results": .array(results)]
+    var answer: SyncObject = [
+      "serverTime": wireTime(batch.now), "epoch": .text(batch.epochs.current), "results": .array(results),
+    ]
     if let text, batch.isAsSent, let cursor = try known(text, data), cursor.sequence == before {
-      // Nobody else changed anything: the device has seen all up to here.
+      // No other device changed a record: this one has seen everything up to here.
       answer["cursor"] = .text(
-        Cursor(identity: cursor.identity, sequence: try data.lastSequence, floor: cursor.floor).text)
+        Cursor(epoch: cursor.epoch, sequence: try data.lastSequence, floor: cursor.floor).text)
     }
     return .object(answer)
   }
@@ -54,7 +69,7 @@ extension SyncService {
       else { continue }
       throw HTTPProblem(
         409, "The server's schema is too old", "it has version \(served.version) of the schema \(served.name)",
-        type: "urn:fieldvault:schema-too-old")
+        type: ServerProblem.schemaTooOld)
     }
   }
 }

@@ -15,10 +15,11 @@ struct SyncService: Sendable {
   let log: RequestLog
   /// Whether files go to an object store.
   var isPresigned = false
+  /// The time under which changes are stored, for a time of the wall clock.
+  var storingTime: @Sendable (Int64) -> Int64 = { $0 }
   let waiting = Locked(0)
 
   static let name = "fieldvault"
-  static let protocolVersion: Int64 = 1
 
   private var openAPI: OpenAPI { OpenAPI(limits: limits, isPresigned: isPresigned) }
   var now: Int64 { Date.nowInMilliseconds().milliseconds }
@@ -28,7 +29,7 @@ struct SyncService: Sendable {
     [
       Route("GET", "/v1/health", .open { self.health() }),
       Route("GET", "/v1/openapi.json", .open { Response.json(try self.openAPI.document()) }),
-      Route("GET", "/v1/account", .member { self.account($0) }),
+      Route("GET", "/v1/account", .member { try await self.account($0) }),
       Route("POST", "/v1/push", .member { try await self.push($0) }),
       Route("GET", "/v1/changes", .member { try await self.changes($0) }),
       Route("GET", "/v1/watch", .member { try await self.watch($0) }),
@@ -41,17 +42,19 @@ struct SyncService: Sendable {
 
   private func health() -> Response {
     .json([
-      "service": .text(Self.name), "protocol": .integer(Self.protocolVersion), "serverTime": wireTime(now),
+      "service": .text(Self.name), "protocol": .integer(WireProtocol.version), "serverTime": wireTime(now),
     ])
   }
 
-  private func account(_ call: RouteCall) -> Response {
+  private func account(_ call: RouteCall) async throws -> Response {
+    let epoch = try await storage.read(call.member.account) { try $0.epochs.current }
     let schemas = storage.schemas.map { schema -> SyncValue in
       ["name": .text(schema.name), "version": .integer(Int64(schema.version))]
     }
     return .json([
-      "service": .text(Self.name), "serverUuid": .text(serverUuid), "account": .text(call.member.account.name),
-      "user": .text(call.member.name), "serverTime": wireTime(now), "schemas": .array(schemas),
+      "service": .text(Self.name), "protocol": .integer(WireProtocol.version), "serverUuid": .text(serverUuid),
+      "epoch": .text(epoch), "account": .text(call.member.account.name), "user": .text(call.member.name),
+      "role": .text(call.member.role.rawValue), "serverTime": wireTime(now), "schemas": .array(schemas),
     ])
   }
 

@@ -44,6 +44,9 @@ struct Route: Sendable {
     }
   }
 
+  /// Whether a token of the role admin may use it. Such a token neither pushes nor pulls.
+  var isForAdmins: Bool { pattern == "/v1/account" }
+
   /// Whether its handler reads a body that was collected. What comes to other routes is dropped.
   var takesBody: Bool { (dialect == .json || dialect == .fileQuestion) && method == "POST" }
 

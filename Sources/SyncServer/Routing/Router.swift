@@ -1,3 +1,5 @@
+import SyncModel
+
 /// Finds what answers a request: by path, then method, then token.
 struct Router: Sendable {
   let routes: [Route]
@@ -8,33 +10,42 @@ struct Router: Sendable {
   let log: RequestLog
 
   /// What becomes of a request whose body is not there yet.
-  func admit(_ request: Request) -> Admission {
+  func admit(_ request: Request) -> Admitted {
     do {
       let (route, variables) = try find(request)
-      if case .upload(let open) = route.access {
-        return .open(pattern: route.pattern) { await self.open(request, route, variables, open) }
-      }
       do {
-        return try admit(request, route)
+        return try admit(request, route, variables)
       } catch {
-        return .refuse(failure(error, route))
+        return Admitted(admission: .refuse(failure(error, route)))
       }
     } catch {
-      return .refuse(failure(error, at: request.path))
+      return Admitted(admission: .refuse(failure(error, at: request.path)))
     }
   }
 
-  /// Whoever needs a token shows it before a body: nothing of a stranger is read for nothing, nor kept.
-  private func admit(_ request: Request, _ route: Route) throws -> Admission {
-    let isForMembers = if case .member = route.access { true } else { false }
-    guard route.takesBody else {
-      // Where no body comes, the token is asked for when the request is answered.
-      if isForMembers, request.announcesBody { _ = try authenticate(request) }
-      return .ignore
+  /// A client shows its token before a body, and is counted before it: nothing of a stranger is read for nothing, nor kept.
+  private func admit(_ request: Request, _ route: Route, _ variables: [String: String]) throws -> Admitted {
+    try checkProtocol(of: request, route)
+    switch route.access {
+    case .open: return Admitted(admission: .ignore)
+    case .upload(let open):
+      var request = request
+      request.member = try findMember(request)
+      let known = request
+      return Admitted(
+        admission: .open(pattern: route.pattern) { await self.open(known, route, variables, open) },
+        member: request.member)
+    case .member:
+      guard route.takesBody else {
+        // Where no body comes, a missing token is told when the request is answered.
+        let member = try request.announcesBody ? authenticate(request) : findMember(request)
+        return Admitted(admission: .ignore, member: member)
+      }
+      guard request.isJSON else { throw HTTPProblem.notJSON }
+      let member = try authenticate(request)
+      try count(member, route)
+      return Admitted(admission: .collect, member: member, isCounted: true)
     }
-    guard request.isJSON else { throw HTTPProblem.notJSON }
-    if isForMembers { _ = try authenticate(request) }
-    return .collect
   }
 
   /// The answer to a request.
@@ -56,8 +67,10 @@ struct Router: Sendable {
     switch route.access {
     case .open(let make): return try await make()
     case .member(let make): return try await make(try call(request, route, variables))
-    // Its requests are answered by what they opened.
-    case .upload: throw HTTPProblem.failure
+    case .upload:
+      // What it opened answers a request, unless its token could not be looked up before.
+      _ = try authenticate(request)
+      throw HTTPProblem.failure
     }
   }
 
@@ -76,17 +89,22 @@ struct Router: Sendable {
 
   /// Lets a request with a valid token pass that keeps to the rules of its route.
   private func call(_ request: Request, _ route: Route, _ variables: [String: String]) throws -> RouteCall {
-    let member = try authenticate(request)
-    let limiter = route.dialect == .json ? limiters.records : limiters.files
-    if let seconds = limiter.secondsToWait(for: member.userId) {
-      throw HTTPProblem.tooManyRequests(retryAfter: seconds)
-    }
+    try checkProtocol(of: request, route)
+    let member = try request.member ?? authenticate(request)
+    guard member.role != .admin || route.isForAdmins else { throw HTTPProblem.notForAdmins }
+    if !request.isCounted { try count(member, route) }
     switch route.dialect {
     case .json, .fileQuestion: if route.takesBody, !request.isJSON { throw HTTPProblem.notJSON }
     case .tus: try Tus.checkVersion(of: request)
     case .file: break
     }
     return RouteCall(request: request, member: member, variables: variables)
+  }
+
+  /// Refuses a device of another version before it has any effect. Files have a contract of their own.
+  private func checkProtocol(of request: Request, _ route: Route) throws(HTTPProblem) {
+    guard case .member = route.access, route.dialect == .json else { return }
+    guard WireProtocol.accepts(request.headers[WireProtocol.header.lowercased()]) else { throw .otherProtocol }
   }
 
   private func find(_ request: Request) throws(HTTPProblem) -> (Route, [String: String]) {
@@ -101,8 +119,15 @@ struct Router: Sendable {
   }
 
   private func authenticate(_ request: Request) throws -> Member {
-    guard let token = request.bearerToken, let member = try member(token) else { throw HTTPProblem.unauthorized }
+    guard let member = try findMember(request) else { throw HTTPProblem.unauthorized }
     return member
+  }
+
+  private func findMember(_ request: Request) throws -> Member? { try request.bearerToken.flatMap { try member($0) } }
+
+  private func count(_ member: Member, _ route: Route) throws(HTTPProblem) {
+    let limiter = route.dialect == .json ? limiters.records : limiters.files
+    if let seconds = limiter.secondsToWait(for: member.userId) { throw .tooManyRequests(retryAfter: seconds) }
   }
 
   // MARK: Answers

@@ -12,6 +12,8 @@ public struct EntityDescription: Sendable {
   public let references: [String: Reference]
   /// Whether records have `userEditedFields`.
   public let hasUserEdits: Bool
+  /// The columns that do not always count in digests.
+  public let digestColumns: DigestColumns
   /// What is wrong with a value of a field; nil when it is of the field's type.
   public let problem: @Sendable (_ field: String, _ value: SyncValue) -> String?
 
@@ -32,6 +34,7 @@ public struct EntityDescription: Sendable {
   /// A description from its parts.
   public init(
     type: String, schemaName: String, rules: MergeRules, references: [String: Reference], hasUserEdits: Bool,
+    digestColumns: DigestColumns = DigestColumns(),
     problem: @escaping @Sendable (_ field: String, _ value: SyncValue) -> String?
   ) {
     self.type = type
@@ -39,6 +42,7 @@ public struct EntityDescription: Sendable {
     self.rules = rules
     self.references = references
     self.hasUserEdits = hasUserEdits
+    self.digestColumns = digestColumns
     self.problem = problem
   }
 }

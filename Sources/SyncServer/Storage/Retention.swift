@@ -18,15 +18,19 @@ struct Retention: Sendable {
   let directory: ServerDirectory
   let log: RequestLog
 
-  private static let day: Int64 = 86_400_000
-
   /// Works through all accounts at once and then every six hours, and gives up uploads every quarter of an hour, until the
   /// task is cancelled.
-  func run() async {
+  func run(_ clock: ServerClock) async {
     var round = 0
     while !Task.isCancelled {
       let now = Date.nowInMilliseconds().milliseconds
-      if round % 24 == 0 { await forget(before: now - Int64(days) * Self.day) }
+      if clock.needsBeginning { await begin(clock, at: now) }
+      do {
+        let time = try clock.advance(wall: now)
+        if round % 24 == 0 { await forget(before: time.limit(days: days), at: time.now) }
+      } catch {
+        log.failure("nothing is forgotten, because the time of retention cannot be stored: \(error)")
+      }
       await expireUploads(at: now)
       round += 1
       do {
@@ -37,14 +41,25 @@ struct Retention: Sendable {
     }
   }
 
-  /// Forgets answers and deletions from before a time, and then the files that no record refers to: at once where one
-  /// did, and where none ever did those from before that time.
-  func forget(before time: Int64) async {
+  /// Data of version 0.1 have no time of retention: it begins at their last change.
+  private func begin(_ clock: ServerClock, at now: Int64) async {
+    let largest = Locked<Int64?>(nil)
+    await forEachAccount("the time of the last change could not be read") { account in
+      guard let time = try await storage.read(account, { try $0.largestStoredTime }) else { return }
+      largest.withLock { $0 = max($0 ?? time, time) }
+    }
+    clock.begin(largestStored: largest.withLock { $0 }, wall: now)
+  }
+
+  /// Forgets answers and deletions from before a time, and sweeps the files that no record refers to: those that a record once
+  /// referred to, and others from before that time.
+  /// - Parameter now: the time of the sweep of files.
+  func forget(before time: Int64, at now: Int64) async {
     await forEachAccount("old answers, deletions and files could not be forgotten") { account in
-      try await storage.write(account) { data in try data.forget(before: time) }
-      let rule = SweepRule(neverUsedBefore: time) { contents in try await inUse(account, contents) }
+      try await storage.forget(account, before: time)
+      let rule = SweepRule(at: now, neverUsedBefore: time) { contents in try await inUse(account, contents) }
       try await files.sweep(account, rule)
-      try await objects?.sweep(account, rule, at: Date.nowInMilliseconds().milliseconds)
+      try await objects?.sweep(account, rule)
     }
   }
 

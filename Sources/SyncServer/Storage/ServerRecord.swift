@@ -25,18 +25,26 @@ public struct ServerRecord: Sendable, Equatable {
   /// When a person made it, in milliseconds since 1970-01-01 UTC.
   public let createdAt: Int64
   /// Fields, deletion, times and version.
-  public let state: RecordState
+  public internal(set) var state: RecordState
   /// The version with which a field, or ``RecordState/deletionField``, last changed; a field that is not here has not
   /// changed since the first version.
   public let fieldVersions: [String: Int64]
   /// The version that a field has that never changed: 1, or 0 for a record that every device makes by itself.
   public let firstVersion: Int64
+  /// By the place of each epoch in which the record changed its version when that epoch began; see ``EpochHistory``.
+  public let startVersions: [Int: Int64]
+  /// The record whose deletion cascaded to this one, where that is known.
+  public let deletedWith: RecordName?
+  /// The fields whose value a service wrote; devices wrote all others.
+  public let serviceFields: Set<String>
 
   /// A record from its parts.
   public init(
     name: RecordName, serverId: Int64, sequence: Int64, createdAt: Int64, state: RecordState,
-    fieldVersions: [String: Int64], firstVersion: Int64
+    fieldVersions: [String: Int64], firstVersion: Int64, startVersions: [Int: Int64] = [:],
+    deletedWith: RecordName? = nil, serviceFields: Set<String> = []
   ) {
+    self.startVersions = startVersions
     self.name = name
     self.serverId = serverId
     self.sequence = sequence
@@ -44,18 +52,15 @@ public struct ServerRecord: Sendable, Equatable {
     self.state = state
     self.fieldVersions = fieldVersions
     self.firstVersion = firstVersion
+    self.deletedWith = deletedWith
+    self.serviceFields = serviceFields
   }
 
   /// The version of the record.
   public var version: Int64 { state.syncVersion }
 
-  /// About how many bytes its texts have, for keeping answers to a size.
-  var weight: Int {
-    state.fields.members.reduce(200) { sum, member in
-      if case .text(let text) = member.value { return sum + text.utf8.count }
-      return sum + 16
-    }
-  }
+  /// About how many bytes it has as JSON, for keeping responses to a size.
+  var weight: Int { 200 + SyncValue.object(state.fields).weight }
 
   /// Whether a field, or the deletion, was changed after a version.
   public func hasChanged(_ field: String, after version: Int64) -> Bool {
@@ -75,16 +80,20 @@ public struct NewVersion: Sendable {
   public let createdAt: Int64
   /// Columns that the schema computes from others, and that are to be computed from those of `state`.
   public let computing: [String]
+  /// The fields whose value a service wrote, once this is stored; nil to keep those of `previous`.
+  public let serviceFields: Set<String>?
 
   /// A version from its parts.
   public init(
-    name: RecordName, previous: ServerRecord?, state: RecordState, createdAt: Int64, computing: [String] = []
+    name: RecordName, previous: ServerRecord?, state: RecordState, createdAt: Int64, computing: [String] = [],
+    serviceFields: Set<String>? = nil
   ) {
     self.name = name
     self.previous = previous
     self.state = state
     self.createdAt = createdAt
     self.computing = computing
+    self.serviceFields = serviceFields
   }
 }
 
@@ -110,5 +119,18 @@ public struct ChangePage: Sendable {
     self.records = records
     self.end = end
     self.remaining = remaining
+  }
+}
+
+extension SyncValue {
+  /// About how many bytes the value has as JSON.
+  fileprivate var weight: Int {
+    switch self {
+    case .null, .bool, .integer, .real: 16
+    case .number(let number): number.text.utf8.count
+    case .text(let text): text.utf8.count
+    case .array(let elements): elements.reduce(2) { $0 + $1.weight }
+    case .object(let object): object.members.reduce(2) { $0 + $1.name.utf8.count + $1.value.weight }
+    }
   }
 }

@@ -15,16 +15,28 @@ import SyncServer
 /// Serves until a signal asks to stop.
 enum ServeCommand {
   /// The schemas that this program carries.
-  private static let shipped: [Schema] = [RestorationSchema.schema, RangeSchema.schema, ReceiptsSchema.schema]
+  static let shipped: [Schema] = [RestorationSchema.schema, RangeSchema.schema, ReceiptsSchema.schema]
 
   static func run(_ context: CommandContext) async throws {
     let server = try start(context)
     let stopping = AsyncStream.makeStream(of: Void.self)
     Signals.onStop { _ in stopping.continuation.finish() }
+    Signals.onHangUp { reload(server, context) }
     try context.output.line("listening on \(server.url)")
     try context.output.flush()
     for await _ in stopping.stream {}
     await server.stop()
+  }
+
+  /// Reads the certificate again, as after it was renewed. One that cannot be used changes nothing.
+  private static func reload(_ server: FieldVaultServer, _ context: CommandContext) {
+    do {
+      guard let identity = try identity(context.arguments) else { return }
+      try server.replace(identity)
+      context.note("the certificate was read again")
+    } catch {
+      context.note("the certificate was not replaced: \(error)")
+    }
   }
 
   private static func start(_ context: CommandContext) throws -> FieldVaultServer {

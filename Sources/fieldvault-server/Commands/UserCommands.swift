@@ -6,7 +6,8 @@ enum UserAddCommand {
     let name = try context.arguments.required("NAME")
     let directory = try ServerDirectory(in: try context.folder(isCreating: true))
     defer { directory.close() }
-    let (account, token) = try directory.addUser(name, account: context.arguments.value("account"))
+    let (account, token) = try directory.addUser(
+      name, account: context.arguments.value("account"), role: context.role, expires: try context.expiry())
     guard context.isJSON else {
       try context.output.line(token)
       context.note("this token of \(escaped(name)) is shown once; the account is \(escaped(account))")
@@ -57,7 +58,7 @@ enum UserRevokeCommand {
     defer { directory.close() }
     let count = try directory.revokeUser(name)
     guard context.isJSON else {
-      return context.note(count == 0 ? "the token was revoked already" : "the token is not valid any more")
+      return context.note(count == 0 ? "the user has no valid token" : "the tokens of the user are not valid any more")
     }
     try context.writeJSON { json in
       json.beginObject()

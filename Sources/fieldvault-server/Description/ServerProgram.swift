@@ -1,8 +1,9 @@
 import CommandLineSupport
+import SyncModel
 
 /// The whole command line, from which parsing, help and completions come.
 enum ServerProgram {
-  static let version = "0.1.0"
+  static let version = "0.2.0-dev"
 
   static let program = Program(
     name: "fieldvault-server", version: version,
@@ -12,7 +13,9 @@ enum ServerProgram {
       .flag("quiet", short: "q", "no line for each request, no hints"),
       .flag("no-color", "no colours"),
     ],
-    commands: [serve, user, .completions(group: "Other"), .version(group: "Other")],
+    commands: [
+      serve, user, token, backup, restore, verify, epoch, .completions(group: "Other"), .version(group: "Other"),
+    ],
     examples: [
       Example("fieldvault-server user add ada --account water --data /srv/fieldvault", "prints ada's token, once"),
       Example("fieldvault-server serve --data /srv/fieldvault --schema restoration", "serve on 127.0.0.1:8787"),
@@ -20,7 +23,7 @@ enum ServerProgram {
     exitCodes: codes + [.busy, .refused])
 
   private static let codes: [ExitCode] = [
-    .done, .failed, .usage, .locked, ExitCode(4, "no such folder or user"), .damaged, .interrupted,
+    .done, .failed, .usage, .locked, ExitCode(4, "no such folder, user or token"), .damaged, .interrupted,
   ]
 
   private static let dataOption = OptionDescription.value(
@@ -87,6 +90,7 @@ enum ServerProgram {
         options: [
           dataOption, keyOption,
           .value("account", "A", "the account whose records the user sees; made when it is new (default: default)"),
+          roleOption, expiryOption,
         ],
         examples: [Example("fieldvault-server user add ada --account water --data data > token", "")],
         exitCodes: codes + [.refused]),
@@ -94,8 +98,79 @@ enum ServerProgram {
         "list", aliases: ["ls"], summary: "all users", options: [dataOption, keyOption],
         examples: [Example("fieldvault-server user list --data data --json", "as JSON")], exitCodes: codes),
       CommandDescription(
-        "revoke", summary: "end the token of a user, at once",
+        "revoke", summary: "end all tokens of a user, at once",
         arguments: [.required("NAME", "the name")], options: [dataOption, keyOption],
         examples: [Example("fieldvault-server user revoke ada --data data", "")], exitCodes: codes),
+    ])
+
+  private static let roleOption = OptionDescription.value(
+    "role", "R", "what the holder is: a device, a service beside the server, or an admin of the account",
+    default: TokenRole.device.rawValue, allowed: TokenRole.allCases.map(\.rawValue))
+  private static let expiryOption = OptionDescription.value(
+    "expires", "DATE", "when the token ends: a date, which means its beginning in UTC, or a time in UTC")
+
+  private static let token = CommandDescription(
+    "token", group: "Server", summary: "the tokens of users", exitCodes: codes,
+    subcommands: [
+      CommandDescription(
+        "add", summary: "one more token for a user; the token is printed once",
+        discussion: """
+          A token for each device and each program keeps the others valid when one is lost. The role of a service is for \
+          programs that fill fields owned by the server; they never change a field that a user has corrected.
+          """,
+        arguments: [.required("USER", "the user")],
+        options: [
+          dataOption, keyOption, roleOption, expiryOption,
+          .value("label", "TEXT", "which device or program gets it"),
+        ],
+        examples: [
+          Example("fieldvault-server token add ada --label tablet --data data", ""),
+          Example("fieldvault-server token add reader --role service --expires 2027-06-01 --data data", ""),
+        ], exitCodes: codes),
+      CommandDescription(
+        "list", aliases: ["ls"], summary: "the tokens of a user, or all",
+        arguments: [.optional("USER", "the user")], options: [dataOption, keyOption],
+        examples: [Example("fieldvault-server token list ada --data data --json", "as JSON")], exitCodes: codes),
+      CommandDescription(
+        "revoke", summary: "end one token, at once",
+        arguments: [.required("ID", "its number, as 'token list' shows it")], options: [dataOption, keyOption],
+        examples: [Example("fieldvault-server token revoke 3 --data data", "")], exitCodes: codes),
+    ])
+
+  private static let backup = CommandDescription(
+    "backup", group: "Data", summary: "a consistent copy of the data, also while a server runs",
+    discussion: """
+      FILE holds all accounts and their files, and the key of the server unless --key-file names it: keep it as safe as the \
+      folder. It appears when it is complete and replaces nothing. Files in an object store are not in it.
+      """,
+    arguments: [.required("FILE", "the backup to write")], options: [dataOption, keyOption],
+    examples: [Example("fieldvault-server backup 2026-11-23.backup --data data", "")],
+    exitCodes: codes + [.busy, .noSpace, .refused])
+
+  private static let restore = CommandDescription(
+    "restore", group: "Data", summary: "a new folder from a backup, after checking it",
+    discussion: """
+      The restored data begin a new epoch: devices compare all of their records, and send again what the server had \
+      acknowledged after the backup.
+      """,
+    arguments: [.required("FILE", "the backup")], options: [dataOption, keyOption],
+    examples: [
+      Example("fieldvault-server restore 2026-11-23.backup --data new", "then: fieldvault-server serve --data new")
+    ],
+    exitCodes: codes + [.noSpace, .refused])
+
+  private static let verify = CommandDescription(
+    "verify", group: "Data", summary: "check every database and every file of the folder",
+    options: [dataOption, keyOption],
+    examples: [Example("fieldvault-server verify --data data --json", "as JSON")], exitCodes: codes)
+
+  private static let epoch = CommandDescription(
+    "epoch", group: "Data", summary: "the history that the data belong to", exitCodes: codes,
+    subcommands: [
+      CommandDescription(
+        "new", summary: "start a new epoch, after data were put back by other means than 'restore'",
+        discussion: "Run it before the server starts: devices compare all records and send again what is missing.",
+        options: [dataOption, keyOption], examples: [Example("fieldvault-server epoch new --data data", "")],
+        exitCodes: codes + [.busy])
     ])
 }

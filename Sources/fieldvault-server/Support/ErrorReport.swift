@@ -32,17 +32,18 @@ struct ErrorReport {
 
   func text(for terminal: Terminal) -> String {
     if let usage { return String(usage.text(for: terminal).dropLast()) }
-    let first = terminal.styled("error:", .red, .bold) + " " + message
-    return hint.map { first + "\nhint:  " + $0 } ?? first
+    let first = terminal.styled("error:", .red, .bold) + " " + escaped(message)
+    return hint.map { first + "\nhint:  " + escaped($0) } ?? first
   }
 
   private static func exitCode(of error: ServerError) -> ExitCode {
     switch error.code {
-    case .noSuchUser, .noData: .notFound
-    case .userExists, .schemas: .refused
-    case .badName: .usage
+    case .noSuchUser, .noSuchToken, .noData: .notFound
+    case .userExists, .exists, .schemas: .refused
+    case .badName, .badExpiry: .usage
     case .busy: .busy
     case .wrongKey: .locked
+    case .damaged: .damaged
     case .cannotListen, .badCertificate, .badObjectStore, .disk, .system: .failed
     }
   }

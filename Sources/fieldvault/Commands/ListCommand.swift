@@ -67,8 +67,7 @@ enum ListCommand {
     var rows = TextTable(shown.map { format.columns[$0].name })
     var waiting = 0
     try reader.forEach(entity, selection) { row in
-      let cells = try format.cells(row)
-      rows.add(shown.map { cells[$0] })
+      rows.add(try format.cells(row, of: shown))
       waiting += 1
       if waiting == 500 {
         try context.output.write(rows.text(for: context.output.terminal))

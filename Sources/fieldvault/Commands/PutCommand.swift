@@ -17,7 +17,8 @@ enum PutCommand {
     let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
     if let path = context.arguments.value("from") {
       let source = try ByteSource(path: path)
-      let (uuids, isArray) = try vault.put(entity, json: try source.readText(), name: source.name)
+      let (uuids, isArray) = try vault.put(
+        entity, json: try source.readText(limit: ByteSource.longestDocument), name: source.name)
       return try show(uuids, isArray: isArray, entity, vault, context)
     }
     if let seconds = try context.arguments.value("send").map({ try parseSeconds($0, context) }) {
@@ -120,28 +121,5 @@ enum GetCommand {
         }
       }
     }
-  }
-}
-
-enum DeleteCommand {
-  static func run(_ context: CommandContext) throws {
-    let uuids = try context.arguments.values("UUID").map { try PutCommand.parseUUID($0, "UUID", context) }
-    let vault = try context.openVault()
-    let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
-    let count = try vault.delete(entity, uuids)
-    if context.isJSON {
-      var json = JSONWriter(for: context.output)
-      json.beginObject()
-      json.member("deleted", count)
-      json.endObject()
-      json.endDocument()
-      return try json.drain(to: context.output)
-    }
-    let dependents = count - uuids.count
-    try context.tell(
-      "Deleted \(countText(uuids.count)) \(entity.type)"
-        + (dependents > 0
-          ? " and \(countText(dependents)) \(dependents == 1 ? "record that hangs" : "records that hang") on it." : ".")
-    )
   }
 }

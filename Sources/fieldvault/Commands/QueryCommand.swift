@@ -30,11 +30,6 @@ enum QueryCommand {
     _ context: CommandContext
   ) throws {
     try connection.withStatement(sql) { statement in
-      if let word = statement.administrativeWord {
-        throw SQLError(
-          .invalidSQL, "\(word) neither asks for records nor changes them",
-          hint: "a query is one transaction by itself; 'fieldvault shell' takes any statement")
-      }
       if !statement.isReadOnly, !context.arguments.flag("write") {
         throw SQLError(.readOnly, "this statement changes the vault", hint: "add --write when that is meant")
       }

@@ -36,7 +36,7 @@ enum SearchCommand {
 enum CompletionsCommand {
   static func run(_ context: CommandContext) throws {
     guard let shell = try context.arguments.value("SHELL", as: Shell.self) else { return }
-    try context.output.write(FieldVaultProgram.program.completions(for: shell))
+    try context.output.write(FieldVaultProgram.program.completions(for: shell).utf8)
   }
 }
 

@@ -41,10 +41,39 @@ extension FieldVaultProgram {
       ],
       exitCodes: usual + [.refused]),
     CommandDescription(
-      "delete", aliases: ["rm"], group: "Records", summary: "delete records and what hangs on them",
-      discussion: "The records are marked as deleted and kept until a server has acknowledged it.",
+      "delete", aliases: ["rm"], group: "Records", summary: "delete records and their dependents",
+      discussion: """
+        The records are marked as deleted and kept until a server has acknowledged it; undelete restores them. Asks on a \
+        terminal when more than one record is deleted, dependents included.
+        """,
       arguments: [entityArgument, .oneOrMore("UUID", "the records")],
-      examples: [Example("fieldvault delete Room 0193...", "the room, its logs, its photos")],
+      options: [
+        .flag("yes", short: "y", "do not ask"),
+        .flag("dry-run", "tell how many records would be deleted, and delete none"),
+      ],
+      examples: [
+        Example("fieldvault delete Room 0193...", "the room, its logs, its photos"),
+        Example("fieldvault delete Room 0193... --dry-run", "how many that would be"),
+      ],
+      exitCodes: usual + [.refused]),
+    CommandDescription(
+      "undelete", group: "Records", summary: "restore deleted records and the dependents deleted with them",
+      discussion: """
+        Before the deletion was sent, deletion and restoration cancel out. Afterwards the server restores the dependents, \
+        and the next sync brings them.
+        """,
+      arguments: [entityArgument, .oneOrMore("UUID", "the deleted records")],
+      examples: [Example("fieldvault undelete Room 0193...", "the room, its logs, its photos")],
+      exitCodes: usual + [.refused]),
+    CommandDescription(
+      "purge", group: "Records", summary: "remove deleted records for good",
+      discussion: """
+        Removes the rows of deleted records and of their dependents, and the keys of their files. A deletion that the server \
+        has not acknowledged is refused. Sync purges by itself what the server has acknowledged. Asks on a terminal.
+        """,
+      arguments: [entityArgument, .oneOrMore("UUID", "the deleted records")],
+      options: [.flag("yes", short: "y", "do not ask")],
+      examples: [Example("fieldvault purge Room 0193...", "a room that was deleted before")],
       exitCodes: usual + [.refused]),
     CommandDescription(
       "import", group: "Records", summary: "records from a CSV, NDJSON or JSON file",

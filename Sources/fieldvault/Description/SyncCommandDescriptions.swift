@@ -9,20 +9,23 @@ extension FieldVaultProgram {
         One round: fetch, send, fetch what that changed. Nothing is lost when it is interrupted or the server cannot be \
         reached: what was under way is sent again under the same name, and takes effect once. --watch goes on until it \
         is stopped, and does a round whenever something is written here or there, or the network is back. Where such a \
-        process runs already, 'sync' asks it for a round and waits for the end of it. Ends with 8 when conflicts or \
-        failed operations wait for a person, new ones or old.
+        process runs already, 'sync' asks it for a round and waits for the end of it. A comparison that would delete more \
+        than 20 records and more than 5 % of all is held: it deletes nothing until --accept-deletions. Ends with 8 when \
+        conflicts or failed operations wait for a person, new ones or old, and when a comparison is held.
         """,
       options: [
         .flag("watch", short: "w", "go on until stopped"),
         .flag("push-only", "send, and fetch nothing"),
         .flag("pull-only", "fetch, and send nothing"),
         .flag("full", "compare all records with the server's, and move what differs"),
+        .flag("accept-deletions", "delete here what a comparison that was held found missing at the server"),
       ],
       choices: [Choice("push-only", "pull-only")],
       examples: [
         Example("fieldvault sync", "one round"),
         Example("fieldvault sync --watch", "all day"),
         Example("fieldvault sync --full --json", "compare everything, for a program"),
+        Example("fieldvault sync --accept-deletions", "the records are really gone at the server"),
       ],
       exitCodes: usual + [.offline, .attention, .noSpace, .credentials, .interrupted]),
     CommandDescription(
@@ -66,12 +69,15 @@ extension FieldVaultProgram {
             database and shown to nobody. A token is for one address: with another address a new one is needed. http:// \
             is for servers on this machine; elsewhere everybody on the way could read the token and the records. With \
             --routes the server is an API that exists already: the file says how it takes and gives each kind of record. \
-            What it has no way to take is refused from then on when it is written. The file is checked and kept in the vault.
+            What it has no way to take is refused from then on when it is written. The file is checked and kept in the vault. \
+            The server and the token are tried at once, and nothing is set when that fails; --no-check leaves that out, as \
+            does a vault in device-only mode.
             """,
           arguments: [.required("URL", "its address, such as https://sync.example.org")],
           options: [
             .value("routes", "FILE", "the routes of an API that is no FieldVault server (JSON)", completion: .file),
             .value("token-file", "FILE", "the token is the first line of FILE; - is standard input", completion: .file),
+            .flag("no-check", "set it without asking the server"),
             .flag("allow-insecure", "take http:// for another machine, where something else encrypts"),
           ],
           examples: [
@@ -81,7 +87,7 @@ extension FieldVaultProgram {
               "fieldvault remote set https://api.example.org --routes range.routes.json --token-file token",
               "an API that exists already"),
           ],
-          exitCodes: usual + [.refused]),
+          exitCodes: usual + [.offline, .refused, .credentials]),
         CommandDescription(
           "show", summary: "the address, and whose records these are",
           examples: [Example("fieldvault remote show --json", "for a program")], exitCodes: usual),
@@ -119,8 +125,8 @@ extension FieldVaultProgram {
             that does not count bytes, and records not. upload: 'ciphertext' sends files encrypted as they are, \
             'plaintext' is for a server that works with images. download: 'thumbnails' fetches those alone and the rest \
             when asked for, 'all' fetches everything. recompress: 'off', or the longest side in pixels to which pictures \
-            are made smaller when they are taken in. strip-location: 'true' takes pictures in without the place where \
-            they were made.
+            are made smaller when they are taken in. strip-location: 'true' stores pictures without the place where they \
+            were taken, and other files with a note; 'require' refuses a file whose place cannot be removed.
             """,
           arguments: [
             .required("NAME", "the setting", allowed: settingNames), .oneOrMore("VALUE", "its value"),

@@ -167,7 +167,7 @@ final class CommandContext {
   func note(_ text: String) {
     guard !isQuiet else { return }
     // Where standard error is closed there is nobody to tell.
-    try? people.line(people.terminal.styled(text, .dim))
+    try? people.line(people.terminal.styled(escaped(text), .dim))
     try? people.flush()
   }
 
@@ -181,7 +181,7 @@ final class CommandContext {
   /// A line that is the result for people, and nothing with `--json`.
   func tell(_ text: String) throws {
     if isJSON || isQuiet { return }
-    try output.line(text)
+    try output.line(escaped(text))
   }
 
   /// Reports an error and ends.

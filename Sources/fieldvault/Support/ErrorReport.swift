@@ -30,7 +30,7 @@ struct ErrorReport {
     case let error as SQLError:
       self.init(exitCode: Self.exitCode(of: error), message: error.message, hint: error.hint)
     case let error as ImportRefused:
-      self.init(exitCode: .refused, message: Self.summary(of: error.result), hint: Self.advice(for: error.result))
+      self.init(exitCode: .refused, lines: Self.summary(of: error.result), hint: Self.advice(for: error.result))
     case let error as OutputError:
       self.init(exitCode: error.exitCode, message: "\(error)", hint: nil)
       isSilent = error.kind == .closed
@@ -38,6 +38,10 @@ struct ErrorReport {
       self.init(exitCode: error.exitCode, message: error.message, hint: error.hint)
     case let error as SyncRefused:
       self.init(exitCode: Self.exitCode(of: error), message: error.message, hint: error.hint)
+    case let error as RouteFileRefused:
+      self.init(
+        exitCode: .refused, lines: error.problems.map { "\(error.path): \($0)" },
+        hint: "mend the file; nothing was changed")
     case let error as RemoteFailure:
       self.init(
         exitCode: Self.exitCode(of: error.answer), message: error.message, hint: error.hint.isEmpty ? nil : error.hint)
@@ -51,7 +55,14 @@ struct ErrorReport {
   }
 
   private init(exitCode: ExitCode, message: String, hint: String?) {
-    (self.exitCode, self.message, self.hint) = (exitCode, message, hint)
+    self.init(exitCode: exitCode, lines: [message], hint: hint)
+  }
+
+  /// - Parameter lines: each is shown as one line, also when a name or a text of a server in it has a line break.
+  private init(exitCode: ExitCode, lines: [String], hint: String?) {
+    self.exitCode = exitCode
+    message = lines.map(escaped).joined(separator: "\n")
+    self.hint = hint.map(escaped)
   }
 
   func text(for terminal: Terminal) -> String {
@@ -94,7 +105,7 @@ struct ErrorReport {
     case .busy: .busy
     case .notADatabase, .damaged: .damaged
     case .diskFull: .noSpace
-    case .constraint, .invalidSQL, .readOnly, .migration, .tooBig, .typeMismatch: .refused
+    case .constraint, .invalidSQL, .notAllowed, .readOnly, .migration, .tooBig, .typeMismatch: .refused
     case .interrupted: .interrupted
     default: .failed
     }
@@ -114,16 +125,16 @@ struct ErrorReport {
     case .unreachable, .later, .attempt: .offline
     case .pauseCredentials: .credentials
     case .cancelled: .interrupted
-    case .ok, .cursorUnknown, .schemaTooOld, .tooLarge, .refused: .failed
+    case .ok, .cursorUnknown, .schemaTooOld, .otherProtocol, .deviceCopied, .newEpoch, .tooLarge, .refused: .failed
     }
   }
 
-  private static func summary(of result: ImportResult) -> String {
+  private static func summary(of result: ImportResult) -> [String] {
     var lines = ["nothing was imported: \(countText(result.problemCount)) rows cannot be taken"]
     if result.problemCount == 1 { lines = ["nothing was imported: one row cannot be taken"] }
     lines += result.problems.prefix(10).map { "  " + ImportCommand.line(for: $0) }
     if result.problemCount > 10 { lines.append("  and \(countText(result.problemCount - 10)) more") }
-    return lines.joined(separator: "\n")
+    return lines
   }
 
   private static func advice(for result: ImportResult) -> String {

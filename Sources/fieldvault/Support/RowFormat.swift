@@ -46,19 +46,29 @@ struct RowFormat {
   func cells(_ row: borrowing Row) throws -> [String] {
     var cells: [String] = []
     cells.reserveCapacity(columns.count)
-    for (index, column) in columns.enumerated() {
-      switch try row.decode(SQLArgument.self, at: Int32(index)) {
-      case .null: cells.append("")
-      case .integer(let value):
-        cells.append(column.isBool && (value == 0 || value == 1) ? (value == 1 ? "true" : "false") : String(value))
-      case .real(let value): cells.append("\(value)")
-      case .text(let value): cells.append(value)
-      case .blob(let bytes):
-        var json = JSONWriter()
-        json.base64(bytes)
-        cells.append(String(decoding: json.takeBytes().dropFirst().dropLast(), as: UTF8.self))
-      }
-    }
+    for index in columns.indices { cells.append(try cell(row, index)) }
     return cells
+  }
+
+  /// The cells of some columns, by their positions.
+  func cells(_ row: borrowing Row, of shown: [Int]) throws -> [String] {
+    var cells: [String] = []
+    cells.reserveCapacity(shown.count)
+    for index in shown { cells.append(try cell(row, index)) }
+    return cells
+  }
+
+  private func cell(_ row: borrowing Row, _ index: Int) throws -> String {
+    switch try row.decode(SQLArgument.self, at: Int32(index)) {
+    case .null: return ""
+    case .integer(let value):
+      return columns[index].isBool && (value == 0 || value == 1) ? (value == 1 ? "true" : "false") : String(value)
+    case .real(let value): return "\(value)"
+    case .text(let value): return value
+    case .blob(let bytes):
+      var json = JSONWriter()
+      json.base64(bytes)
+      return String(decoding: json.takeBytes().dropFirst().dropLast(), as: UTF8.self)
+    }
   }
 }

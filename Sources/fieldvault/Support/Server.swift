@@ -19,12 +19,34 @@ struct Server: Sendable {
     let transport = HTTPTransport(address: address, limits: limits) {
       (try? vault.remote())?.url == settings.url ? try? vault.remoteToken() : nil
     }
-    if let text = settings.routes {
-      remote = RestRemote(transport: transport, file: try RouteFile(json: text), vault: vault)
-    } else {
-      remote = FieldVaultRemote(transport: transport)
-    }
+    remote = try Self.remote(transport, routes: settings.routes, of: vault)
     monitor = NetworkMonitor(remote: remote, address: address)
+  }
+
+  private static func remote(_ transport: HTTPTransport, routes: String?, of vault: Vault) throws -> any Remote {
+    guard let routes else { return FieldVaultRemote(transport: transport) }
+    return RestRemote(transport: transport, file: try RouteFile(json: routes), vault: vault)
+  }
+
+  /// Asks a server that is not set yet whether it is there and accepts the token.
+  /// - Throws: ``RemoteFailure``.
+  static func check(_ url: String, token: String?, routes: String?, of vault: Vault) throws {
+    var limits = TransportLimits()
+    (limits.connectSeconds, limits.idleSeconds, limits.wholeSeconds) = (10, 15, 30)
+    let transport = HTTPTransport(address: try ServerAddress(url, allowsInsecure: true), limits: limits) { token }
+    let remote = try remote(transport, routes: routes, of: vault)
+    do {
+      try Waiting.run {
+        _ = try await remote.health()
+        if token != nil { try await remote.checkToken() }
+      }
+    } catch let failure as RemoteFailure {
+      throw RemoteFailure(
+        failure.answer, message: "\(failure.message); the server was not set",
+        hint: failure.answer == .pauseCredentials
+          ? failure.hint : "check the address, or set it unasked with --no-check",
+        problem: failure.problem, retryAfterSeconds: failure.retryAfterSeconds)
+    }
   }
 
   /// Whether the server of a vault answers; nil where none is set.

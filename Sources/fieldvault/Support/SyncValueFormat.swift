@@ -9,6 +9,7 @@ extension JSONWriter {
     case .bool(let flag): self.value(flag)
     case .integer(let number): self.value(number)
     case .real(let real): try self.value(real.number)
+    case .number(let number): self.value(jsonNumber: number.text)
     case .text(let text): self.value(text)
     case .array(let elements):
       beginArray()

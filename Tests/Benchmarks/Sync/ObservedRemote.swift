@@ -88,9 +88,11 @@ struct ObservedRemote: Remote {
     }
   }
 
-  func records(entityType: String, uuids: [String]) async throws(RemoteFailure) -> RecordsAnswer {
+  func records(
+    entityType: String, uuids: [String], epoch: String?
+  ) async throws(RemoteFailure) -> RecordsAnswer {
     try await noted { remote async throws(RemoteFailure) in
-      try await remote.records(entityType: entityType, uuids: uuids)
+      try await remote.records(entityType: entityType, uuids: uuids, epoch: epoch)
     }
   }
 }

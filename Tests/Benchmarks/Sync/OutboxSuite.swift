@@ -55,7 +55,7 @@ final class OutboxSuite {
     try vault.database.write { db in
       _ = try db.insert(Project(uuid: project, title: "House"))
       for room in rooms { _ = try db.insert(Room(uuid: room, projectId: 1, title: "Room", squareFootage: 99)) }
-      for sql in synced { _ = try db.execute(SQL(raw: sql)) }
+      try WriteMode.purge(on: db) { for sql in synced { try db.execute(SQL(raw: sql)) } }
     }
     try vault.database.withWriter { _ = try $0.checkpoint() }
   }
@@ -100,7 +100,7 @@ final class OutboxSuite {
   /// As it was at the beginning: synced rooms, no readings, nothing queued.
   private func empty() throws {
     try vault.database.write { db in
-      for sql in Self.synced { _ = try db.execute(SQL(raw: sql)) }
+      try WriteMode.purge(on: db) { for sql in Self.synced { try db.execute(SQL(raw: sql)) } }
     }
     for sql in Self.synced { try floor.check(floor_execute(floor.handle, sql)) }
     try vault.database.withWriter { _ = try $0.checkpoint() }
@@ -108,10 +108,8 @@ final class OutboxSuite {
   }
 
   private static let synced = [
-    "UPDATE WriteContext SET mode = 'purge'",
     "DELETE FROM OfflineSyncQueue", "DELETE FROM SyncBase", "DELETE FROM OfflineAtmosphericLog",
     "UPDATE OfflineProject SET isDirty = 0, syncStatus = 'synced', syncVersion = 1",
     "UPDATE OfflineRoom SET isDirty = 0, syncStatus = 'synced', syncVersion = 1, isAccessible = 1",
-    "UPDATE WriteContext SET mode = 'person'",
   ]
 }

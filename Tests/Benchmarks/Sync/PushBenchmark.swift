@@ -57,7 +57,9 @@ struct PushBenchmark {
     let bodies = requests.map(\.jsonBytes)
     let start = ContinuousClock.now
     for body in bodies {
-      let answer = try await transport.send(HTTPRequest("/v1/push", body: body))
+      var request = HTTPRequest("/v1/push", body: body)
+      request.headers = [(WireProtocol.header, String(WireProtocol.version))]
+      let answer = try await transport.send(request)
       guard answer.status == 200 else { throw BenchmarkFailure("the server answers \(answer.status)") }
     }
     return (ContinuousClock.now - start).inSeconds

@@ -59,12 +59,15 @@ struct RoundBenchmark {
   private func pullOne(_ side: inout Side) async throws -> (processor: Double, clock: Double) {
     let remote = try side.access.remote()
     let area = SyncValue.integer(200 + side.version)
+    let identifier = ServerFilling.identifier()
     let change = PushOperation(
-      operationId: ServerFilling.identifier(), kind: .update, entityType: "Room", entityUuid: side.account.room,
-      baseVersion: side.version, schemaVersion: 1,
+      operationId: identifier, idempotencyKey: identifier, kind: .update, entityType: "Room",
+      entityUuid: side.account.room, baseVersion: side.version, baseEpoch: try await remote.account().epoch,
+      schemaVersion: 1,
       patch: RecordPatch(fields: ["squareFootage": area], updatedAt: Vault.now))
-    let answer = try await remote.push(PushRequest(deviceId: side.account.room, cursor: nil, operations: [change]))
-    guard case .accepted(let version, _) = answer.results.first?.outcome else {
+    let answer = try await remote.push(
+      PushRequest(deviceId: identifier, deviceCounter: 1, cursor: nil, operations: [change]))
+    guard case .accepted(let version, _, _) = answer.results.first?.outcome else {
       throw BenchmarkFailure("the server does not take the change: \(answer.results)")
     }
     side.version = version

@@ -61,6 +61,7 @@ struct SyncSuite {
     if parts.contains("batch") {
       tell(try BatchBenchmark(folder: folder + "/batch", rounds: rounds * 40, count: sizes.queue).findings())
     }
+    if parts.contains("growth") { tell(try GrowthSuite(folder: folder + "/growth").findings()) }
     return holds
   }
 }

@@ -17,7 +17,7 @@ import Testing
       try db.execute("INSERT INTO words VALUES ('wet baseboard')")
       try db.execute("CREATE TABLE plain (a)")
       try db.execute("INSERT INTO plain (rowid, a) VALUES (77, 1)")
-      try db.execute("PRAGMA user_version = 5")
+      try db.set(.userVersion(5))
     }
   }
 
@@ -60,7 +60,7 @@ import Testing
   @Test(arguments: [
     ("UPDATE OfflineRoom SET note = 'dry' WHERE roomId = 1", "OfflineRoom"), ("UPDATE plain SET a = 1.0", "plain"),
     ("UPDATE plain SET rowid = 78", "plain"), ("DELETE FROM OfflineLog WHERE logId = 3", "OfflineLog"),
-    ("CREATE INDEX more ON plain (a)", "definitions"), ("PRAGMA user_version = 6", "user_version"),
+    ("CREATE INDEX more ON plain (a)", "definitions"),
   ])
   func aDifferenceIsFound(_ change: String, _ place: String) throws {
     try copy()
@@ -68,6 +68,15 @@ import Testing
     _ = try there.write { try $0.execute(SQL(raw: change)) }
     there.close()
     #expect(try problem()?.contains(place) == true)
+  }
+
+  @Test("A copy with another user_version differs")
+  func aDifferentUserVersionIsFound() throws {
+    try copy()
+    let there = try Database(path: copyPath, key: otherKey)
+    try there.write { try $0.set(.userVersion(6)) }
+    there.close()
+    #expect(try problem()?.contains("user_version") == true)
   }
 
   @Test func aChangedPageOfTheCopyIsFound() throws {

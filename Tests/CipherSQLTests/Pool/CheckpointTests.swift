@@ -99,7 +99,7 @@ import Testing
     try database.write(addBlocks)
     try database.read { db in
       #expect(try db.fetchOne("SELECT count(*) FROM Block", as: Int.self) == 16)
-      for _ in 0..<6 { try database.write(addBlocks) }
+      try onAnotherThread { for _ in 0..<6 { try database.write(addBlocks) } }
       #expect(try logBytes(vault) > 6 << 20)
       #expect(try db.fetchOne("SELECT count(*) FROM Block", as: Int.self) == 16)
     }
@@ -125,8 +125,10 @@ import Testing
     let database = try vault.openHouse(configuration)
     try database.read { db in
       #expect(try db.fetchOne("SELECT count(*) FROM OfflineLog", as: Int.self) == 4)
-      try database.write { try $0.execute("DELETE FROM OfflineLog") }
-      #expect(try !database.withWriter { try $0.checkpoint() })
+      try onAnotherThread { () throws in
+        try database.write { try $0.execute("DELETE FROM OfflineLog") }
+        #expect(try !database.withWriter { try $0.checkpoint() })
+      }
       #expect(try db.fetchOne("SELECT count(*) FROM OfflineLog", as: Int.self) == 4)
     }
     #expect(try database.withWriter { try $0.checkpoint() })

@@ -264,15 +264,15 @@ import Testing
   @Test func aFailureToOpenReachesAllWhoWait() async throws {
     let release = DispatchSemaphore(value: 0)
     let attempts = Counter()
-    let pool = ConnectionPool<Connection>(capacity: 1, name: "read") {
+    let pool = ConnectionPool<Connection>(capacity: 1, nesting: NestingGuard()) {
       attempts.increment()
       release.wait()
       throw SQLError(.cannotOpen, "no more files")
     }
-    let opener = thread { #expect(throws: SQLError.self) { _ = try pool.acquire() } }
+    let opener = thread { #expect(throws: SQLError.self) { try pool.withConnection(for: "read") { _ in } } }
     try await eventually { attempts.value == 1 }
-    let tasks = (0..<3).map { _ in Task { try await pool.perform { _ in } } }
-    let waitingThread = thread { #expect(throws: SQLError.self) { _ = try pool.acquire() } }
+    let tasks = (0..<3).map { _ in Task { try await pool.perform(for: "read") { _ in } } }
+    let waitingThread = thread { #expect(throws: SQLError.self) { try pool.withConnection(for: "read") { _ in } } }
     try await eventually { pool.waitingCount == 4 }
     for _ in 0..<10 { release.signal() }
     for task in tasks {

@@ -104,4 +104,23 @@ import Testing
     #expect(try query.sql.text.hasSuffix("ORDER BY t0.squareFootage NULLS LAST"))
     #expect(try database.read { try query.fetch($0).map(\.title) } == ["Attic", "Kitchen", "Cellar"])
   }
+
+  @Test("fetchFirst returns the first row of fetch for every limit and offset, in every kind of query")
+  func firstIsTheFirstOfAll() throws {
+    try Database.house().read { db throws in
+      for limit in [-1, 0, 1, 2, 9] {
+        for offset in [nil, 0, 1, 2, 9] as [Int?] {
+          let rooms = Room.all.order { $0.title.ascending }.limit(limit, offset: offset)
+          #expect(try rooms.fetchFirst(db) == rooms.fetch(db).first, "limit \(limit), offset \(offset ?? -1)")
+          let titles = Room.all.order { $0.title.ascending }.select { $0.title }.limit(limit, offset: offset)
+          #expect(try titles.fetchFirst(db) == titles.fetch(db).first)
+          let pairs = Room.all.order { $0.title.ascending }.select { ($0.title, $0.floor) }.limit(limit, offset: offset)
+          #expect(try pairs.fetchFirst(db)?.0 == pairs.fetch(db).first?.0)
+          let joined = Room.all.join(Project.self) { $0.projectId == $1.projectId }
+            .order { room, _ in room.title.ascending }.limit(limit, offset: offset)
+          #expect(try joined.fetchFirst(db)?.0 == joined.fetch(db).first?.0)
+        }
+      }
+    }
+  }
 }

@@ -81,7 +81,8 @@ import Testing
     }
   }
 
-  @Test func upsert() throws {
+  @Test("upsert writes the named columns over the row in its way and keeps all others")
+  func upsert() throws {
     try database.write { db in
       let old = try #require(try db.find(Room.self, 1))
       var room = old
@@ -90,12 +91,18 @@ import Testing
       #expect(stored.roomId == 1, "the row in the way is the one that is written over")
       #expect(stored.title == "Loft")
       #expect(stored.floor == old.floor)
-      let whole = try db.upsert(room) { [$0.uuid] }
-      #expect(whole.floor == 9)
+      var expected = old
+      expected.title = "Loft"
+      #expect(try db.find(Room.self, 1) == expected)
+      let kept = try db.upsert(room, onConflict: { [$0.uuid] }, updating: { _ in [] })
+      #expect(kept == expected)
+      let both = try db.upsert(room, onConflict: { [$0.uuid] }, updating: { [$0.title, $0.floor] })
+      expected.floor = 9
+      #expect(both == expected)
       #expect(try Room.all.count(db) == 3)
-      let fresh = try db.upsert(Room(projectId: 1, title: "Porch")) { [$0.uuid] }
+      let fresh = try db.upsert(Room(projectId: 1, title: "Porch"), onConflict: { [$0.uuid] }, updating: { [$0.title] })
       #expect(fresh.roomId > 4)
-      #expect(throws: SQLError.self) { try db.upsert(room) { [$0.title] } }
+      #expect(throws: SQLError.self) { try db.upsert(room, onConflict: { [$0.title] }, updating: { [$0.floor] }) }
     }
   }
 

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 /// Waits until a condition that another task or thread brings about is true. Never gives up: the time limit of the
@@ -21,4 +22,17 @@ final class Notes<Value: Sendable>: Sendable {
   var all: [Value] { values.withLock { $0 } }
 
   func add(_ value: Value) { values.withLock { $0.append(value) } }
+}
+
+/// Runs a body on another thread and waits for it.
+func onAnotherThread(_ body: @escaping @Sendable () throws -> Void) throws {
+  let done = DispatchSemaphore(value: 0)
+  let result = Mutex<Result<Void, any Error>>(.success(()))
+  Thread.detachNewThread {
+    let outcome = Result { try body() }
+    result.withLock { $0 = outcome }
+    done.signal()
+  }
+  done.wait()
+  try result.withLock { $0 }.get()
 }

@@ -59,13 +59,15 @@ import Testing
 
   @Test func doublesToTheLastBit() throws {
     var generator = SeededGenerator(seed: testSeed)
-    let random = (0..<2000).map { _ in Double(bitPattern: generator.next()) }.filter { !$0.isNaN }
-    for value in random + [0, 0.1, -0.1, .greatestFiniteMagnitude, .leastNonzeroMagnitude, .infinity, -.infinity] {
+    let random = (0..<2000).map { _ in Double(bitPattern: generator.next()) }.filter(\.isFinite)
+    for value in random + [0, 0.1, -0.1, .greatestFiniteMagnitude, .leastNonzeroMagnitude] {
       #expect(try roundTrip(value)?.bitPattern == value.bitPattern, "seed \(testSeed), value \(value)")
-      if value.isFinite { #expect(Double("\(value)")?.bitPattern == value.bitPattern) }
+      #expect(Double("\(value)")?.bitPattern == value.bitPattern)
     }
-    let error = #expect(throws: SQLError.self) { try roundTrip(Double.nan) }
-    #expect(error?.code == .typeMismatch)
+    for value in [Double.nan, .infinity, -.infinity] {
+      let error = #expect(throws: SQLError.self) { try roundTrip(value) }
+      #expect(error?.code == .typeMismatch)
+    }
   }
 
   @Test func integers() throws {

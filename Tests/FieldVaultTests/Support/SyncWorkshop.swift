@@ -16,17 +16,26 @@ final class SyncWorkshop {
   private var server: Running?
   private(set) var url = ""
 
-  init(schema: String = "restoration") throws {
+  init(shop: Workshop, schema: String) throws {
+    self.shop = shop
     self.schema = schema
-    shop = try Workshop(vault: false)
     let beside = URL(fileURLWithPath: try Program.path.get()).deletingLastPathComponent()
     program = beside.appendingPathComponent("fieldvault-server").path
+  }
+
+  convenience init(schema: String = "restoration") throws {
+    try self.init(shop: try Workshop(vault: false), schema: schema)
     for (vault, person) in [("a.vault", "ada"), ("b.vault", "bob")] {
       try shop.done("init", "--schema", schema, "--quiet", vault: vault)
       let added = try run(program, ["user", "add", person, "--account", "water", "--data", shop.path("data"), "-q"])
       guard added.status == 0 else { throw Unexpected("no user: \(added.errors)") }
       try shop.write(added.output, to: "token-\(vault)")
     }
+    try connect()
+  }
+
+  /// Starts the server and tells both vaults its address.
+  func connect() throws {
     try start()
     for vault in ["a.vault", "b.vault"] {
       try shop.done("remote", "set", url, "--token-file", shop.path("token-\(vault)"), "-q", vault: vault)

@@ -67,10 +67,11 @@ struct HistoryCheck {
 
   private func checkReferences() throws {
     let refused = try connection.fetchRows(
-      "SELECT operationId, answer FROM ServerAnswer WHERE answer LIKE '%parent_missing%'", as: String.self, String.self)
+      "SELECT idempotencyKey, answer FROM ServerAnswer WHERE answer LIKE '%parent_missing%'", as: String.self,
+      String.self)
     let known = Set(history.map(\.uuid))
-    for (id, answer) in refused {
-      guard let operation = operations[id] else { continue }
+    for (key, answer) in refused {
+      guard let operation = operations[key] else { continue }
       // A parent that a person deleted or gave up before the server had it does not come, or comes when it is brought
       // back. Any other that came later, the child should have waited for.
       for member in operation.patch.fields.members {

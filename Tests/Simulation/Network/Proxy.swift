@@ -94,7 +94,9 @@ final class Proxy: Sendable {
     guard request.starts(with: Array("POST /v1/push".utf8)), let start = request.firstIndex(of: UInt8(ascii: "{")),
       let push = try? PushRequest(json: Array(request[start...]))
     else { return }
-    state.withLock { state in for operation in push.operations { state.operations[operation.operationId] = operation } }
+    state.withLock { state in
+      for operation in push.operations { state.operations[operation.idempotencyKey ?? ""] = operation }
+    }
   }
 
   private func choose(_ request: [UInt8]) -> (Fault, Seeded) {

@@ -140,7 +140,7 @@ import WebTransport
   /// What is no answer, or a refusal with a good status.
   @Test(arguments: [
     ("{}", UploadProblem?.none), ("{\"id\": \"a\", \"upload\": {\"href\": 5}}", nil),
-    ("{\"id\": \"a\", \"upload\": {\"href\": \"/own\"}}", nil),
+    ("{\"id\": \"a\", \"upload\": {\"href\": \"http://a b/\"}}", nil),
     ("{\"id\": \"a\", \"upload\": {\"href\": \"http://127.0.0.1:1/\", \"with\": {\"a b\": \"c\"}}}", nil),
     ("{\"upload\": {\"href\": \"http://127.0.0.1:1/\"}}", nil),
     ("{\"error\": \"no such receipt\"}", .notTaken("no such receipt")),

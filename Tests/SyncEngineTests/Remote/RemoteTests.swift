@@ -12,20 +12,21 @@ import WebTransport
   }
 
   @Test func whatIsAskedAndAnswered() async throws {
-    let page = ChangesPage(serverTime: 0, changes: [], cursor: "c2", hasMore: false, remaining: nil)
+    let page = ChangesPage(serverTime: 0, epoch: "e", changes: [], cursor: "c2", hasMore: false, remaining: nil)
     let answers: [String: any WireMessage] = [
       "GET /v1/health": health,
-      "GET /v1/account": AccountInfo(serverUuid: "s", account: "a", user: "u", serverTime: 0, schemas: []),
+      "GET /v1/account": AccountInfo(
+        serverUuid: "s", epoch: "e", account: "a", user: "u", serverTime: 0, schemas: []),
       "POST /v1/push": PushAnswer(
-        serverTime: 0, cursor: nil,
+        serverTime: 0, epoch: "e", cursor: nil,
         results: [PushResult(operationId: "1", outcome: .accepted(version: 1, serverId: 1))]),
       "GET /v1/changes?limit=500": page,
       "GET /v1/changes?cursor=c%2B1&limit=7&projects=p1%2Cp2": page,
       "GET /v1/watch?cursor=c1&timeout=50": WatchAnswer(changed: true),
-      "GET /v1/digests?projects=p1": EntityDigests(serverTime: 0, cursor: "c", entities: [:]),
-      "GET /v1/digests/Room": BucketDigests(buckets: [:]),
-      "GET /v1/digests/Room/0f": RecordDigests(records: []),
-      "POST /v1/records": RecordsAnswer(changes: [], missing: ["u"]),
+      "GET /v1/digests?projects=p1": EntityDigests(serverTime: 0, epoch: "e", cursor: "c", entities: [:]),
+      "GET /v1/digests/Room": BucketDigests(epoch: "e", buckets: [:]),
+      "GET /v1/digests/Room/0f": RecordDigests(epoch: "e", records: []),
+      "POST /v1/records": RecordsAnswer(epoch: "e", changes: [], missing: ["u"]),
     ]
     let server = try RawServer { request, connection in
       let asked = request.line.replacing(" HTTP/1.1", with: "")
@@ -36,9 +37,10 @@ import WebTransport
     #expect(try await remote.health() == health)
     #expect(try await remote.account().user == "u")
     let operation = PushOperation(
-      operationId: "1", kind: .create, entityType: "Room", entityUuid: "u", baseVersion: 0, schemaVersion: 1,
+      operationId: "1", idempotencyKey: "k", kind: .create, entityType: "Room", entityUuid: "u", baseVersion: 0,
+      schemaVersion: 1,
       patch: RecordPatch(updatedAt: 0))
-    let request = PushRequest(deviceId: "d", cursor: "c", operations: [operation])
+    let request = PushRequest(deviceId: "d", deviceCounter: 1, cursor: "c", operations: [operation])
     #expect(try await remote.push(request).results.count == 1)
     #expect(try PushRequest(json: #require(server.requests.last).body) == request)
     #expect(try await remote.changes(cursor: nil, limit: 500, projects: []) == page)
@@ -47,7 +49,7 @@ import WebTransport
     #expect(try await remote.digests(projects: ["p1"]).cursor == "c")
     #expect(try await remote.digests(entityType: "Room", projects: []).buckets.isEmpty)
     #expect(try await remote.digests(entityType: "Room", bucket: "0f", projects: []).records.isEmpty)
-    #expect(try await remote.records(entityType: "Room", uuids: ["u"]).missing == ["u"])
+    #expect(try await remote.records(entityType: "Room", uuids: ["u"], epoch: nil).missing == ["u"])
     #expect(server.requests.first?.headers["authorization"] == nil)
     #expect(server.requests.dropFirst().allSatisfy { $0.headers["authorization"] == "Bearer secret-token" })
   }

@@ -29,16 +29,34 @@ import Testing
     try expect(record, recordText)
   }
 
+  @Test("A deleted record names the root of the deletion, and a device of another epoch learns the shared version")
+  func deletedRecord() throws {
+    var deleted = record
+    deleted.state = RecordState(fields: [:], isDeleted: true, syncVersion: 4, updatedAt: time)
+    deleted.deletedWith = RecordReference(entityType: "Location", entityUuid: "l1")
+    deleted.sharedVersion = 3
+    deleted.keepsUserEditedFields = false
+    try expect(
+      deleted,
+      #"{"createdAt":"2026-03-01T08:00:00.000Z","deletedWith":{"entityType":"Location","entityUuid":"l1"},"#
+        + #""entityType":"Room","entityUuid":"0195b2c0-0000-7000-8000-000000000001","fields":{},"isDeleted":true,"#
+        + #""serverId":17,"sharedVersion":3,"updatedAt":"2026-03-01T08:00:00.000Z","version":4}"#)
+  }
+
   @Test func aPageOfChanges() throws {
     try expect(
-      ChangesPage(serverTime: time, changes: [record], cursor: "c7", hasMore: true, remaining: 12),
+      ChangesPage(
+        serverTime: time, epoch: "e1", changes: [record], cursor: "c7", hasMore: true, remaining: 12,
+        removedProjects: ["p1"]),
       #"{"changes":["# + recordText
-        + #"],"cursor":"c7","hasMore":true,"remaining":12,"serverTime":"2026-03-01T08:00:00.000Z"}"#)
+        + #"],"cursor":"c7","epoch":"e1","hasMore":true,"remaining":12,"removedProjects":["p1"],"#
+        + #""serverTime":"2026-03-01T08:00:00.000Z"}"#)
   }
 
   @Test func aPush() throws {
     let update = PushOperation(
-      operationId: "op1", kind: .update, entityType: "Room", entityUuid: "u1", baseVersion: 2, schemaVersion: 8,
+      operationId: "op1", idempotencyKey: "k1", kind: .update, entityType: "Room", entityUuid: "u1", baseVersion: 2,
+      baseEpoch: "e1", schemaVersion: 8,
       patch: RecordPatch(
         fields: ["title": "Kitchen, wet"], isDeleted: false, userEditedFields: [], updatedAt: time),
       base: ["title": "Kitchen"])
@@ -49,9 +67,10 @@ import Testing
       operationId: "op3", kind: .create, entityType: "Room", entityUuid: "u3", baseVersion: 0, schemaVersion: 8,
       createdAt: time, patch: RecordPatch(fields: ["title": .null], updatedAt: time + 1, editTimes: ["title": time]))
     try expect(
-      PushRequest(deviceId: "d", cursor: nil, operations: [update, delete, create]),
-      #"{"deviceId":"d","operations":[{"base":{"title":"Kitchen"},"baseVersion":2,"entityType":"Room","#
-        + #""entityUuid":"u1","fields":{"title":"Kitchen, wet"},"isDeleted":false,"operationId":"op1","#
+      PushRequest(deviceId: "d", deviceCounter: 7, cursor: nil, operations: [update, delete, create]),
+      #"{"deviceCounter":7,"deviceId":"d","operations":[{"base":{"title":"Kitchen"},"baseEpoch":"e1","#
+        + #""baseVersion":2,"entityType":"Room","entityUuid":"u1","fields":{"title":"Kitchen, wet"},"#
+        + #""idempotencyKey":"k1","isDeleted":false,"operationId":"op1","#
         + #""operationType":"update","schemaVersion":8,"updatedAt":"2026-03-01T08:00:00.000Z","userEditedFields":[]},"#
         + #"{"baseVersion":1,"entityType":"Room","entityUuid":"u2","fields":{},"operationId":"op2","#
         + #""operationType":"delete","schemaVersion":8,"updatedAt":"2026-03-01T08:00:00.000Z"},"#
@@ -68,6 +87,11 @@ import Testing
       PushResult(operationId: "1", outcome: .accepted(version: 3, serverId: 17)),
       PushResult(operationId: "2", outcome: .accepted(version: 0, serverId: nil)),
       PushResult(
+        operationId: "8",
+        outcome: .accepted(
+          version: 3, serverId: 17,
+          times: RecordTimes(createdAt: time, updatedAt: time + 1, editTimes: ["title": time]))),
+      PushResult(
         operationId: "3", outcome: .merged(record, lost: [LostValue(field: "title", side: .remote, value: .null)])),
       PushResult(
         operationId: "4", outcome: .conflict(.concurrentEdit, fields: ["title"], record: record)),
@@ -78,6 +102,8 @@ import Testing
     let texts = [
       #"{"operationId":"1","result":"accepted","serverId":17,"version":3}"#,
       #"{"operationId":"2","result":"accepted","version":0}"#,
+      #"{"createdAt":"2026-03-01T08:00:00.000Z","editTimes":{"title":"2026-03-01T08:00:00.000Z"},"#
+        + #""operationId":"8","result":"accepted","serverId":17,"updatedAt":"2026-03-01T08:00:00.001Z","version":3}"#,
       #"{"lost":[{"field":"title","side":"remote","value":null}],"operationId":"3","record":"# + recordText
         + #","result":"merged","serverId":17,"version":3}"#,
       #"{"conflict":{"fields":["title"],"kind":"concurrent_edit"},"operationId":"4","record":"# + recordText
@@ -90,32 +116,38 @@ import Testing
     ]
     for (result, text) in zip(results, texts) { try expect(result, text) }
     try expect(
-      PushAnswer(serverTime: time, cursor: "c", results: results),
-      #"{"cursor":"c","results":["# + texts.joined(separator: ",")
+      PushAnswer(serverTime: time, epoch: "e1", cursor: "c", results: results),
+      #"{"cursor":"c","epoch":"e1","results":["# + texts.joined(separator: ",")
         + #"],"serverTime":"2026-03-01T08:00:00.000Z"}"#)
   }
 
   @Test func theOtherAnswers() throws {
     try expect(
-      ServerHealth(serverTime: time), #"{"protocol":1,"serverTime":"2026-03-01T08:00:00.000Z","service":"fieldvault"}"#)
+      ServerHealth(serverTime: time), #"{"protocol":2,"serverTime":"2026-03-01T08:00:00.000Z","service":"fieldvault"}"#)
     try expect(
       AccountInfo(
-        serverUuid: "s", account: "water", user: "ada", serverTime: time,
+        serverUuid: "s", epoch: "e1", account: "water", user: "ada", role: .service, serverTime: time,
         schemas: [AccountInfo.Schema(name: "restoration", version: 8)]),
-      #"{"account":"water","schemas":[{"name":"restoration","version":8}],"#
+      #"{"account":"water","epoch":"e1","protocol":2,"role":"service","schemas":[{"name":"restoration","version":8}],"#
         + #""serverTime":"2026-03-01T08:00:00.000Z","serverUuid":"s","service":"fieldvault","user":"ada"}"#)
     try expect(WatchAnswer(changed: true), #"{"changed":true}"#)
     try expect(
-      EntityDigests(serverTime: time, cursor: "c", entities: ["Room": DigestSummary(count: 12, digest: "aa")]),
-      #"{"cursor":"c","entities":{"Room":{"count":12,"digest":"aa"}},"serverTime":"2026-03-01T08:00:00.000Z"}"#)
+      EntityDigests(
+        serverTime: time, epoch: "e1", cursor: "c", entities: ["Room": DigestSummary(count: 12, digest: "aa")]),
+      #"{"cursor":"c","entities":{"Room":{"count":12,"digest":"aa"}},"epoch":"e1","serverTime":"2026-03-01T08:00:00.000Z"}"#
+    )
     try expect(
-      BucketDigests(buckets: ["0f": DigestSummary(count: 1, digest: "bb")]),
-      #"{"buckets":{"0f":{"count":1,"digest":"bb"}}}"#)
+      BucketDigests(epoch: "e1", buckets: ["0f": DigestSummary(count: 1, digest: "bb")]),
+      #"{"buckets":{"0f":{"count":1,"digest":"bb"}},"epoch":"e1"}"#)
     try expect(
-      RecordDigests(records: [RecordDigest(entityUuid: "u", version: 3, digest: "cc")]),
-      #"{"records":[{"digest":"cc","entityUuid":"u","version":3}]}"#)
+      RecordDigests(epoch: "e1", records: [RecordDigest(entityUuid: "u", version: 3, digest: "cc")]),
+      #"{"epoch":"e1","records":[{"digest":"cc","entityUuid":"u","version":3}]}"#)
     try expect(RecordsRequest(entityType: "Room", uuids: ["u"]), #"{"entityType":"Room","uuids":["u"]}"#)
     try expect(
-      RecordsAnswer(changes: [record], missing: ["v"]), #"{"changes":["# + recordText + #"],"missing":["v"]}"#)
+      RecordsAnswer(epoch: "e1", changes: [record], missing: ["v"]),
+      #"{"changes":["# + recordText + #"],"epoch":"e1","missing":["v"]}"#)
+    try expect(
+      RecordsRequest(entityType: "Room", uuids: ["u"], epoch: "e0"),
+      #"{"entityType":"Room","epoch":"e0","uuids":["u"]}"#)
   }
 }

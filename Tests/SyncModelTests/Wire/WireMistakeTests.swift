@@ -8,12 +8,17 @@ import Testing
     (#"[]"#, "", SyncModelError.Code.wrongMember),
     (#"{}"#, "deviceId", .missingMember),
     (#"{"deviceId":7,"operations":[]}"#, "deviceId", .wrongMember),
-    (#"{"deviceId":"d"}"#, "operations", .missingMember),
-    (#"{"deviceId":"d","cursor":1,"operations":[]}"#, "cursor", .wrongMember),
-    (#"{"deviceId":"d","operations":{}}"#, "operations", .wrongMember),
-    (#"{"deviceId":"d","operations":[7]}"#, "operations[0]", .wrongMember),
-    (#"{"deviceId":"d","operations":[{}]}"#, "operations[0].operationType", .missingMember),
-    (#"{"deviceId":"d","operations":[{"operationType":"upsert"}]}"#, "operations[0].operationType", .wrongMember),
+    (#"{"deviceId":"d"}"#, "deviceCounter", .missingMember),
+    (#"{"deviceId":"d","deviceCounter":-1}"#, "deviceCounter", .wrongMember),
+    (#"{"deviceId":"d","deviceCounter":1}"#, "operations", .missingMember),
+    (#"{"deviceId":"d","deviceCounter":1,"cursor":1,"operations":[]}"#, "cursor", .wrongMember),
+    (#"{"deviceId":"d","deviceCounter":1,"operations":{}}"#, "operations", .wrongMember),
+    (#"{"deviceId":"d","deviceCounter":1,"operations":[7]}"#, "operations[0]", .wrongMember),
+    (#"{"deviceId":"d","deviceCounter":1,"operations":[{}]}"#, "operations[0].operationType", .missingMember),
+    (
+      #"{"deviceId":"d","deviceCounter":1,"operations":[{"operationType":"upsert"}]}"#, "operations[0].operationType",
+      .wrongMember
+    ),
   ])
   func aWrongMemberIsNamed(text: String, member: String, code: SyncModelError.Code) {
     let error = #expect(throws: SyncModelError.self) { try PushRequest(json: Array(text.utf8)) }
@@ -24,7 +29,8 @@ import Testing
   private let operation: SyncObject = [
     "operationId": "1", "operationType": "update", "entityType": "Room", "entityUuid": "u", "baseVersion": 2,
     "schemaVersion": 8, "updatedAt": "2026-03-01T08:00:00.000Z", "fields": [:], "base": [:], "editTimes": [:],
-    "isDeleted": false, "userEditedFields": [], "createdAt": "2026-03-01T08:00:00.000Z",
+    "isDeleted": false, "userEditedFields": [], "createdAt": "2026-03-01T08:00:00.000Z", "idempotencyKey": "k",
+    "baseEpoch": "e",
   ]
 
   @Test func everyMemberHasItsType() throws {
@@ -59,7 +65,9 @@ import Testing
 
   @Test func nullIsAbsentWhereAMemberMayBeAbsent() throws {
     var sparse = operation
-    for name in ["base", "editTimes", "isDeleted", "userEditedFields", "createdAt"] { sparse[name] = .null }
+    for name in ["base", "editTimes", "isDeleted", "userEditedFields", "createdAt", "baseEpoch"] {
+      sparse[name] = .null
+    }
     let read = try PushOperation(wire: .object(sparse))
     #expect(read.patch.isDeleted == nil)
     #expect(read.patch.userEditedFields == nil)
@@ -75,7 +83,7 @@ import Testing
   }
 
   @Test func anErrorNamesNoValue() {
-    let text = #"{"deviceId":"d","operations":[{"operationType":"secret"}]}"#
+    let text = #"{"deviceId":"d","deviceCounter":1,"operations":[{"operationType":"secret"}]}"#
     let error = #expect(throws: SyncModelError.self) { try PushRequest(json: Array(text.utf8)) }
     #expect(error.map { "\($0)" } == "one of create, update, delete is needed at operations[0].operationType")
   }

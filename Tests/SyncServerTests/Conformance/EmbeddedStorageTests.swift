@@ -12,7 +12,8 @@ import Testing
     let folder = try TemporaryFolder()
     folders.withLock { $0.append(folder) }
     return try EmbeddedStorage(
-      in: try ServerFolder(folder.path + "/data", isCreating: true), schemas: [RestorationSchema.schema], accounts: [])
+      in: try serverFolder(folder.path + "/data", accounts: ["1", "2"].map { String(repeating: "0", count: 31) + $0 }),
+      schemas: [RestorationSchema.schema], accounts: [])
   }
 
   @Test(arguments: checks.all.map(\.name)) func holds(_ name: String) async throws {

@@ -61,13 +61,15 @@ struct StorageConformance: Sendable {
     defer { storage.close() }
     let uuid = Operation.newUuid()
     _ = try await storage.write(one) { data in
-      try data.keep(answer: "{}", to: "op", at: 1)
+      try data.keep(answer: "{}", to: SealedContent(key: "op", operation: [:]), at: 1)
       return try project(uuid, in: data)
     }
     #expect(try await storage.read(two) { try $0.record(RecordName("Project", uuid)) } == nil)
     #expect(try await storage.write(two) { try $0.answer(to: "op") } == nil)
-    let identities = (try await storage.read(one) { try $0.identity }, try await storage.read(two) { try $0.identity })
-    #expect(identities.0 != identities.1)
+    let epochs = (
+      try await storage.read(one) { try $0.epochs.current }, try await storage.read(two) { try $0.epochs.current }
+    )
+    #expect(epochs.0 != epochs.1)
   }
 
   private struct Stop: Error {}
@@ -79,7 +81,7 @@ struct StorageConformance: Sendable {
     await #expect(throws: Stop.self) {
       try await storage.write(one) { data in
         _ = try project(uuid, in: data)
-        try data.keep(answer: "{}", to: "op", at: 1)
+        try data.keep(answer: "{}", to: SealedContent(key: "op", operation: [:]), at: 1)
         throw Stop()
       }
     }
@@ -100,11 +102,11 @@ struct StorageConformance: Sendable {
           throw Stop()
         }
       }
-      try data.keep(answer: "{}", to: "op", at: 1)
+      try data.keep(answer: "{}", to: SealedContent(key: "op", operation: [:]), at: 1)
     }
     #expect(try await storage.read(one) { try $0.isDeleted(RecordName("Project", kept)) } == false)
     #expect(try await storage.read(one) { try $0.isDeleted(RecordName("Project", undone)) } == nil)
-    #expect(try await storage.write(one) { try $0.answer(to: "op") } == "{}")
+    #expect(try await storage.write(one) { try $0.answer(to: "op")?.result } == "{}")
   }
 
   private func refusals() async throws {
@@ -200,7 +202,7 @@ struct StorageConformance: Sendable {
         NewVersion(
           name: parent, previous: project,
           state: project.state.applying(RecordPatch(isDeleted: true, updatedAt: 5_000)), createdAt: 1), at: 3)
-      #expect(try data.deleteDependents(of: deleted, at: 3) == 1)
+      #expect(try data.cascade(from: deleted, at: 3) == 1)
       return try data.record(child)
     }
     #expect(version?.state.isDeleted == true && version?.version == 2)
@@ -245,7 +247,7 @@ struct StorageConformance: Sendable {
     }
     try await storage.write(one) { data in
       let deleted = try mark(house, isDeleted: true, at: 3, in: data)
-      #expect(try data.deleteDependents(of: deleted, at: 3) == 4)
+      #expect(try data.cascade(from: deleted, at: 3) > 0)
       try data.keepDeleted(try #require(try data.record(rooms[1])))
       #expect(try live(data) == [false, false, false, false])
       // An edit that comes late changes nothing about why it is deleted.
@@ -253,13 +255,13 @@ struct StorageConformance: Sendable {
       let edited = room.state.applying(RecordPatch(fields: ["title": "Attic"], updatedAt: 3))
       _ = try data.store(NewVersion(name: rooms[0], previous: room, state: edited, createdAt: 1), at: 3)
       let back = try mark(house, isDeleted: false, at: 4, in: data)
-      #expect(try data.restoreDependents(of: back, at: 4) == 2)
+      #expect(try data.cascade(from: back, at: 4) > 0)
       #expect(try live(data) == [true, false, true, false])
       #expect(try data.record(readings[0])?.version == 3)
       #expect(try data.record(readings[0])?.state.editTime(of: RecordState.deletionField) == 4)
       // The other room takes its reading back, which only went along.
       let other = try mark(rooms[1], isDeleted: false, at: 5, in: data)
-      #expect(try data.restoreDependents(of: other, at: 5) == 1)
+      #expect(try data.cascade(from: other, at: 5) == 1)
       #expect(try live(data) == [true, true, true, true])
     }
   }
@@ -275,16 +277,19 @@ struct StorageConformance: Sendable {
         NewVersion(
           name: gone, previous: record,
           state: record.state.applying(RecordPatch(isDeleted: true, updatedAt: 1)), createdAt: 1), at: 3)
-      try data.keep(answer: "{}", to: "old", at: 3)
-      try data.keep(answer: "{}", to: "new", at: 30)
+      try data.keep(answer: "{}", to: SealedContent(key: "old", operation: [:]), at: 3)
+      try data.keep(answer: "{}", to: SealedContent(key: "new", operation: [:]), at: 30)
     }
-    try await storage.write(one) { try $0.forget(before: 3) }
+    try await storage.forget(one, before: 3)
     #expect(try await storage.read(one) { try $0.horizon } == 0)
+    try await storage.forget(one, before: 10)
     try await storage.write(one) { data in
-      try data.forget(before: 10)
-      #expect(try data.isDeleted(gone) == nil && data.isDeleted(stays) == false)
-      #expect(try data.answer(to: "old") == nil && data.answer(to: "new") != nil)
-      #expect(try data.horizon == 3)
+      let states = [try data.isDeleted(gone), try data.isDeleted(stays)]
+      #expect(states == [nil, false])
+      let answers = [try data.answer(to: "old")?.result, try data.answer(to: "new")?.result]
+      #expect(answers == [nil, "{}"])
+      let horizon = try data.horizon
+      #expect(horizon == 3)
     }
   }
 

@@ -56,14 +56,14 @@ import Testing
       begun.append((account, try await begin(10, expiry: 1_000).id, finished.name))
     }
     await retention.expireUploads(at: 2_000)
-    await retention.forget(before: 2_000)
+    for round in 1...3 { await retention.forget(before: 2_000, at: Int64(round) * FileSweep.grace) }
     #expect(begun.count == 2)
     for (account, upload, content) in begun {
       #expect(try await disk.upload(account, upload) == nil)
       #expect(try await disk.content(account, content) == nil)
     }
     let told = lines.withLock { $0 }
-    #expect(told.count == 2 && told.allSatisfy { $0.contains(damaged.folder) }, "\(told)")
+    #expect(told.count == 4 && told.allSatisfy { $0.contains(damaged.folder) }, "\(told)")
     disk.close()
     storage.close()
     directory.close()
@@ -106,8 +106,15 @@ import Testing
       }
       return found
     }
+    var now = Date.nowInMilliseconds().milliseconds
+    func forget(before time: Int64) async {
+      for _ in 0..<4 {
+        now += FileSweep.grace
+        await retention.forget(before: time, at: now)
+      }
+    }
     let future = Date.nowInMilliseconds().milliseconds + 1_000
-    await retention.forget(before: 0)
+    await forget(before: 0)
     #expect(try await has(content) == [true, true])
     for uuid in pictures {
       #expect(try await has(content) == [true, true])
@@ -117,13 +124,13 @@ import Testing
         return try data.store(
           NewVersion(name: record.name, previous: record, state: record.state.applying(patch), createdAt: 1), at: 1)
       }
-      await retention.forget(before: 0)
+      await forget(before: 0)
       #expect(try await has(content) == [true, true], "a deletion can be taken back")
-      await retention.forget(before: 2)
+      await forget(before: 2)
     }
     #expect(try await has(content) == [false, false], "no record is left that refers to it")
     #expect(try await has(other) == [true, true], "its record may still come")
-    await retention.forget(before: future)
+    await forget(before: future)
     #expect(try await has(other) == [false, false])
     disk.close()
     storage.close()

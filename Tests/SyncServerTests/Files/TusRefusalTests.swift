@@ -148,7 +148,10 @@ import Testing
       for method in ["GET", "HEAD", "DELETE", "PATCH"] {
         let headers = ["Upload-Offset": "0", "Content-Type": FileClient.content]
         let answer = try await client.request(method, "/v1/files/" + path, headers)
-        #expect([404, 405].contains(answer.status), "\(method) \(path) is \(answer.status)")
+        // An escaped slash and a dot segment mean other things to other servers, so that such a path is refused as ambiguous.
+        let isAmbiguous = path.lowercased().contains("%2f") || path.split(separator: "/").contains("..")
+        let expected = isAmbiguous ? [400] : [404, 405]
+        #expect(expected.contains(answer.status), "\(method) \(path) is \(answer.status)")
       }
     }
     await server.server.stop()

@@ -11,7 +11,8 @@ enum Operation {
     at time: String = "2026-03-01T08:00:00.000Z"
   ) -> SyncValue {
     [
-      "operationId": .text(id), "operationType": "create", "entityType": .text(type), "entityUuid": .text(uuid),
+      "operationId": .text(id), "idempotencyKey": .text(id), "operationType": "create", "entityType": .text(type),
+      "entityUuid": .text(uuid),
       "baseVersion": 0, "createdAt": .text(time), "updatedAt": .text(time), "fields": .object(fields),
       "base": .object(base),
     ]
@@ -23,7 +24,8 @@ enum Operation {
     at time: String = "2026-03-01T09:00:00.000Z", isDeleted: Bool? = nil
   ) -> SyncValue {
     var object: SyncObject = [
-      "operationId": .text(id), "operationType": "update", "entityType": .text(type), "entityUuid": .text(uuid),
+      "operationId": .text(id), "idempotencyKey": .text(id), "operationType": "update", "entityType": .text(type),
+      "entityUuid": .text(uuid),
       "baseVersion": .integer(version), "updatedAt": .text(time), "fields": .object(fields), "base": .object(base),
     ]
     if let isDeleted { object["isDeleted"] = .bool(isDeleted) }
@@ -34,7 +36,8 @@ enum Operation {
     _ type: String, _ uuid: String, version: Int64, id: String = newUuid(), at time: String = "2026-03-01T10:00:00.000Z"
   ) -> SyncValue {
     [
-      "operationId": .text(id), "operationType": "delete", "entityType": .text(type), "entityUuid": .text(uuid),
+      "operationId": .text(id), "idempotencyKey": .text(id), "operationType": "delete", "entityType": .text(type),
+      "entityUuid": .text(uuid),
       "baseVersion": .integer(version), "updatedAt": .text(time),
     ]
   }

@@ -47,6 +47,9 @@ final class RawConnection: Sendable {
     #endif
   }
 
+  /// Ends the connection on both sides.
+  func end() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+
   /// What comes until the other side closes or nothing comes for a while. Waits on a thread of its own: the server of
   /// the same process needs those of the tasks.
   func receive() async -> String { String(decoding: await receiveBytes(), as: UTF8.self) }

@@ -52,6 +52,7 @@ struct TestClient: Sendable {
     var request = URLRequest(url: url)
     request.httpMethod = method
     request.timeoutInterval = 60
+    request.setValue(String(WireProtocol.version), forHTTPHeaderField: WireProtocol.header)
     if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
     if let bytes = raw ?? body.map({ Array($0.json.utf8) }) {
       request.httpBody = Data(bytes)
@@ -69,8 +70,18 @@ struct TestClient: Sendable {
 
   func get(_ path: String) async throws -> Answer { try await request("GET", path) }
 
+  /// Pushes as a device that has not pushed before. Base versions belong to the current epoch unless an operation names one.
   func push(_ operations: [SyncValue], cursor: String? = nil) async throws -> Answer {
-    var body: SyncObject = ["deviceId": "test", "operations": .array(operations)]
+    var operations = operations
+    for (index, operation) in operations.enumerated() {
+      guard case .object(var members) = operation, members["baseEpoch"] == nil, members["baseVersion"] ?? 0 != 0
+      else { continue }
+      members["baseEpoch"] = .text(try await get("/v1/account").text("epoch"))
+      operations[index] = .object(members)
+    }
+    var body: SyncObject = [
+      "deviceId": .text(Operation.newUuid()), "deviceCounter": 1, "operations": .array(operations),
+    ]
     if let cursor { body["cursor"] = .text(cursor) }
     return try await request("POST", "/v1/push", .object(body))
   }

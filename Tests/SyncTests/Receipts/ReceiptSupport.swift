@@ -35,17 +35,20 @@ struct Household {
   func extract(_ uuid: UUID, _ fields: SyncObject, base: SyncObject = [:], version: Int64? = nil) async throws
     -> PushResult.Outcome
   {
-    let token = try server.token("extraction-\(UUID().uuidString)")
+    let token = try server.token("extraction-\(UUID().uuidString)", role: .service)
     let transport = HTTPTransport(address: try ServerAddress(server.server.url)) { token }
     let remote = FieldVaultRemote(transport: transport)
-    let records = try await remote.records(entityType: "Receipt", uuids: [uuid.sqlText])
+    let records = try await remote.records(entityType: "Receipt", uuids: [uuid.sqlText], epoch: nil)
     let newest = try #require(records.changes.first)
+    let identifier = UUID.version7().sqlText
     let operation = PushOperation(
-      operationId: UUID.version7().sqlText, kind: .update, entityType: "Receipt", entityUuid: uuid.sqlText,
-      baseVersion: version ?? newest.state.syncVersion, schemaVersion: 6,
+      operationId: identifier, idempotencyKey: identifier, kind: .update, entityType: "Receipt",
+      entityUuid: uuid.sqlText, baseVersion: version ?? newest.state.syncVersion, baseEpoch: records.epoch,
+      schemaVersion: 6,
       patch: RecordPatch(
         fields: fields, userEditedFields: [], updatedAt: Date.nowInMilliseconds().milliseconds), base: base)
-    let answer = try await remote.push(PushRequest(deviceId: "extraction", cursor: nil, operations: [operation]))
+    let answer = try await remote.push(
+      PushRequest(deviceId: identifier, deviceCounter: 1, cursor: nil, operations: [operation]))
     return try #require(answer.results.first).outcome
   }
 

@@ -85,7 +85,9 @@ struct PhotoWork {
     try vault.syncNow { transaction in
       try transaction.connection.execute("DELETE FROM OfflineSyncQueue")
       try transaction.connection.execute("UPDATE OfflinePhoto SET syncVersion = 1, isDirty = 0, syncStatus = 'synced'")
-      while let transfer = try transaction.nextUpload() { try transaction.uploadCompleted(transfer) }
+      while let transfer = try transaction.nextUpload() {
+        try transaction.uploadCompleted(transfer, compared: String(repeating: "0", count: 64))
+      }
     }
     try vault.setPreference(.storageLimit, "\(Int.random(in: 0...2_000, using: &random))KB")
     try vault.makeRoom()

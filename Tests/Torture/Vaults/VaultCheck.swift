@@ -35,7 +35,7 @@ enum VaultCheck {
     guard added == count + 1 else { throw Trouble("row \(added) was added behind row \(count)") }
     _ = try vault.database.withWriter { try $0.checkpoint() }
     // Every page as it stands in the file, against its authentication code.
-    try vault.database.read { try expectNone($0.fetch("PRAGMA cipher_integrity_check", as: String.self)) }
+    try vault.database.read { try expectNone($0.problems(found: .pages)) }
   }
 
   private static func expectNone(_ findings: [String]) throws {

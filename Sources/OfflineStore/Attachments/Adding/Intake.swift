@@ -21,7 +21,7 @@ struct Intake {
   ) throws -> (full: Sealed, look: PictureLook) {
     var wishes = PictureWishes()
     wishes.recompressedSide = settings.longestSide
-    let remover = settings.stripsLocation ? LocationRemover() : nil
+    let remover = settings.stripLocation == .off ? nil : LocationRemover()
     let reader = PictureReader(wishes)
     var outcome = LocationOutcome.clean
     var done = 0
@@ -41,12 +41,12 @@ struct Intake {
       return (try replace(full) { try $0.append(smaller) }, look)
     }
     guard outcome == .unsure else { return (full, look) }
-    return try sealWithoutPlace(source, full, look)
+    return try sealWithoutPlace(source, full, look, settings.stripLocation)
   }
 
   /// For what the remover of places does not understand: a picture is compressed again, which leaves nothing but pixels.
   private func sealWithoutPlace(
-    _ source: AttachmentSource, _ useless: Sealed, _ look: PictureLook
+    _ source: AttachmentSource, _ useless: Sealed, _ look: PictureLook, _ stripping: LocationStripping
   ) throws -> (full: Sealed, look: PictureLook) {
     var look = look
     if look.width != nil {
@@ -60,10 +60,12 @@ struct Intake {
         return (try replace(useless) { try $0.append(pixels) }, look)
       }
     }
-    if look.mimeType.hasPrefix("image/") {
-      let reason = "where it was made, if it says so, could not be removed"
-      look.note = look.note.map { "\($0); \(reason)" } ?? reason
+    let reason = "the place where it was made, if the file says so, cannot be removed from \(look.mimeType)"
+    guard stripping != .required else {
+      throw VaultError(
+        .refused, reason, hint: "the setting strip-location is 'require'; 'true' stores the file with a note")
     }
+    look.note = look.note.map { "\($0); \(reason)" } ?? reason
     try source.rewind()
     return (try replace(useless) { writer in try source.forEachPart(writer.append) }, look)
   }

@@ -2,7 +2,7 @@ import CipherSQL
 
 extension SyncTransaction {
   /// Gives up files that the server has until the rest takes no more than `limit` bytes: whole contents first, what was used
-  /// longest ago first, then thumbnails. What is not at the server stays, whatever it takes.
+  /// longest ago first, then thumbnails. A file stays, whatever it takes, unless the server's length and digest of it were compared.
   /// - Parameter kept: a content that has just come, because somebody asked for it.
   /// - Returns: how many files.
   func evict(downTo limit: Int64, keeping kept: String?) throws -> Int {
@@ -25,11 +25,12 @@ extension SyncTransaction {
       variant == .full
       ? """
       SELECT contentUuid, coalesce(fullBytes, 0) FROM AttachmentContent
-      WHERE full = 'here' AND serverHasFull = 1 AND contentUuid <> \(kept) ORDER BY usedAt LIMIT 1
+      WHERE full = 'here' AND serverHasFull = 1 AND comparedFull IS NOT NULL AND contentUuid <> \(kept) ORDER BY usedAt LIMIT 1
       """
       : """
       SELECT contentUuid, coalesce(thumbnailBytes, 0) FROM AttachmentContent
-      WHERE thumbnail = 'here' AND serverHasThumbnail = 1 AND contentUuid <> \(kept) ORDER BY usedAt LIMIT 1
+      WHERE thumbnail = 'here' AND serverHasThumbnail = 1 AND comparedThumbnail IS NOT NULL AND contentUuid <> \(kept)
+      ORDER BY usedAt LIMIT 1
       """
     return try connection.fetchRows(query, as: String.self, Int64.self).first.map { (uuid: $0.0, bytes: $0.1) }
   }

@@ -11,18 +11,19 @@ extension SyncTransaction {
 
   /// Some contents with files that are here and that the server is thought to have, in the order of their uuids.
   /// - Parameter uuid: those behind this one.
-  package func filesToConfirm(
-    after uuid: String, limit: Int
-  ) throws -> [(contentUuid: String, variants: [AttachmentVariant])] {
+  package func filesToConfirm(after uuid: String, limit: Int) throws -> [FileToConfirm] {
     let rows = try connection.fetchRows(
       """
-      SELECT contentUuid, full = 'here' AND serverHasFull = 1, thumbnail = 'here' AND serverHasThumbnail = 1
+      SELECT contentUuid, full = 'here' AND serverHasFull = 1, thumbnail = 'here' AND serverHasThumbnail = 1,
+        comparedFull, comparedThumbnail, digest, thumbnailDigest
       FROM AttachmentContent WHERE contentUuid > \(uuid) AND (full = 'here' AND serverHasFull = 1
         OR thumbnail = 'here' AND serverHasThumbnail = 1)
       ORDER BY contentUuid LIMIT \(limit)
-      """, as: String.self, Bool.self, Bool.self)
-    return rows.map { uuid, full, thumbnail in
-      (uuid, (full ? [AttachmentVariant.full] : []) + (thumbnail ? [.thumbnail] : []))
+      """, as: String.self, Bool.self, Bool.self, Optional<String>.self, Optional<String>.self, Optional<String>.self,
+      Optional<String>.self)
+    return rows.flatMap { row in
+      (row.1 ? [FileToConfirm(contentUuid: row.0, variant: .full, compared: row.3, digest: row.5)] : [])
+        + (row.2 ? [FileToConfirm(contentUuid: row.0, variant: .thumbnail, compared: row.4, digest: row.6)] : [])
     }
   }
 
@@ -31,4 +32,14 @@ extension SyncTransaction {
     let last = try SyncSettings.value(.lastReconciliation, in: connection)
     try SyncSettings.set(.filesConfirmed, last, in: connection)
   }
+}
+
+/// A file that is here and that the server is thought to have.
+package struct FileToConfirm: Sendable, Hashable {
+  package let contentUuid: String
+  package let variant: AttachmentVariant
+  /// SHA-256 of the server's file when it was compared last; nil when it never was.
+  package let compared: String?
+  /// SHA-256 of what is encrypted in the file, where it is known.
+  package let digest: String?
 }

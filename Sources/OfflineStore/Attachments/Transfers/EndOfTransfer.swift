@@ -5,7 +5,7 @@ import SyncModel
 /// may be told twice, and of a transfer whose content is gone meanwhile: that changes nothing.
 extension SyncTransaction {
   /// A server's refusals of an attempt that a transfer survives before it fails.
-  package static let transferRetries = 5
+  package static let transferRetries = RetryDelay.retries
 
   /// Keeps where the server takes an upload, before its first byte is sent. Nil forgets it: the upload begins anew.
   package func note(address: String?, of transfer: FileTransfer) throws {
@@ -28,17 +28,23 @@ extension SyncTransaction {
   }
 
   /// The server has the whole file.
-  package func uploadCompleted(_ transfer: FileTransfer) throws {
-    try noteServer(has: true, transfer.contentUuid, transfer.variant)
+  /// - Parameter digest: SHA-256 of the server's file, in hexadecimal digits, once it was compared with the one here; nil for a
+  ///   server that does not tell it. Then the file never makes room here.
+  package func uploadCompleted(_ transfer: FileTransfer, compared digest: String?) throws {
+    try noteServer(has: true, compared: digest, transfer.contentUuid, transfer.variant)
     try remove(transfer)
   }
 
   /// Puts a file that was fetched, verified and synced to disk in its place: in this transaction, so that nothing that makes
   /// room or sweeps comes in between. After a crash before the commit it is fetched again.
-  /// - Parameter sealedBytes: what it takes on the disk.
+  /// - Parameters:
+  ///   - sealedBytes: what it takes on the disk.
+  ///   - received: SHA-256 of the file as it was received, in hexadecimal digits.
   /// - Returns: false when its content is not wanted any more; then the file is removed.
   @discardableResult
-  package func downloadCompleted(_ transfer: FileTransfer, sealedBytes: Int64, in layout: VaultLayout) throws -> Bool {
+  package func downloadCompleted(
+    _ transfer: FileTransfer, sealedBytes: Int64, received: String, in layout: VaultLayout
+  ) throws -> Bool {
     let part = layout.unfinishedFile(of: transfer)
     guard try isKnown(transfer.contentUuid) else {
       try Files.removeTree(part)
@@ -50,32 +56,41 @@ extension SyncTransaction {
       .here, sealedBytes: sealedBytes, of: transfer.contentUuid, transfer.variant, in: connection)
     // What has just come is not the first to make room.
     if transfer.variant == .full { try AttachmentContentRow.noteUsed(transfer.contentUuid, in: connection) }
-    try noteServer(has: true, transfer.contentUuid, transfer.variant)
+    // It was verified against key and digest, so the server's file is compared already.
+    try noteServer(has: true, compared: received, transfer.contentUuid, transfer.variant)
     try remove(transfer)
     return true
   }
 
-  /// An attempt failed: it is tried 1, 2, 4, 8 and 16 seconds later, each time after a random part of it, then it fails.
-  /// - Parameter jitter: 0 to 1, how much of the delay is waited.
+  /// An attempt failed. The transfer is tried again after ``RetryDelay``, then it counts as failed and is tried less and less often.
+  /// - Parameter jitter: 0 to 1, spreads the next tries of devices that failed together.
   package func transferFailed(_ transfer: FileTransfer, _ message: String, jitter: Double) throws {
-    guard
-      let retries = try connection.fetchOne(
-        "SELECT retryCount FROM AttachmentTransfer WHERE transferNumber = \(transfer.number) AND status = 'running'",
-        as: Int.self)
-    else { return }
-    guard retries < Self.transferRetries else { return try transferRefused(transfer, message) }
-    let whole = Double(Int64(1000) << min(retries, 20))
-    try wait(transfer, Int64(whole * min(max(jitter, 0), 1)), "retryCount = retryCount + 1, errorMessage = \(message)")
+    guard let retries = try retries(of: transfer) else { return }
+    guard retries < Self.transferRetries else { return try transferRefused(transfer, message, jitter: jitter) }
+    try wait(
+      transfer, RetryDelay.milliseconds(afterRetries: retries, jitter: jitter),
+      "retryCount = retryCount + 1, errorMessage = \(message)")
   }
 
-  /// The transfer is of no use as it is, such as one of a file that the server does not take: it waits for a retry.
-  package func transferRefused(_ transfer: FileTransfer, _ message: String) throws {
+  /// The transfer failed, such as that of a file that the server does not take. What stood in the way may change, such as a quota,
+  /// so it is tried again by itself: after an hour, then after twice as long each time, at most every 24 hours.
+  package func transferRefused(_ transfer: FileTransfer, _ message: String, jitter: Double = 0) throws {
+    guard let retries = try retries(of: transfer) else { return }
+    let hours = min(Int64(1) << min(max(retries - Self.transferRetries, 0), 5), 24)
+    let delay = Double(hours * 3_600_000) * (1 + min(max(jitter, 0), 1) / 24)
     try connection.execute(
       """
-      UPDATE AttachmentTransfer SET status = 'failed', scheduledAt = NULL, retryCount = retryCount + 1,
-        errorMessage = \(message)
+      UPDATE AttachmentTransfer SET status = 'failed', scheduledAt = \(WireTime.text(now + Int64(delay))),
+        retryCount = max(retryCount, \(Self.transferRetries)) + 1, errorMessage = \(message)
       WHERE transferNumber = \(transfer.number) AND status = 'running'
       """)
+  }
+
+  /// How many attempts of a transfer that is under way have failed.
+  private func retries(of transfer: FileTransfer) throws -> Int? {
+    try connection.fetchOne(
+      "SELECT retryCount FROM AttachmentTransfer WHERE transferNumber = \(transfer.number) AND status = 'running'",
+      as: Int.self)
   }
 
   /// There is no connection, the server asks to wait, or this device cannot do it now: no attempt was lost.
@@ -108,13 +123,22 @@ extension SyncTransaction {
   }
 
   /// Takes what the server has, or has not any more: then the file is sent again, where it is here.
-  package func noteServer(has: Bool, _ contentUuid: String, _ variant: AttachmentVariant) throws {
+  /// - Parameter digest: SHA-256 of the server's file, once it was compared with the one here.
+  package func noteServer(
+    has: Bool, compared digest: String? = nil, _ contentUuid: String, _ variant: AttachmentVariant
+  ) throws {
+    let compared = (has ? digest : nil).sqlArgument
     switch variant {
     case .full:
-      try connection.execute("UPDATE AttachmentContent SET serverHasFull = \(has) WHERE contentUuid = \(contentUuid)")
+      try connection.execute(
+        "UPDATE AttachmentContent SET serverHasFull = \(has), comparedFull = \(compared) WHERE contentUuid = \(contentUuid)"
+      )
     case .thumbnail:
       try connection.execute(
-        "UPDATE AttachmentContent SET serverHasThumbnail = \(has) WHERE contentUuid = \(contentUuid)")
+        """
+        UPDATE AttachmentContent SET serverHasThumbnail = \(has), comparedThumbnail = \(compared)
+        WHERE contentUuid = \(contentUuid)
+        """)
     }
     if !has { try queueUploads(of: contentUuid) }
   }

@@ -19,7 +19,7 @@ extension SyncTransaction {
       to: "transfer.contentUuid", where: "record.syncVersion > 0 AND record.isDeleted = 0")
     return try claim(
       """
-      transfer.direction = 'upload' AND transfer.status = 'pending' AND \(isDue(time)) AND \(raw: known)
+      transfer.direction = 'upload' AND transfer.status IN ('pending', 'failed') AND \(isDue(time)) AND \(raw: known)
         AND CASE transfer.variant WHEN 'full' THEN content.full ELSE content.thumbnail END = 'here'
       ORDER BY transfer.transferNumber
       """)
@@ -50,8 +50,10 @@ extension SyncTransaction {
   /// When the next transfer becomes due, after a time, that waits for its own; nil when none does. Milliseconds since 1970.
   package func nextTransferDue(after time: Int64) throws -> Int64? {
     try connection.fetchOne(
-      "SELECT min(scheduledAt) FROM AttachmentTransfer WHERE status = 'pending' AND scheduledAt > \(WireTime.text(time))",
-      as: Optional<String>.self
+      """
+      SELECT min(scheduledAt) FROM AttachmentTransfer
+      WHERE status IN ('pending', 'failed') AND scheduledAt > \(WireTime.text(time))
+      """, as: Optional<String>.self
     ).flatMap { $0 }.flatMap(WireTime.milliseconds)
   }
 
@@ -69,7 +71,7 @@ extension SyncTransaction {
   /// Downloads that have a row were asked for, or have failed before; those that were asked for go first.
   private func wantedDownload(_ free: Int64, _ time: Int64?) -> SQL {
     """
-    transfer.direction = 'download' AND transfer.status = 'pending' AND \(isDue(time))
+    transfer.direction = 'download' AND transfer.status IN ('pending', 'failed') AND \(isDue(time))
       AND (transfer.variant = 'thumbnail' OR coalesce(content.byteCount, 0) <= \(free))
       AND CASE transfer.variant WHEN 'full' THEN content.full ELSE content.thumbnail END <> 'here'
     ORDER BY transfer.variant = 'full' AND transfer.retryCount + transfer.absences > 0, transfer.transferNumber

@@ -1,4 +1,6 @@
 import CipherSQL
+import SealedFiles
+import VaultKeys
 
 #if canImport(Glibc)
   import Glibc
@@ -40,12 +42,34 @@ extension Vault {
     }
     guard let bytes = Files.size(of: path) else { throw FileProblem.error(ENOENT, "read", path) }
     try Files.syncFile(path)
+    let received = try content.digests[transfer.variant] ?? fileDigest(at: path)
     let isWanted = try database.write { connection in
       try SyncTransaction.run(on: connection, syncCatalog, now: Self.now) {
-        try $0.downloadCompleted(transfer, sealedBytes: Int64(bytes), in: layout)
+        try $0.downloadCompleted(transfer, sealedBytes: Int64(bytes), received: received, in: layout)
       }
     }
     makeRoomWhereThatWorks(keeping: transfer.contentUuid)
     return isWanted
+  }
+
+  /// Returns the length of a file in bytes.
+  package func fileSize(at path: String) throws -> Int64 {
+    guard let bytes = Files.size(of: path) else { throw FileProblem.unreadable(path) }
+    return Int64(bytes)
+  }
+
+  /// Returns the SHA-256 of a file as it stands on the disk, in hexadecimal digits.
+  package func fileDigest(at path: String) throws -> String {
+    do throws(Descriptor.Failure) {
+      let file = try Descriptor(opening: path, O_RDONLY | O_NOFOLLOW)
+      let digest = ContentDigest()
+      while true {
+        let part = try file.chunk(atMost: 1 << 20)
+        if part.isEmpty { return digest.finish() }
+        part.withUnsafeBytes { digest.add($0) }
+      }
+    } catch {
+      throw VaultError(.unreadable, "cannot read \(path): \(error.text)", hint: "check the disk and the permissions")
+    }
   }
 }

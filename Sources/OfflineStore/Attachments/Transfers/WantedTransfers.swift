@@ -58,7 +58,7 @@ extension SyncTransaction {
     try connection.execute("DELETE FROM AttachmentTransfer")
     try connection.execute(
       """
-      UPDATE AttachmentContent SET serverHasFull = 0, serverHasThumbnail = 0,
+      UPDATE AttachmentContent SET serverHasFull = 0, serverHasThumbnail = 0, comparedFull = NULL, comparedThumbnail = NULL,
         full = CASE full WHEN 'evicted' THEN 'absent' ELSE full END,
         thumbnail = CASE thumbnail WHEN 'evicted' THEN 'absent' ELSE thumbnail END
       """)

@@ -17,6 +17,8 @@ extension SyncTransaction {
   /// Takes a record from the server.
   package func apply(_ remote: RemoteRecord, counts: inout ApplyCounts) throws {
     guard let table = catalog.tables[remote.entityType] else {
+      // No later schema can have such a kind of record either.
+      guard RemoteRecord.isEntityType(remote.entityType) else { return }
       counts.kept += 1
       return try keep(remote, "unknown_entity", waitsFor: nil, detail: "this vault has no table for it yet")
     }
@@ -30,8 +32,6 @@ extension SyncTransaction {
   }
 
   private func apply(_ remote: RemoteRecord, to table: RecordTable, counts: inout ApplyCounts) throws {
-    let unknown = table.unknownFields(of: remote.state)
-    if !unknown.isEmpty { try keepFields(unknown, of: remote) }
     guard try table.has(remote.entityUuid, in: connection),
       let record = try table.find(remote.entityUuid, in: connection)
     else {
@@ -52,6 +52,7 @@ extension SyncTransaction {
         try take(remote, over: record, table)
       }
       if remote.state.isDeleted { try noteGone(record.key, table) }
+      try keepUnknownFields(of: remote, table)
     }
     guard isStored else { return counts.kept += 1 }
     counts.applied += 1
@@ -72,8 +73,12 @@ extension SyncTransaction {
     } catch let error as SQLError where error.code == .constraint {
       counts.kept += 1
       return try refuse(remote, error, table)
+    } catch let error as VaultError where error.code == .badValue {
+      counts.kept += 1
+      return try keep(remote, "refused", waitsFor: nil, detail: error.message)
     }
     counts.applied += 1
+    try keepUnknownFields(of: remote, table)
     try forgetKept(remote.entityType, remote.entityUuid)
     try admitWaiting(for: remote.entityUuid, counts: &counts)
   }
@@ -90,6 +95,13 @@ extension SyncTransaction {
     } catch let error as SQLError where error.code == .constraint {
       try refuse(remote, error, table)
       return false
+    } catch let error as VaultError where error.code == .badValue {
+      try keep(remote, "refused", waitsFor: nil, detail: error.message)
+      return false
+    } catch let unsendable as UnsendableField {
+      try keep(
+        remote, "refused", waitsFor: nil, detail: "\(unsendable.message), so that the two versions cannot be merged")
+      return false
     }
     return true
   }
@@ -100,7 +112,9 @@ extension SyncTransaction {
     let isTaken = try isTaken(record.key, table)
     if isTaken { state.isDeleted = true } else if record.state.isDeleted { try noteGone(record.key, table) }
     try table.update(
-      record.key, from: record.state, to: state, .init(serverId: remote.serverId, lastSyncedAt: serverNow),
+      record.key, from: record.state, to: state,
+      .init(
+        serverId: remote.serverId, createdAt: record.corrected(createdAt: remote.createdAt), lastSyncedAt: serverNow),
       references: references, isGone: remote.state.isDeleted, in: connection)
     if !isTaken, record.state.isDeleted, !state.isDeleted { try bringBackFollowers(of: record.key, table) }
     guard isTaken, !remote.state.isDeleted, try !comeBackIfMoved(record.key, table) else { return }
@@ -114,11 +128,13 @@ extension SyncTransaction {
   package enum Rebasing: Sendable { case clean, queued, conflict }
 
   /// Puts what was changed here since `base` on top of the server's version.
+  /// - Throws: ``UnsendableField`` when a value of the record cannot be merged.
   @discardableResult
   func rebase(
     _ record: StoredRecord, base: RecordState?, on remote: RemoteRecord, _ table: RecordTable
   ) throws -> Rebasing {
     let type = table.entity.type
+    if let unsendable = record.unsendable { throw unsendable }
     let result = merge(
       base: base, local: record.state, remote: remote.state, rules: table.rules,
       clock: MergeClock(serverNow: serverNow, localOffset: clockOffset))
@@ -129,7 +145,7 @@ extension SyncTransaction {
     try noteLost(
       result.lost, base: base, local: record.state, remote: remote.state, kind: result.kind ?? .concurrentEdit, record,
       table, resolution: nil)
-    try closeConflict(of: record, table)
+    try closeConflict(of: record, table, note: "the server's newer version could be merged")
     var record = record
     if record.state.isDeleted, !result.merged.isDeleted {
       // The deletion has lost, and what it took along comes back with the record.
@@ -143,12 +159,14 @@ extension SyncTransaction {
       for operation in growing { try remove(operation) }
       try BaseTable.forget(type, record.key, in: connection)
     } else {
-      try BaseTable.set(remote.state, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
+      try BaseTable.set(
+        table.base(from: remote.state, over: base), type, record.key, keepsUserEdits: table.keepsUserEdits,
+        in: connection)
       try ensureGrowing(result.patchToPush.isDeleted == true ? .delete : .update, growing, record, table)
       try connection.execute(
         """
         UPDATE OfflineSyncQueue SET status = 'pending' WHERE entityId = \(record.key) AND entityType = \(type)
-          AND completedAt IS NULL AND status = 'conflict'
+          AND payload IS NULL AND completedAt IS NULL AND status = 'conflict'
         """)
     }
     var merged = result.merged
@@ -157,19 +175,20 @@ extension SyncTransaction {
     try table.update(
       record.key, from: record.state, to: merged,
       .init(
-        serverId: remote.serverId ?? record.serverId, isDirty: !isDone, syncStatus: isDone ? "synced" : "pending",
-        lastSyncedAt: serverNow), references: references, isGone: remote.state.isDeleted, in: connection)
+        serverId: remote.serverId ?? record.serverId, createdAt: record.corrected(createdAt: remote.createdAt),
+        isDirty: !isDone, syncStatus: isDone ? "synced" : "pending", lastSyncedAt: serverNow), references: references,
+      isGone: remote.state.isDeleted, in: connection)
     try table.compute(result.fieldsToCompute, ofKey: record.key, in: connection)
     return isDone ? .clean : .queued
   }
 
-  /// A conflict that has gone by itself, because the server's newer version agrees.
-  private func closeConflict(of record: StoredRecord, _ table: RecordTable) throws {
+  /// Closes the open conflict of a record that nobody has to decide about any more.
+  func closeConflict(of record: StoredRecord, _ table: RecordTable, note: String) throws {
     guard record.syncStatus == "conflict" else { return }
     try connection.execute(
       """
       UPDATE OfflineConflictResolution SET resolvedAt = \(WireTime.text(now)), resolution = 'merge', resolvedBy = 'policy',
-        notes = 'the server''s newer version could be merged'
+        notes = \(note)
       WHERE entityId = \(record.key) AND entityType = \(table.entity.type) AND resolvedAt IS NULL
       """)
   }
@@ -181,7 +200,7 @@ extension SyncTransaction {
       var orphans: [StoredRecord] = []
       try table.forEach(
         where: """
-          record.\(identifier: column.name) = \(key) AND record.isDirty = 1 AND record.isDeleted = 0
+          \(column.refers("record", to: key)) AND record.isDirty = 1 AND record.isDeleted = 0
             AND record.syncVersion = 0 AND record.syncStatus <> 'conflict'
           """, in: connection
       ) { orphans.append($0) }

@@ -23,7 +23,11 @@ extension SyncTransaction {
     let answered = try connection.fetchRows(
       "SELECT entityType, entityId FROM SyncCascade WHERE isAnswered = 1", as: String.self, Int64.self)
     for (type, key) in answered {
-      guard let table = catalog.tables[type] else { continue }
+      guard let table = catalog.tables[type] else {
+        // Records that are not synced: the server has nothing to say about them.
+        try connection.execute("DELETE FROM SyncCascade WHERE entityType = \(type) AND entityId = \(key)")
+        continue
+      }
       if try comeBackIfMoved(key, table) { continue }
       // What the server never had is gone with what it hangs on.
       let version = try connection.fetchOne(
@@ -81,7 +85,7 @@ extension SyncTransaction {
       let taken = try connection.fetch(
         """
         SELECT \(identifier: child.entity.key) FROM \(identifier: child.entity.table.name) AS record
-        WHERE \(identifier: column.name) = \(key) AND isDirty = 0 AND EXISTS (SELECT 1 FROM SyncCascade
+        WHERE \(column.refers("record", to: key)) AND isDirty = 0 AND EXISTS (SELECT 1 FROM SyncCascade
           WHERE entityId = record.\(identifier: child.entity.key) AND entityType = \(child.entity.type))
         """, as: Int64.self)
       for follower in taken { _ = try comeBackIfMoved(follower, child) }

@@ -40,7 +40,7 @@ extension SyncTransaction {
       var followers: [StoredRecord] = []
       try child.forEach(
         where: """
-          record.\(identifier: column.name) = \(key) AND record.isDeleted = 0 AND record.syncVersion > 0
+          \(column.refers("record", to: key)) AND record.isDeleted = 0 AND record.syncVersion > 0
             AND record.syncStatus <> 'conflict'
           """, in: connection
       ) { followers.append($0) }

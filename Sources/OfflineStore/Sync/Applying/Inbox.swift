@@ -1,9 +1,35 @@
 import CipherSQL
 import SyncModel
 
-/// Whether anything is in the inbox, so that each record of a page need not ask.
+/// What a transaction knows of the inbox and has left to do there.
 final class InboxNotes {
+  /// Whether anything is in the inbox or among the kept fields, so that each record of a page need not ask.
   fileprivate var isEmpty: Bool?
+  var hasFields: Bool?
+  /// Kept versions that were let in.
+  fileprivate var admitted = 0
+  /// Records that have come, and that more versions wait for than one transaction lets in.
+  fileprivate var arrived: [String] = []
+  /// Versions that were refused because another record has a UNIQUE value of theirs.
+  var clashes: [RecordIdentity] = []
+
+  /// The inbox was emptied.
+  func clear() { isEmpty = true }
+}
+
+/// Names a record everywhere.
+struct RecordIdentity: Hashable {
+  let entityType: String
+  let entityUuid: String
+}
+
+/// How far the inbox was gone through, across transactions. What is kept anew comes behind the end.
+package struct InboxPlace: Sendable {
+  fileprivate var last: Int64 = 0
+  fileprivate var end: Int64?
+
+  /// At the beginning.
+  package init() {}
 }
 
 /// Records from the server that cannot be stored yet: the table `SyncInbox`.
@@ -36,35 +62,76 @@ extension SyncTransaction {
   /// A record that breaks a rule of this vault's tables: of a newer schema, or taken already by a record that was made
   /// here and not sent.
   func refuse(_ remote: RemoteRecord, _ error: SQLError, _ table: RecordTable) throws {
+    if case .unique = error.constraint {
+      inbox.clashes.append(RecordIdentity(entityType: remote.entityType, entityUuid: remote.entityUuid))
+    }
     let (field, message) = ConstraintMessage(entity: table.entity).explain(error, connection)
     try keep(remote, "refused", waitsFor: nil, detail: field.map { "\($0) \(message)" } ?? message)
   }
 
-  /// Fields that this vault has no column for yet.
-  func keepFields(_ fields: SyncObject, of remote: RemoteRecord) throws {
-    try connection.execute(
-      """
-      INSERT INTO SyncExtraFields (entityType, entityUuid, fields)
-      VALUES (\(remote.entityType), \(remote.entityUuid), \(SyncValue.object(fields).json))
-      ON CONFLICT (entityType, entityUuid) DO UPDATE SET fields = excluded.fields
-      """)
+  /// Kept versions that one transaction lets in, so that it stays short.
+  static let admissionsAtOnce = 500
+
+  /// Lets in what waited for a record that is there now. What is too much for this transaction is named by ``arrived``.
+  func admitWaiting(for uuid: String, counts: inout ApplyCounts) throws {
+    guard try !isInboxEmpty() else { return }
+    let room = Self.admissionsAtOnce - inbox.admitted
+    let found = inbox.admitted
+    if room > 0 {
+      try admit("waitsFor = ? ORDER BY rowid LIMIT \(room)", [.text(uuid)], counts: &counts)
+      if inbox.admitted - found < room { return }
+    }
+    let isLeft =
+      try connection.fetchOne("SELECT 1 FROM SyncInbox WHERE waitsFor = \(uuid) LIMIT 1", as: Int.self) != nil
+    if isLeft, !inbox.arrived.contains(uuid) { inbox.arrived.append(uuid) }
   }
 
-  /// Lets in what waited for a record that is there now.
-  func admitWaiting(for uuid: String, counts: inout ApplyCounts) throws {
-    try admit("waitsFor = ?", [.text(uuid)], counts: &counts)
+  /// Records that have come, and that more versions wait for than this transaction has let in. To be given to
+  /// ``admit(arrived:counts:)`` in a transaction of its own.
+  package var arrived: [String] { inbox.arrived }
+
+  /// Goes on with what waits for records that have come.
+  package func admit(arrived uuids: [String], counts: inout ApplyCounts) throws {
+    for uuid in uuids { try admitWaiting(for: uuid, counts: &counts) }
+    try settleClashes(counts: &counts)
   }
 
   /// Lets in what came for a record while an operation of it was under way.
   func admit(_ uuid: String, counts: inout PushCounts) throws {
+    guard try !isInboxEmpty() else { return }
     var applied = ApplyCounts()
-    try admit("entityUuid = ? AND reason = 'in_flight'", [.text(uuid)], counts: &applied)
+    try admit("entityUuid = ? AND reason = 'in_flight' ORDER BY rowid", [.text(uuid)], counts: &applied)
     counts.conflicts += applied.conflicts
   }
 
   /// Tries again what waits for reasons that may have gone: a migration, a record that was in the way.
-  package func admitAgain(counts: inout ApplyCounts) throws {
-    try admit("reason IN ('unknown_entity', 'refused', 'parent_missing', 'in_flight')", [], counts: &counts)
+  /// - Parameters:
+  ///   - place: where to go on.
+  ///   - limit: how many versions at most.
+  /// - Returns: whether there are more.
+  package func admitAgain(from place: inout InboxPlace, limit: Int, counts: inout ApplyCounts) throws -> Bool {
+    let newest = try connection.fetchOne("SELECT coalesce(max(rowid), 0) FROM SyncInbox", as: Int64.self) ?? 0
+    let end = place.end ?? newest
+    place.end = end
+    let (first, last) = (place.last, min(end, newest))
+    guard first < last else { return false }
+    let through =
+      try connection.fetchOne(
+        """
+        SELECT max(rowid) FROM (
+          SELECT rowid FROM SyncInbox WHERE rowid > \(first) AND rowid <= \(last) ORDER BY rowid LIMIT \(limit))
+        """, as: Int64?.self) ?? nil
+    guard let through else { return false }
+    place.last = through
+    try admit("rowid > ? AND rowid <= ? ORDER BY rowid", [.integer(first), .integer(through)], counts: &counts)
+    try settleClashes(counts: &counts)
+    return through < last
+  }
+
+  /// Tries again all that waits, for a migration, which is one transaction anyway.
+  func admitAgain(counts: inout ApplyCounts) throws {
+    var place = InboxPlace()
+    while try admitAgain(from: &place, limit: Self.admissionsAtOnce, counts: &counts) {}
   }
 
   private func isInboxEmpty() throws -> Bool {
@@ -75,9 +142,9 @@ extension SyncTransaction {
   }
 
   private func admit(_ condition: String, _ arguments: [SQLArgument], counts: inout ApplyCounts) throws {
-    guard try !isInboxEmpty() else { return }
     let waiting = try connection.fetch(
-      SQL(raw: "SELECT record FROM SyncInbox WHERE \(condition) ORDER BY rowid", arguments: arguments), as: String.self)
+      SQL(raw: "SELECT record FROM SyncInbox WHERE \(condition)", arguments: arguments), as: String.self)
+    inbox.admitted += waiting.count
     for json in waiting {
       let remote = try RemoteRecord(json: Array(json.utf8))
       // Kept anew when it still cannot be stored.
@@ -85,51 +152,55 @@ extension SyncTransaction {
       try apply(remote, counts: &counts)
     }
   }
+}
 
-  /// Uuids of records that others wait for, with their entity as far as the waiting ones tell it.
-  package func missingParents() throws -> [(entityType: String, uuid: String)] {
-    var parents: [(String, String)] = []
-    let waiting = try connection.fetchRows(
-      "SELECT record, waitsFor FROM SyncInbox WHERE reason = 'parent_missing' LIMIT 5000", as: String.self, String.self)
-    var seen: Set<String> = []
-    for (json, uuid) in waiting where seen.insert(uuid).inserted {
+/// What records of the server refer to.
+package struct MissingParents {
+  let catalog: SyncCatalog
+  let connection: Connection
+
+  package init(catalog: SyncCatalog, connection: Connection) {
+    (self.catalog, self.connection) = (catalog, connection)
+  }
+
+  /// A record that is not on this device.
+  package typealias Parent = (entityType: String, uuid: String)
+
+  /// The records that changes refer to, and that are neither on this device nor among the changes.
+  package func of(_ changes: [RemoteRecord]) throws -> [Parent] {
+    var seen = Set(changes.map { RecordIdentity(entityType: $0.entityType, entityUuid: $0.entityUuid) })
+    var missing: [Parent] = []
+    for change in changes where !change.state.isDeleted {
+      for column in catalog.tables[change.entityType]?.references ?? [] {
+        guard let type = column.reference?.entityType, case .text(let uuid)? = change.state.fields[column.name],
+          seen.insert(RecordIdentity(entityType: type, entityUuid: uuid)).inserted, let table = catalog.tables[type],
+          try !table.has(uuid, in: connection)
+        else { continue }
+        missing.append((type, uuid))
+      }
+    }
+    return missing
+  }
+
+  /// The records that versions in the inbox wait for, in the order of their uuids; each is looked up once, however many wait for
+  /// it.
+  /// - Parameter uuid: those behind this one.
+  package func ofInbox(after uuid: String, limit: Int) throws -> [Parent] {
+    var parents: [Parent] = []
+    var last = uuid
+    while parents.count < limit,
+      let (json, next) = try connection.fetchRows(
+        "SELECT record, waitsFor FROM SyncInbox WHERE waitsFor > \(last) ORDER BY waitsFor LIMIT 1",
+        as: String.self, String.self
+      ).first
+    {
+      last = next
       let remote = try RemoteRecord(json: Array(json.utf8))
-      guard let table = catalog.tables[remote.entityType] else { continue }
-      for column in table.columns where remote.state.fields[column.name] == .text(uuid) {
-        if let reference = column.reference { parents.append((reference.entityType, uuid)) }
+      for column in catalog.tables[remote.entityType]?.references ?? []
+      where remote.state.fields[column.name] == .text(next) {
+        if let reference = column.reference { parents.append((reference.entityType, next)) }
       }
     }
     return parents
-  }
-
-  /// Fields that a migration has made columns for since they came.
-  package func applyKeptFields() throws {
-    let kept = try connection.fetchRows(
-      "SELECT entityType, entityUuid, fields FROM SyncExtraFields", as: String.self, String.self, String.self)
-    for (type, uuid, json) in kept {
-      guard let table = catalog.tables[type] else { continue }
-      let fields = try SyncObject(parsing: json)
-      let known = fields.filter { table.places[$0.name] != nil }
-      guard !known.isEmpty, let record = try table.find(uuid, in: connection) else { continue }
-      var state = record.state
-      state.fields = state.fields.overlaid(with: known)
-      try table.update(
-        record.key, from: record.state, to: state,
-        .init(serverId: record.serverId, isDirty: record.isDirty, syncStatus: record.syncStatus),
-        references: references, in: connection)
-      if var base = try BaseTable.find(type, record.key, in: connection) {
-        base.fields = base.fields.overlaid(with: known)
-        try BaseTable.set(base, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
-      }
-      let rest = fields.filter { table.places[$0.name] == nil }
-      try connection.execute("DELETE FROM SyncExtraFields WHERE entityType = \(type) AND entityUuid = \(uuid)")
-      if !rest.isEmpty {
-        try connection.execute(
-          """
-          INSERT INTO SyncExtraFields (entityType, entityUuid, fields)
-          VALUES (\(type), \(uuid), \(SyncValue.object(rest).json))
-          """)
-      }
-    }
   }
 }

@@ -27,17 +27,20 @@ extension SyncTransaction {
       return try apply(remote, counts: &counts)
     }
     repaired.fetched += 1
-    _ = try storing(remote, table) {
+    let isStored = try storing(remote, table) {
       if record.isDirty {
         let base = try BaseTable.find(table.entity.type, record.key, in: connection)
         try rebase(record, base: base, on: remote, table)
       } else {
         try table.update(
-          record.key, from: record.state, to: remote.state, .init(serverId: remote.serverId, lastSyncedAt: serverNow),
-          references: references, in: connection)
+          record.key, from: record.state, to: remote.state,
+          .init(
+            serverId: remote.serverId, createdAt: record.corrected(createdAt: remote.createdAt),
+            lastSyncedAt: serverNow), references: references, in: connection)
       }
       if remote.state.isDeleted { try noteGone(record.key, table) }
     }
+    if isStored { try keepUnknownFields(of: remote, table) }
   }
 
   /// The server does not have a record that it is known to have had.
@@ -97,7 +100,8 @@ extension SyncTransaction {
       """)
     try forgetServersFiles()
     for name in [
-      SyncSettings.Name.cursor, .isFilled, .serverUuid, .account, .user, .lastReconciliation, .filesConfirmed, .pause,
+      SyncSettings.Name.cursor, .epoch, .isFilled, .serverUuid, .account, .user, .lastReconciliation, .filesConfirmed,
+      .pause, .heldDeletions, .acceptedDeletions,
     ] {
       try SyncSettings.set(name, nil, in: connection)
     }

@@ -72,7 +72,7 @@ extension SyncTransaction {
         guard let reference = column.reference, reference.cascades, let parents = reached[reference.entityType] else {
           continue
         }
-        keys.formUnion(try rows(of: table, column.name, parents))
+        keys.formUnion(try rows(of: table, column, parents))
       }
       reached[table.entity.type] = keys
       if !keys.isEmpty { members.append((table, keys)) }
@@ -109,28 +109,31 @@ extension SyncTransaction {
       """, as: Int.self) != nil
   }
 
-  private func rows(of table: RecordTable, _ column: String, _ parents: Set<Int64>) throws -> Set<Int64> {
+  private func rows(of table: RecordTable, _ column: SharedColumn, _ parents: Set<Int64>) throws -> Set<Int64> {
     let list = "[" + parents.map(String.init).joined(separator: ",") + "]"
+    var keys: SQL = "SELECT value FROM json_each(\(list))"
+    if let reference = column.reference, !reference.isLocalId {
+      keys =
+        "SELECT \(identifier: reference.key) FROM \(identifier: reference.table) WHERE \(identifier: reference.localKey) IN ("
+        + keys + ")"
+    }
     return Set(
       try connection.fetch(
         """
         SELECT \(identifier: table.entity.key) FROM \(identifier: table.entity.table.name)
-        WHERE \(identifier: column) IN (SELECT value FROM json_each(\(list)))
+        WHERE \(identifier: column.name) IN (\(keys))
         """, as: Int64.self))
   }
 
   /// Whether any record still refers to this one.
   func isReferred(_ key: Int64, in entity: Entity) throws -> Bool {
-    for other in catalog.entities.all {
-      for foreign in other.table.foreignKeys where foreign.table == entity.table.name && foreign.columns.count == 1 {
-        let found = try connection.fetchOne(
-          """
-          SELECT 1 FROM \(identifier: other.table.name)
-          WHERE \(identifier: foreign.columns[0].from) = \(key) LIMIT 1
-          """, as: Int.self)
-        if found != nil { return true }
-      }
+    try catalog.entities.dependencies(on: entity).contains { dependency in
+      try connection.fetchOne(
+        """
+        SELECT 1 FROM \(identifier: entity.table.name) AS parent CROSS JOIN \(identifier: dependency.child.table.name) AS child
+          ON \(raw: dependency.isReferring(child: "child", parent: "parent"))
+        WHERE parent.\(identifier: entity.key) = \(key) LIMIT 1
+        """, as: Int.self) != nil
     }
-    return false
   }
 }

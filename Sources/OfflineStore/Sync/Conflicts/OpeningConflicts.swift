@@ -43,15 +43,15 @@ extension SyncTransaction {
     let kind: OperationKind =
       record.state.isDeleted ? .delete : record.state.syncVersion == 0 ? .create : .update
     try ensureGrowing(kind, Array(operations.prefix(1)), record, table)
-    if let sent = operations.first, sent.payload != nil {
-      // The old name has its answer. Should the operation go on by itself, it is to be judged anew.
-      try connection.execute(
-        "UPDATE OfflineSyncQueue SET operationId = \(SyncSettings.newIdentifier()) WHERE queueNumber = \(sent.number)")
-    }
     try connection.execute(
       """
-      UPDATE OfflineSyncQueue SET status = 'conflict', payload = NULL, sendCount = 0, scheduledAt = NULL, parkedBehind = NULL
-      WHERE entityId = \(record.key) AND entityType = \(type) AND completedAt IS NULL
+      UPDATE OfflineSyncQueue SET status = 'conflict', payload = NULL, idempotencyKey = NULL, sendCount = 0,
+        scheduledAt = NULL, parkedBehind = NULL
+      WHERE queueNumber IN (
+        SELECT queueNumber FROM OfflineSyncQueue
+        WHERE entityId = \(record.key) AND entityType = \(type) AND payload IS NULL AND completedAt IS NULL
+        UNION ALL SELECT queueNumber FROM OfflineSyncQueue
+        WHERE entityId = \(record.key) AND entityType = \(type) AND payload IS NOT NULL AND completedAt IS NULL)
       """)
     try connection.execute(
       """

@@ -34,6 +34,11 @@ extension SyncTransaction {
         hint: "its fields are \(table.columns.map(\.name).joined(separator: ", "))", name: name,
         candidates: table.columns.map(\.name))
     }
+    if let unsendable = record.unsendable, decision.side == .local, decision.fields[unsendable.field] == nil {
+      throw VaultError(
+        .badValue, "\(table.entity.type).\(unsendable.message)", hint: "change the value first, or take the server's",
+        name: unsendable.field)
+    }
     do {
       switch conflict.kind {
       case .concurrentEdit, .deletedRemotely, .deletedLocally:
@@ -152,12 +157,13 @@ extension SyncTransaction {
     var shared = target
     shared.fields = target.fields.filter { table.places[$0.name] != nil }
     shared.syncVersion = remote.syncVersion
-    let patch = RecordPatch(from: remote, to: shared)
+    let base = table.base(from: remote, over: try BaseTable.find(type, record.key, in: connection))
+    let patch = RecordPatch(from: base, to: shared)
     if patch.isEmpty {
       try BaseTable.forget(type, record.key, in: connection)
       shared.updatedAt = remote.updatedAt
     } else {
-      try BaseTable.set(remote, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
+      try BaseTable.set(base, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
       try ensureGrowing(patch.isDeleted == true ? .delete : .update, [], record, table)
       shared.updatedAt = now
     }

@@ -1,13 +1,21 @@
 import CipherSQL
 import SyncModel
 
-/// Digests of what the server is known to have, as `WireFormat.md` defines them: anybody can compute the same.
+/// Digests of the records that the server is known to have, as `WireFormat.md` defines them.
 package struct StoreDigests {
   package let catalog: SyncCatalog
   package let connection: Connection
+  private let columns: [String: DigestColumns]
+  private let members: ProjectMembers?
 
-  package init(catalog: SyncCatalog, connection: Connection) {
-    (self.catalog, self.connection) = (catalog, connection)
+  /// - Parameters:
+  ///   - columns: by entity, the columns that do not always count, as the server names them. It may have columns that this vault lacks.
+  ///   - projects: only records that belong to one of these, and those that belong to no project; empty for all.
+  package init(
+    catalog: SyncCatalog, connection: Connection, columns: [String: DigestColumns] = [:], projects: [String] = []
+  ) throws {
+    (self.catalog, self.connection, self.columns) = (catalog, connection, columns)
+    members = projects.isEmpty ? nil : try ProjectMembers(Set(projects), catalog, connection)
   }
 
   /// The digest of all records of an entity, and of each bucket.
@@ -22,23 +30,40 @@ package struct StoreDigests {
   }
 
   /// The records of some buckets.
-  package func records(of table: RecordTable, in buckets: Set<String>) throws -> [RecordDigest] {
+  /// - Parameter hasExtraFields: whether fields without a column count.
+  package func records(
+    of table: RecordTable, in buckets: Set<String>, hasExtraFields: Bool = true
+  ) throws -> [RecordDigest] {
     var records: [RecordDigest] = []
-    try forEach(table) { record in if buckets.contains(record.bucket) { records.append(record) } }
+    try forEach(table, hasExtraFields: hasExtraFields) { record in
+      if buckets.contains(record.bucket) { records.append(record) }
+    }
     return records
   }
 
-  private func forEach(_ table: RecordTable, _ body: (RecordDigest) throws -> Void) throws {
+  private func forEach(
+    _ table: RecordTable, hasExtraFields: Bool = true, _ body: (RecordDigest) throws -> Void
+  ) throws {
     let type = table.entity.type
-    let extra = try Dictionary(
+    let extra = try hasExtraFields ? extraFields(of: type) : [:]
+    let columns = table.digestColumns.merging(columns[type] ?? DigestColumns())
+    try table.forEach(where: "record.syncVersion > 0", in: connection) { record in
+      guard let state = try asTheServerHasIt(record, table), members?.contains(type, record.uuid, state) != false else {
+        return
+      }
+      let fields = extra[record.uuid].map(state.fields.overlaid) ?? state.fields
+      try body(
+        RecordDigest(
+          type, record.uuid, version: state.syncVersion, createdAt: record.createdAt, updatedAt: state.updatedAt,
+          fields: fields, columns: columns))
+    }
+  }
+
+  private func extraFields(of type: String) throws -> [String: SyncObject] {
+    try Dictionary(
       connection.fetchRows(
         "SELECT entityUuid, fields FROM SyncExtraFields WHERE entityType = \(type)", as: String.self, String.self
       ).map { ($0, try SyncObject(parsing: $1)) }, uniquingKeysWith: { first, _ in first })
-    try table.forEach(where: "record.syncVersion > 0 ORDER BY record.uuid", in: connection) { record in
-      guard let state = try asTheServerHasIt(record, table) else { return }
-      let fields = extra[record.uuid].map(state.fields.overlaid) ?? state.fields
-      try body(RecordDigest(type, record.uuid, version: state.syncVersion, fields: fields))
-    }
   }
 
   /// Nil for a record that is not at the server, or deleted there.
@@ -51,5 +76,54 @@ package struct StoreDigests {
     let isTaken = try connection.fetchOne(
       "SELECT 1 FROM SyncCascade WHERE entityId = \(record.key) AND entityType = \(table.entity.type)", as: Int.self)
     return isTaken == nil ? nil : record.state
+  }
+}
+
+/// The records that belong to some projects.
+private final class ProjectMembers {
+  private let projects: Set<String>
+  private let paths: ProjectPaths
+  /// By kind and uuid, the uuids of the records by which a record belongs to a project.
+  private var parents: [String: [String: [String?]]] = [:]
+
+  init(_ projects: Set<String>, _ catalog: SyncCatalog, _ connection: Connection) throws {
+    self.projects = projects
+    paths = ProjectPaths(catalog.tables)
+    let above = Set(paths.references.values.flatMap { $0.map(\.parent) })
+    for type in above where type != ProjectPaths.projectType {
+      guard let table = catalog.tables[type], let references = paths.references[type] else { continue }
+      var rows: [String: [String?]] = [:]
+      try table.forEach(where: "1", in: connection) { record in
+        rows[record.uuid] = references.map { record.state.fields.text($0.column) }
+      }
+      parents[type] = rows
+    }
+  }
+
+  func contains(_ type: String, _ uuid: String, _ state: RecordState) -> Bool {
+    if type == ProjectPaths.projectType { return projects.contains(uuid) }
+    for (column, parent) in paths.references[type] ?? [] {
+      guard let above = state.fields.text(column) else { continue }
+      var seen: Set<String> = []
+      if let project = project(of: parent, above, &seen) { return projects.contains(project) }
+    }
+    return true
+  }
+
+  private func project(of type: String, _ uuid: String, _ seen: inout Set<String>) -> String? {
+    if type == ProjectPaths.projectType { return uuid }
+    guard seen.insert(uuid).inserted, let row = parents[type]?[uuid] else { return nil }
+    for (reference, above) in zip(paths.references[type] ?? [], row) {
+      guard let above, let project = project(of: reference.parent, above, &seen) else { continue }
+      return project
+    }
+    return nil
+  }
+}
+
+extension SyncObject {
+  fileprivate func text(_ name: String) -> String? {
+    if case .text(let text)? = self[name] { return text }
+    return nil
   }
 }

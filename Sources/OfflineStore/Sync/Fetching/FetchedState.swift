@@ -24,7 +24,7 @@ extension SyncTransaction {
     let fetchedAt = list.isWhole ? time : nil
     try connection.execute(
       """
-      INSERT INTO SyncFetch (entityType, fetchedAt, triedAt, problem) VALUES (\(list.entityType), \(fetchedAt), \(time), \(list.problem))
+      INSERT INTO SyncFetch (entityType, fetchedAt, triedAt, problem) VALUES (\(list.entityType), \(fetchedAt.sqlArgument), \(time), \(list.problem.sqlArgument))
       ON CONFLICT (entityType) DO UPDATE SET
         fetchedAt = coalesce(excluded.fetchedAt, fetchedAt), triedAt = excluded.triedAt, problem = excluded.problem
       """)

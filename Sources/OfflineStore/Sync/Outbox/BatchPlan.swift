@@ -23,6 +23,8 @@ struct BatchPlan {
   private var ofParents: [String: [Int64: [QueuedOperation]]] = [:]
   /// References that go round in a circle, by operation: they are left out at first and follow in an update.
   private(set) var circular: [Int64: Set<String>] = [:]
+  /// UNIQUE columns whose values go round in a circle, by operation: they are NULL at first and follow in an update.
+  private(set) var cleared: [Int64: Set<String>] = [:]
 
   init(catalog: SyncCatalog, connection: WriteConnection, limit: Int, isAhead: Bool) {
     (self.catalog, self.connection, self.limit, self.isAhead) = (catalog, connection, limit, isAhead)
@@ -66,7 +68,13 @@ struct BatchPlan {
     }
     for before in try predecessors(of: operation) {
       if visited.contains(before.operation.number) {
-        if let column = before.column { circular[operation.number, default: []].insert(column) }
+        if let column = before.column {
+          if before.isUnique {
+            cleared[operation.number, default: []].insert(column)
+          } else {
+            circular[operation.number, default: []].insert(column)
+          }
+        }
         continue
       }
       if isAhead, before.operation.status == "processing" { continue }
@@ -85,13 +93,19 @@ struct BatchPlan {
     try QueuedOperation.all(where: "queueNumber = ?", [.integer(number)], in: connection).first?.isStopped ?? false
   }
 
+  private struct Predecessor {
+    let operation: QueuedOperation
+    /// What is left out, or cleared, where the operations wait for each other; nil where nothing can be.
+    var column: String?
+    /// Whether the column is UNIQUE, and the other record has to give up its value.
+    var isUnique = false
+  }
+
   /// What the server must have before it can take an operation.
-  private mutating func predecessors(of operation: QueuedOperation) throws -> [(
-    operation: QueuedOperation, column: String?
-  )] {
-    if operation.kind == .delete { return try movedAway(from: operation).map { ($0, nil) } }
+  private mutating func predecessors(of operation: QueuedOperation) throws -> [Predecessor] {
+    if operation.kind == .delete { return try movedAway(from: operation).map { Predecessor(operation: $0) } }
     guard let table = catalog.tables[operation.entityType] else { return [] }
-    var result: [(QueuedOperation, String?)] = []
+    var result: [Predecessor] = []
     for (column, key) in try parents(of: operation, table) {
       guard let reference = column.reference else { continue }
       let waiting = try operations(of: reference.entityType, key)
@@ -99,7 +113,34 @@ struct BatchPlan {
       let maker =
         try waiting.first { $0.kind == .create }
         ?? (try isToComeBack(reference.entityType, key) ? waiting.first : nil)
-      if let maker { result.append((maker, column.column.isNotNull ? nil : column.name)) }
+      if let maker {
+        result.append(Predecessor(operation: maker, column: column.column.isNotNull ? nil : column.name))
+      }
+    }
+    return result + (try holders(of: operation, table))
+  }
+
+  /// The operations by which other records give up UNIQUE values that this one takes: the server has those values in them yet.
+  private mutating func holders(of operation: QueuedOperation, _ table: RecordTable) throws -> [Predecessor] {
+    guard operation.payload == nil, !table.uniqueKeys.isEmpty,
+      let record = try table.find(key: operation.entityId, in: connection)
+    else { return [] }
+    let base = operation.beside.hasBase ? try BaseTable.find(operation.entityType, record.key, in: connection) : nil
+    var result: [Predecessor] = []
+    for columns in table.uniqueKeys {
+      guard base == nil || columns.contains(where: { base?.fields[$0] != record.state.fields[$0] }),
+        let condition = SyncBaseIndex.condition(columns, record.state.fields)
+      else { continue }
+      let holders = try connection.fetch(
+        """
+        SELECT entityId FROM SyncBase WHERE entityType = \(raw: SyncBaseIndex.literal(operation.entityType)) AND \(condition)
+          AND entityId <> \(record.key)
+        """, as: Int64.self)
+      let nullable = columns.first { name in table.places[name].map { !table.columns[$0].column.isNotNull } ?? false }
+      for holder in holders {
+        guard let other = try operations(of: operation.entityType, holder).first else { continue }
+        result.append(Predecessor(operation: other, column: nullable, isUnique: true))
+      }
     }
     return result
   }
@@ -109,7 +150,13 @@ struct BatchPlan {
     of operation: QueuedOperation, _ table: RecordTable
   ) throws -> [(column: SharedColumn, key: Int64)] {
     guard let payload = operation.payload else { return try table.parents(of: operation.entityId, in: connection) }
-    let patch = try PushOperation(json: Array(payload.utf8)).patch
+    let patch: RecordPatch
+    do throws(SyncModelError) {
+      patch = try PushOperation(json: Array(payload.utf8)).patch
+    } catch {
+      // It fails alone when it is to be sent.
+      return []
+    }
     var sent = patch.fields
     if patch.isDeleted == false, let base = try BaseTable.find(operation.entityType, operation.entityId, in: connection)
     {

@@ -4,8 +4,26 @@ import SyncModel
 /// Takes what waits along through a migration: what has been frozen, kept or contested names columns, and follows when one
 /// is renamed. Operations that still grow need nothing: they are made from the record when they are sent.
 enum CarriedOperations {
-  /// Renames columns in waiting operations as a file has renamed them in the tables.
-  static func follow(_ file: MigrationFile, on connection: WriteConnection) throws {
+  /// The columns of each entity before a file runs.
+  typealias Columns = [String: Set<String>]
+
+  /// The columns of the entities that have unsent work; none when no record has any.
+  static func columns(on connection: WriteConnection) throws -> Columns {
+    guard try isThere("OfflineSyncQueue", connection) else { return [:] }
+    let types = Set(
+      try connection.fetch(
+        """
+        SELECT DISTINCT entityType FROM SyncBase
+        UNION SELECT entityType FROM OfflineConflictResolution WHERE resolvedAt IS NULL
+        """, as: String.self))
+    if types.isEmpty { return [:] }
+    let catalog = SyncCatalog(try Entities.read(from: connection))
+    return catalog.tables.filter { types.contains($0.key) }.mapValues { Set($0.places.keys) }
+  }
+
+  /// Renames columns in waiting operations as a file has renamed them in the tables, and adds its new columns to the bases.
+  /// - Parameter before: the columns before the file ran.
+  static func follow(_ file: MigrationFile, from before: Columns, on connection: WriteConnection) throws {
     guard try isThere("OfflineSyncQueue", connection) else { return }
     var names: [String: [(from: String, to: String)]] = [:]
     let types = try connection.fetchRows("SELECT tableName, entityType FROM SyncedEntity", as: String.self, String.self)
@@ -19,6 +37,62 @@ enum CarriedOperations {
     for (type, from, to) in declared { names[type, default: []].append((from, to)) }
     try connection.execute("DELETE FROM SyncedColumnRename")
     for (type, renames) in names { try rename(renames, of: type, on: connection) }
+    if before.isEmpty { return }
+    let catalog = SyncCatalog(try Entities.read(from: connection))
+    for (type, columns) in before {
+      guard let table = catalog.tables[type] else { continue }
+      let renamed = Dictionary(names[type] ?? [], uniquingKeysWith: { first, _ in first })
+      let old = Set(columns.map { renamed[$0] ?? $0 })
+      let change = ColumnChange(
+        added: table.columns.map(\.name).filter { !old.contains($0) }, removed: old.filter { table.places[$0] == nil })
+      if !change.isEmpty { try complete(change, of: table, on: connection) }
+    }
+  }
+
+  private struct ColumnChange {
+    let added: [String]
+    let removed: Set<String>
+    var isEmpty: Bool { added.isEmpty && removed.isEmpty }
+  }
+
+  /// Gives bases the columns that a file has added, with the value that the file gave them: that value is no edit of a user, and is
+  /// not to be sent over what the server has.
+  ///
+  /// A file that also removes a column may have renamed it without a row in `SyncedColumnRename`. Then only a default counts as
+  /// no edit.
+  private static func complete(_ change: ColumnChange, of table: RecordTable, on connection: WriteConnection) throws {
+    let type = table.entity.type
+    let defaults = try table.defaults(of: change.added, in: connection)
+    func completed(_ fields: SyncObject, _ key: Int64) throws -> SyncObject? {
+      guard let record = try table.find(key: key, in: connection) else { return nil }
+      var completed = fields.filter { !change.removed.contains($0.name) }
+      for name in change.added where completed[name] == nil {
+        guard let value = record.state.fields[name], change.removed.isEmpty || value == defaults[name] else { continue }
+        completed[name] = value
+      }
+      return completed == fields ? nil : completed
+    }
+    let bases = try connection.fetchRows(
+      "SELECT entityId, fields FROM SyncBase WHERE entityType = \(type)", as: Int64.self, String.self)
+    for (key, json) in bases {
+      guard let fields = try completed(try SyncObject(parsing: json), key) else { continue }
+      try connection.execute(
+        """
+        UPDATE SyncBase SET fields = \(SyncValue.object(fields).json) WHERE entityId = \(key) AND entityType = \(type)
+        """)
+    }
+    let versions = try connection.fetchRows(
+      """
+      SELECT entityId, conflictId, base FROM OfflineConflictResolution
+      WHERE entityType = \(type) AND resolvedAt IS NULL AND base IS NOT NULL
+      """, as: Int64.self, String.self, String.self)
+    for (key, id, json) in versions {
+      var state = try RecordVersion.state(json)
+      guard let fields = try completed(state.fields, key) else { continue }
+      state.fields = fields
+      try connection.execute(
+        "UPDATE OfflineConflictResolution SET base = \(RecordVersion.json(state)) WHERE conflictId = \(id)")
+    }
   }
 
   private static func rename(
@@ -110,11 +184,16 @@ extension Vault {
         SELECT operationId, entityType, payload FROM OfflineSyncQueue
         WHERE payload IS NOT NULL AND completedAt IS NULL ORDER BY queueNumber
         """, as: String.self, String.self, String.self)
-      return try waiting.flatMap { id, type, payload -> [StrandedOperation] in
+      return waiting.flatMap { id, type, payload -> [StrandedOperation] in
         guard let table = catalog.tables[type] else {
           return [StrandedOperation(operationId: id, entityType: type, field: type)]
         }
-        let operation = try PushOperation(json: Array(payload.utf8))
+        let operation: PushOperation
+        do throws(SyncModelError) {
+          operation = try PushOperation(json: Array(payload.utf8))
+        } catch {
+          return [StrandedOperation(operationId: id, entityType: type, field: "payload")]
+        }
         return operation.patch.fields.names.filter { table.places[$0] == nil }.map {
           StrandedOperation(operationId: id, entityType: type, field: $0)
         }

@@ -5,11 +5,18 @@ extension SyncTransaction {
   /// An operation as it is sent, now and whenever it is sent again.
   ///
   /// Nil when there is nothing to send: the record is as the server has it, or it is gone.
+  /// - Throws: ``UnsendableField`` when a value cannot be sent.
   func frozen(
-    _ queued: QueuedOperation, leavingOut circular: Set<String>
+    _ queued: QueuedOperation, leavingOut circular: Set<String>, clearing cleared: Set<String> = []
   ) throws -> (operation: PushOperation, length: Int)? {
     if let payload = queued.payload {
-      var operation = try PushOperation(json: Array(payload.utf8))
+      var operation: PushOperation
+      do throws(SyncModelError) {
+        operation = try PushOperation(json: Array(payload.utf8))
+      } catch {
+        throw UnsendableField(field: "the payload", reason: "cannot be read: \(error)")
+      }
+      operation.idempotencyKey = queued.idempotencyKey
       try handOver(queued, payload, operation)
       operation.isRepeated = queued.sendCount > 0
       return (operation, payload.utf8.count)
@@ -20,13 +27,17 @@ extension SyncTransaction {
       try complete(queued)
       return nil
     }
+    if let unsendable = record.unsendable { throw unsendable }
     let base = try base(of: queued)
-    guard var operation = try operation(queued, record, base, table, leavingOut: circular) else {
+    guard var operation = try operation(queued, record, base, table, leavingOut: circular, clearing: cleared) else {
       try complete(queued)
       try markClean(record, table)
       return nil
     }
     let payload = operation.wire.json
+    // An operation that may have been executed all the same keeps the key by which the server can tell.
+    operation.idempotencyKey = queued.sendCount > 0 ? queued.idempotencyKey : nil
+    operation.idempotencyKey = operation.idempotencyKey ?? SyncSettings.newIdentifier()
     try handOver(queued, payload, operation)
     operation.isRepeated = queued.sendCount > 0
     return (operation, payload.utf8.count)
@@ -37,7 +48,7 @@ extension SyncTransaction {
     try connection.withStatement(
       """
       UPDATE OfflineSyncQueue SET status = 'processing', lastAttemptAt = ?, errorMessage = NULL,
-        sendCount = sendCount + 1, payload = ?, baseVersion = ?, schemaVersion = ?, operationType = ?
+        sendCount = sendCount + 1, payload = ?, baseVersion = ?, schemaVersion = ?, operationType = ?, idempotencyKey = ?
       WHERE queueNumber = ?
       """
     ) { statement in
@@ -46,7 +57,8 @@ extension SyncTransaction {
       try statement.bind(operation.baseVersion, at: 3)
       try statement.bind(operation.schemaVersion, at: 4)
       try statement.bind(operation.kind.rawValue, at: 5)
-      try statement.bind(queued.number, at: 6)
+      try statement.bind(operation.idempotencyKey, at: 6)
+      try statement.bind(queued.number, at: 7)
       try statement.run()
     }
     try setStatus("syncing", queued)
@@ -67,7 +79,7 @@ extension SyncTransaction {
 
   private func operation(
     _ queued: QueuedOperation, _ record: StoredRecord, _ base: RecordState?, _ table: RecordTable,
-    leavingOut circular: Set<String>
+    leavingOut circular: Set<String>, clearing cleared: Set<String> = []
   ) throws -> PushOperation? {
     let schemaVersion = try schemaVersion(of: table)
     func corrected(_ time: Int64) -> Int64 { time + clockOffset }
@@ -76,7 +88,7 @@ extension SyncTransaction {
       // not know it takes it whole.
       if let base, base.hasContent(of: record.state) { return nil }
       var fields = record.state.fields
-      for name in circular { fields[name] = .null }
+      for name in circular.union(cleared) { fields[name] = .null }
       return PushOperation(
         operationId: queued.operationId, kind: .create, entityType: queued.entityType, entityUuid: queued.entityUuid,
         baseVersion: 0, schemaVersion: schemaVersion, createdAt: corrected(record.createdAt),
@@ -91,12 +103,15 @@ extension SyncTransaction {
     // A record that comes back hangs on nothing at first where that comes back only after it.
     let comesBack = patch.isDeleted == false
     for name in circular { patch.fields[name] = comesBack && ground.fields[name] != .null ? .null : nil }
+    // A value that another record has yet, which takes that of this one: cleared first, it follows in an update.
+    for name in cleared where ground.fields[name] != .null { patch.fields[name] = .null }
     if patch.isEmpty { return nil }
     patch.updatedAt = corrected(record.state.updatedAt)
     return PushOperation(
       operationId: queued.operationId, kind: patch.isDeleted == true ? .delete : .update,
       entityType: queued.entityType, entityUuid: queued.entityUuid, baseVersion: ground.syncVersion,
-      schemaVersion: schemaVersion, patch: patch, base: ground.fields.filter { patch.fields[$0.name] != nil })
+      baseEpoch: try epoch(), schemaVersion: schemaVersion, patch: patch,
+      base: ground.fields.filter { patch.fields[$0.name] != nil })
   }
 
   private func schemaVersion(of table: RecordTable) throws -> Int64 {

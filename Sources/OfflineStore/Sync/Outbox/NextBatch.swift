@@ -4,6 +4,8 @@ import SyncModel
 /// Operations that are sent together.
 package struct ChosenBatch: Sendable {
   package let operations: [PushOperation]
+  /// How many have failed because a value of theirs cannot be sent.
+  package let failed: Int
   /// Whether nothing more would go along, whatever waits.
   let isFull: Bool
   let order: SyncTransaction.Order
@@ -31,11 +33,24 @@ extension SyncTransaction {
     var batch: [PushOperation] = []
     var size = 0
     var isCut = false
+    var failed = 0
     while batch.isEmpty {
       var plan = BatchPlan(catalog: catalog, connection: connection, limit: limit, isAhead: isAhead)
       try fill(&plan, order)
       for operation in plan.batch {
-        guard let sent = try frozen(operation, leavingOut: plan.circular[operation.number] ?? []) else { continue }
+        let sealed: (operation: PushOperation, length: Int)?
+        do {
+          sealed = try frozen(
+            operation, leavingOut: plan.circular[operation.number] ?? [], clearing: plan.cleared[operation.number] ?? []
+          )
+        } catch let unsendable as UnsendableField {
+          try fail(operation, unsendable)
+          failed += 1
+          isCut = !batch.isEmpty
+          // What comes behind it may depend on it, and is chosen anew.
+          break
+        }
+        guard let sent = sealed else { continue }
         size += sent.length
         if !batch.isEmpty, size > bytes {
           isCut = true
@@ -47,7 +62,7 @@ extension SyncTransaction {
       // Operations that changed nothing, or were set aside, make room for others; nothing else does.
       guard plan.hasMadeRoom else { break }
     }
-    return ChosenBatch(operations: batch, isFull: isCut || batch.count == limit, order: order)
+    return ChosenBatch(operations: batch, failed: failed, isFull: isCut || batch.count == limit, order: order)
   }
 
   private static let lookAtMost = 500
@@ -86,28 +101,34 @@ extension SyncTransaction {
     guard count == batch.operations.count else { return false }
     try wakeScheduled()
     try wakeParked()
-    let goesBefore =
-      switch batch.order {
-      case _ where !batch.isFull: "1"
-      case .priority:
+    let last = try connection.fetchRows(
+      """
+      SELECT priority, queueNumber, max(queueNumber) OVER () FROM OfflineSyncQueue WHERE status = 'processing'
+      ORDER BY priority DESC, queueNumber DESC LIMIT 1
+      """, as: Int.self, Int64.self, Int64.self
+    ).first
+    guard let (lastPriority, lastNumber, newest) = last else { return true }
+    for priority in 0...3 {
+      let end: Int64 =
+        switch batch.order {
+        case _ where !batch.isFull: .max
+        case .priority: priority < lastPriority ? .max : priority == lastPriority ? lastNumber : .min
+        case .age: newest
+        }
+      // One search of the index of ready operations for each priority.
+      let earlier = try connection.fetchOne(
         """
-        (priority, queueNumber) < (SELECT priority, queueNumber FROM OfflineSyncQueue WHERE status = 'processing'
-          ORDER BY priority DESC, queueNumber DESC LIMIT 1)
-        """
-      // With all priorities there are, so that the index of what is ready serves.
-      case .age:
-        """
-        priority IN (0, 1, 2, 3)
-          AND queueNumber < (SELECT max(queueNumber) FROM OfflineSyncQueue WHERE status = 'processing')
-        """
-      }
-    return try connection.fetchOne(
-      "SELECT 1 FROM OfflineSyncQueue WHERE \(raw: Self.isReady) AND \(raw: goesBefore) LIMIT 1", as: Int.self) == nil
+        SELECT 1 FROM OfflineSyncQueue
+        WHERE \(raw: Self.isReady) AND priority = \(priority) AND queueNumber < \(end) LIMIT 1
+        """, as: Int.self)
+      if earlier != nil { return false }
+    }
+    return true
   }
 
   private static let isReady = "status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL"
 
-  /// More than an operation ever waits for its time (16 s): what lies further ahead is of before the clock was set back.
+  /// More than an operation ever waits for its time (``RetryDelay/longest``): a time further ahead was written before the clock was set back.
   private static let longestWait: Int64 = 60_000
 
   /// Operations whose time has come.

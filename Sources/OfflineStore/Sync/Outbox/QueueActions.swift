@@ -19,13 +19,6 @@ extension SyncTransaction {
         errorStatus = NULL
       WHERE queueNumber = \(operation.number)
       """)
-    // One that may have been taken all the same keeps its name, by which it can be told.
-    if operation.payload == nil, operation.sendCount == 0 {
-      // The server has refused it under its old name, and would answer the same again.
-      try connection.execute(
-        "UPDATE OfflineSyncQueue SET operationId = \(SyncSettings.newIdentifier()) WHERE queueNumber = \(operation.number)"
-      )
-    }
     try setStatus("pending", operation)
   }
 
@@ -59,7 +52,7 @@ extension SyncTransaction {
     guard let base = try BaseTable.find(type, record.key, in: connection) else {
       let gone =
         record.state.isDeleted
-        ? 0 : try Dependents(connection: connection, entities: catalog.entities).count(from: table.entity, record.key)
+        ? 0 : try Dependents(connection: connection, entities: catalog.entities).count(of: table.entity, record.key)
       try letGo(record, table)
       return gone
     }

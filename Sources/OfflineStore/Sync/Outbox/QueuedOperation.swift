@@ -5,6 +5,8 @@ import SyncModel
 package struct QueuedOperation: Sendable {
   package let number: Int64
   package let operationId: String
+  /// Names the payload at the server; nil until the operation is sealed.
+  package let idempotencyKey: String?
   package let entityType: String
   package let entityId: Int64
   package let entityUuid: String
@@ -22,7 +24,7 @@ package struct QueuedOperation: Sendable {
 
   private static let columns = """
     queueNumber, operationId, entityType, entityId, entityUuid, operationType, payload, status, retryCount, maxRetries,
-    scheduledAt IS NOT NULL, parkedBehind, sendCount, \(RecordTraces.columns)
+    scheduledAt IS NOT NULL, parkedBehind, sendCount, \(RecordTraces.columns), idempotencyKey
     """
 
   /// Whether it will not be sent soon, so that others wait behind it.
@@ -52,6 +54,7 @@ package struct QueuedOperation: Sendable {
     parkedBehind = try row.decode(at: 11)
     sendCount = try row.decode(at: 12)
     beside = try RecordTraces(row, from: 13)
+    idempotencyKey = try row.decode(at: 13 + RecordTraces.count)
   }
 
   /// The operations of a record that are not completed, the frozen one first.

@@ -15,6 +15,9 @@ struct RecordTraces: Sendable {
   /// Rows of `SyncMoved` or `SyncCascade`.
   var hasFamily = true
 
+  /// The number of columns in ``columns``.
+  static let count: Int32 = 4
+
   /// What to select from `OfflineSyncQueue`.
   static let columns: String = {
     func exists(_ table: String, _ condition: String = "", id: String = "entityId", type: String = "entityType")

@@ -38,7 +38,7 @@ extension SyncTransaction {
     }
     try connection.execute(
       """
-      UPDATE OfflineSyncQueue SET sendCount = 0, payload = NULL, lastAttemptAt = NULL
+      UPDATE OfflineSyncQueue SET sendCount = 0, payload = NULL, idempotencyKey = NULL, lastAttemptAt = NULL
       WHERE queueNumber = \(operation.number)
       """)
   }
@@ -51,15 +51,19 @@ extension SyncTransaction {
 
   /// Forgets completed operations that are older than a time.
   /// - Parameter limit: how many at most, so that the transaction stays short.
-  package func forgetCompleted(before time: Int64, limit: Int) throws {
+  /// - Returns: how many.
+  @discardableResult
+  package func forgetCompleted(before time: Int64, limit: Int) throws -> Int {
     try connection.execute(
       """
       DELETE FROM OfflineSyncQueue WHERE queueNumber IN (
         SELECT queueNumber FROM OfflineSyncQueue WHERE completedAt IS NOT NULL AND completedAt < \(WireTime.text(time))
         ORDER BY completedAt LIMIT \(limit))
       """)
+    let forgotten = connection.changedRowCount
     try connection.execute(
       "DELETE FROM SyncRun WHERE endedAt < \(WireTime.text(time - 23 * 86_400_000))")
+    return forgotten
   }
 
   /// A record whose version is known here while an older one is kept: without the row, the old one would come in as new.
@@ -81,15 +85,13 @@ extension SyncTransaction {
 
   private func removeDeleted(limit: Int) throws -> Int {
     var removed = 0
-    for table in catalog.childrenFirst {
+    for table in catalog.childrenFirst where removed < limit {
       let entity = table.entity
-      let referring = catalog.entities.all.flatMap { other in
-        other.table.foreignKeys.filter { $0.table == entity.table.name && $0.columns.count == 1 }.map { key in
-          """
-          NOT EXISTS (SELECT 1 FROM \(SQL.quoted(other.table.name)) AS other
-            WHERE other.\(SQL.quoted(key.columns[0].from)) = record.\(SQL.quoted(key.columns[0].to)))
-          """
-        }
+      let referring = catalog.entities.dependencies(on: entity).map { dependency in
+        """
+        NOT EXISTS (SELECT 1 FROM \(SQL.quoted(dependency.child.table.name)) AS other
+          WHERE \(dependency.isReferring(child: "other", parent: "record")))
+        """
       }
       let conditions =
         [
@@ -100,7 +102,7 @@ extension SyncTransaction {
         """
         DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) IN (
           SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) AS record
-          WHERE \(raw: conditions.joined(separator: " AND ")) LIMIT \(limit))
+          WHERE \(raw: conditions.joined(separator: " AND ")) LIMIT \(limit - removed))
         """)
       removed += connection.changedRowCount
     }

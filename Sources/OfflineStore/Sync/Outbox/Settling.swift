@@ -28,7 +28,7 @@ extension SyncTransaction {
   /// twice.
   /// - Parameters:
   ///   - sent: the operation as it was sent.
-  ///   - jitter: 0 to 1, how much of the delay before the next try is waited.
+  ///   - jitter: 0 to 1, spreads the next tries of devices that failed together.
   package func settle(
     _ outcome: PushResult.Outcome, of sent: PushOperation, jitter: Double, counts: inout PushCounts
   ) throws {
@@ -40,17 +40,22 @@ extension SyncTransaction {
     else { return }
     let record = try table.find(key: queued.entityId, in: connection)
     switch outcome {
-    case .accepted(let version, let serverId):
+    case .accepted(let version, let serverId, let times):
       counts.pushed += 1
       try complete(queued)
-      if let record { try accepted(sent, version, serverId, record, table, queued.beside) }
+      if let record { try accepted(sent, version, serverId, times, record, table, queued.beside) }
     case .merged(let remote, let lost):
       counts.pushed += 1
       counts.merged += 1
       try complete(queued)
       if let record { try merged(sent, remote, lost, record, table) }
+    case .conflict(_, _, let remote?) where record.map({ $0.state.syncVersion > remote.state.syncVersion }) == true:
+      // The response is older than what is known of the record, so the server has not seen the operation as it is now.
+      try reseal(queued, .stale, &counts)
     case .conflict(let kind, let fields, let remote):
       try contested(queued, kind, fields, remote, record, table, &counts)
+    case .rejected(let problem) where problem.type == ServerProblem.keyReused:
+      try reseal(queued, problem, &counts)
     case .rejected(let problem):
       try rejected(queued, sent, problem, record, table, jitter, &counts)
     case .waiting:
@@ -63,20 +68,32 @@ extension SyncTransaction {
   // MARK: Stored
 
   private func accepted(
-    _ sent: PushOperation, _ version: Int64, _ serverId: ServerId?, _ record: StoredRecord, _ table: RecordTable,
-    _ beside: RecordTraces
+    _ sent: PushOperation, _ version: Int64, _ serverId: ServerId?, _ times: RecordTimes?, _ record: StoredRecord,
+    _ table: RecordTable, _ beside: RecordTraces
   ) throws {
     if record.state.syncVersion >= version, version > 0 { return try rest(of: record, table) }
+    try forgetKeptFields(sent.patch.fields.names, of: sent.entityType, sent.entityUuid)
     let before = beside.hasBase ? try BaseTable.find(table.entity.type, record.key, in: connection) : nil
-    var ground = (before ?? RecordState(fields: [:], updatedAt: sent.patch.updatedAt)).applying(sent.patch)
+    var ground = try asSent(sent, before, table)
     ground.syncVersion = version
-    ground.updatedAt = record.state.updatedAt
-    try settleOn(ground, serverId ?? record.serverId, record, table, beside)
+    ground.updatedAt = times?.updatedAt ?? record.state.updatedAt
+    try settleOn(ground, serverId ?? record.serverId, createdAt: times?.createdAt, record, table, beside)
+  }
+
+  /// The record as the server has it when it has stored what was sent.
+  ///
+  /// What is sent without a base has all columns that there were then. Those that a migration has added since have their
+  /// default there, and that is no edit.
+  private func asSent(_ sent: PushOperation, _ before: RecordState?, _ table: RecordTable) throws -> RecordState {
+    if let before { return before.applying(sent.patch) }
+    let added = table.columns.map(\.name).filter { sent.patch.fields[$0] == nil }
+    let fields = added.isEmpty ? [:] : try table.defaults(of: added, in: connection)
+    return RecordState(fields: fields, updatedAt: sent.patch.updatedAt).applying(sent.patch)
   }
 
   /// The server has `ground`; what the record has beyond that stays queued.
   private func settleOn(
-    _ ground: RecordState, _ serverId: ServerId?, _ record: StoredRecord, _ table: RecordTable,
+    _ ground: RecordState, _ serverId: ServerId?, createdAt: Int64? = nil, _ record: StoredRecord, _ table: RecordTable,
     _ beside: RecordTraces = RecordTraces()
   ) throws {
     let type = table.entity.type
@@ -84,10 +101,11 @@ extension SyncTransaction {
     let growing = beside.isGrowing ? try QueuedOperation.growing(type, record.key, in: connection) : []
     var state = record.state
     state.syncVersion = ground.syncVersion
-    let isDone = rest.isEmpty
+    let isDone = rest.isEmpty && record.unsendable == nil
     if isDone {
       for operation in growing { try remove(operation) }
       try BaseTable.forget(type, record.key, beside, in: connection)
+      state.updatedAt = ground.updatedAt
     } else {
       try BaseTable.set(ground, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
       try ensureGrowing(rest.isDeleted == true ? .delete : .update, growing, record, table)
@@ -95,8 +113,8 @@ extension SyncTransaction {
     try table.update(
       record.key, from: record.state, to: state,
       .init(
-        serverId: serverId, isDirty: !isDone, syncStatus: isDone ? "synced" : "pending",
-        lastSyncedAt: serverNow), references: references, in: connection)
+        serverId: serverId, createdAt: record.corrected(createdAt: createdAt ?? record.createdAt), isDirty: !isDone,
+        syncStatus: isDone ? "synced" : "pending", lastSyncedAt: serverNow), references: references, in: connection)
   }
 
   /// A pull has brought this version, or a later one, already.
@@ -110,8 +128,9 @@ extension SyncTransaction {
     _ sent: PushOperation, _ remote: RemoteRecord, _ lost: [LostValue], _ record: StoredRecord, _ table: RecordTable
   ) throws {
     let before = try BaseTable.find(table.entity.type, record.key, in: connection)
-    let asSent = (before ?? RecordState(fields: [:], updatedAt: sent.patch.updatedAt)).applying(sent.patch)
+    let asSent = try asSent(sent, before, table)
     try noteLost(lost, base: before, local: asSent, remote: remote.state, record, table, resolution: nil)
+    if record.state.syncVersion >= remote.state.syncVersion { return try rest(of: record, table) }
     // What was changed since it was sent stands on what the server made of it.
     let isStored = try storing(remote, table) { try rebase(record, base: asSent, on: remote, table) }
     guard !isStored else { return }
@@ -154,7 +173,7 @@ extension SyncTransaction {
       // What is to be deleted is not there.
       counts.pushed += 1
       try complete(queued)
-      if let record { try accepted(sent, record.state.syncVersion, record.serverId, record, table, queued.beside) }
+      if let record { try accepted(sent, record.state.syncVersion, record.serverId, nil, record, table, queued.beside) }
       return
     }
     if problem.status == 429 {
@@ -171,7 +190,8 @@ extension SyncTransaction {
     let mayBeThere = problem.type == ServerProblem.perhapsTaken
     try connection.execute(
       """
-      UPDATE OfflineSyncQueue SET payload = NULL, sendCount = CASE WHEN \(mayBeThere) THEN sendCount ELSE 0 END
+      UPDATE OfflineSyncQueue SET payload = NULL, sendCount = CASE WHEN \(mayBeThere) THEN sendCount ELSE 0 END,
+        idempotencyKey = CASE WHEN \(mayBeThere) THEN idempotencyKey END
       WHERE queueNumber = \(queued.number)
       """)
     if let record, record.state.isDeleted, queued.kind == .create {
@@ -180,8 +200,33 @@ extension SyncTransaction {
     }
   }
 
-  /// An answer that may not come again: the operation is tried 1, 2, 4, 8 and 16 seconds later, each time after a random
-  /// part of it (full jitter, https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/), then it fails.
+  /// The operation is sealed again under a new key, on top of what is known of the record by then. A server that never
+  /// executes it makes it fail.
+  private func reseal(_ queued: QueuedOperation, _ problem: ServerProblem, _ counts: inout PushCounts) throws {
+    guard queued.retryCount < queued.maxRetries else {
+      counts.failed += 1
+      return try fail(queued, problem)
+    }
+    counts.delayed += 1
+    try reopen(queued)
+    try connection.execute(
+      "UPDATE OfflineSyncQueue SET retryCount = retryCount + 1 WHERE queueNumber = \(queued.number)")
+    try setStatus("pending", queued)
+  }
+
+  /// Makes a sealed operation pending, together with the edits that followed it.
+  func reopen(_ queued: QueuedOperation) throws {
+    for operation in try QueuedOperation.growing(queued.entityType, queued.entityId, in: connection) {
+      try remove(operation)
+    }
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET status = 'pending', payload = NULL, idempotencyKey = NULL, sendCount = 0
+      WHERE queueNumber = \(queued.number)
+      """)
+  }
+
+  /// The server failed, which may not happen again: the operation is tried again after ``RetryDelay``, then it fails.
   private func attemptFailed(
     _ queued: QueuedOperation, _ problem: ServerProblem, jitter: Double, counts: inout PushCounts
   ) throws {
@@ -190,13 +235,12 @@ extension SyncTransaction {
       return try fail(queued, problem)
     }
     counts.delayed += 1
-    let whole = Double(Int64(1000) << min(queued.retryCount, 20))
     try connection.execute(
       """
       UPDATE OfflineSyncQueue SET retryCount = retryCount + 1, errorMessage = \(problem.message), errorStatus = \(problem.status)
       WHERE queueNumber = \(queued.number)
       """)
-    try schedule(queued, after: Int64(whole * min(max(jitter, 0), 1)))
+    try schedule(queued, after: RetryDelay.milliseconds(afterRetries: queued.retryCount, jitter: jitter))
   }
 
   private func schedule(_ queued: QueuedOperation, after milliseconds: Int64) throws {
@@ -218,11 +262,22 @@ extension SyncTransaction {
     try setStatus("failed", queued)
   }
 
+  /// An operation whose record has a value that cannot be sent fails before it leaves the device.
+  func fail(_ queued: QueuedOperation, _ unsendable: UnsendableField) throws {
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET status = 'failed', scheduledAt = NULL, errorMessage = \(unsendable.message), errorStatus = NULL
+      WHERE queueNumber = \(queued.number)
+      """)
+    try setStatus("failed", queued)
+  }
+
   private func thawUnlessFollowed(_ queued: QueuedOperation) throws {
     let isFollowed = try !QueuedOperation.growing(queued.entityType, queued.entityId, in: connection).isEmpty
     try connection.execute(
       """
-      UPDATE OfflineSyncQueue SET status = 'pending', payload = CASE WHEN \(isFollowed) THEN payload ELSE NULL END
+      UPDATE OfflineSyncQueue SET status = 'pending', payload = CASE WHEN \(isFollowed) THEN payload END,
+        idempotencyKey = CASE WHEN \(isFollowed) THEN idempotencyKey END
       WHERE queueNumber = \(queued.number)
       """)
     try setStatus("pending", queued)
@@ -251,6 +306,9 @@ extension SyncTransaction {
 }
 
 extension ServerProblem {
+  /// A response about an older version than the one that is known here.
+  static let stale = ServerProblem(title: "", status: 409, detail: "the response is about an older version")
+
   /// For people: what is wrong, and with which field.
   package var message: String {
     let text = detail.isEmpty ? (title.isEmpty ? "the server answered \(status)" : title) : detail

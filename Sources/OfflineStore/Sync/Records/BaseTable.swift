@@ -16,7 +16,8 @@ enum BaseTable {
       let row = statement.row
       let edited: String? = try row.decode(at: 4)
       return RecordState(
-        fields: try SyncObject(parsing: try row.decode(String.self, at: 0)), isDeleted: try row.decode(at: 1),
+        fields: try SyncObject(parsing: try row.decode(String.self, at: 0)),
+        isDeleted: try row.decode(at: 1),
         syncVersion: try row.decode(at: 2), updatedAt: WireTime.milliseconds(try row.decode(String.self, at: 3)) ?? 0,
         userEditedFields: try edited.map(RecordTable.names) ?? [])
     }

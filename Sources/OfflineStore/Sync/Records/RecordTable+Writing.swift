@@ -132,7 +132,7 @@ extension RecordTable {
       }
       if let reference = column.reference, case .text(let uuid) = argument {
         if let key = try key(of: uuid, reference, references, connection) {
-          argument = .integer(key)
+          argument = key
         } else {
           if leavesOutMissing { continue }
           missing.append((member.name, reference.entityType, uuid))
@@ -146,14 +146,17 @@ extension RecordTable {
 
   private func key(
     of uuid: String, _ reference: SharedColumn.Reference, _ references: ReferenceCache, _ connection: Connection
-  ) throws -> Int64? {
-    try references.key(reference.table + uuid) {
+  ) throws -> SQLArgument? {
+    func find<Value: SQLValue>(_ type: Value.Type) throws -> Value? {
       let key = SQL.quoted(reference.key)
       return try connection.withStatement("SELECT \(key) FROM \(SQL.quoted(reference.table)) WHERE uuid = ?") {
         statement in
         try statement.bind(uuid, at: 1)
-        return try statement.step() ? try statement.row.decode(Int64.self, at: 0) : nil
+        return try statement.step() ? try statement.row.decode(Value.self, at: 0) : nil
       }
     }
+    // Other keys than the local id may change while a transaction runs.
+    guard reference.isLocalId else { return try find(SQLArgument.self).flatMap { $0 == .null ? nil : $0 } }
+    return try references.key(reference.table + uuid) { try find(Int64.self) }.map { .integer($0) }
   }
 }

@@ -9,8 +9,7 @@ import SyncModel
 
 /// Reads and writes the rows of a synced entity as the values that device and server share.
 ///
-/// Writing does not say who writes: the caller sets the mode of `WriteContext` to `sync`, so that the derived triggers
-/// take the values as they are.
+/// The caller says who writes: in ``WriteMode/sync`` the derived triggers take the values as they are.
 package struct RecordTable: Sendable {
   package let entity: Entity
   package let rules: MergeRules
@@ -21,6 +20,8 @@ package struct RecordTable: Sendable {
   let computations: [String: String]
   /// The columns that are nobody's to set, ordered.
   package let alwaysComputed: [String]
+  /// The columns that do not always count in digests.
+  package let digestColumns: DigestColumns
   /// Those of ``columns`` in the order of a ``SyncObject``, which is that of `selection`.
   private let orderedColumns: [SharedColumn]
   private let selection: String
@@ -35,6 +36,8 @@ package struct RecordTable: Sendable {
   let references: [SharedColumn]
   private let referenceSelection: String
   private let statusUpdate: String
+  /// The shared columns of each UNIQUE constraint, that of the uuid excepted.
+  let uniqueKeys: [[String]]
 
   static let userEditsColumn = "userEditedFields"
 
@@ -45,9 +48,12 @@ package struct RecordTable: Sendable {
     rules = behaviour.rules
     computations = behaviour.computations
     alwaysComputed = behaviour.alwaysComputed.sorted()
+    digestColumns = DigestColumns(
+      computed: Set(behaviour.computations.keys), addedDefaults: entities.addedDefaults[entity.type] ?? [:])
     columns = entity.sharedColumns(in: entities)
     places = Dictionary(uniqueKeysWithValues: columns.enumerated().map { ($1.name, $0) })
     orderedColumns = columns.sorted { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) }
+    uniqueKeys = SyncBaseIndex.keys(of: entity, columns)
     keepsUserEdits = entity.table.column(Self.userEditsColumn) != nil
     let common = [
       entity.key, "uuid", "serverId", "createdAt", "updatedAt", "isDirty", "isDeleted", "syncStatus", "syncVersion",
@@ -63,7 +69,7 @@ package struct RecordTable: Sendable {
     let (name, key) = (SQL.quoted(entity.table.name), SQL.quoted(entity.key))
     references = columns.filter { $0.reference != nil }
     referenceSelection = """
-      SELECT \(references.map { SQL.quoted($0.name) }.joined(separator: ", ")) FROM \(name) WHERE \(key) = ?
+      SELECT \(references.map { $0.target(name) }.joined(separator: ", ")) FROM \(name) WHERE \(key) = ?
       """
     statusUpdate = "UPDATE \(name) SET syncStatus = ? WHERE \(key) = ? AND isDirty = 1 AND syncStatus <> 'conflict'"
     selection = "SELECT \(names.joined(separator: ", ")) FROM \(SQL.quoted(entity.table.name)) AS record "
@@ -127,22 +133,41 @@ package struct RecordTable: Sendable {
   private func record(from row: borrowing Row) throws -> StoredRecord {
     var members: [SyncObject.Member] = []
     members.reserveCapacity(orderedColumns.count)
-    for (index, column) in orderedColumns.enumerated() {
-      members.append(SyncObject.Member(name: column.name, value: try column.value(in: row, at: Int32(index + 10))))
+    var unsendable: UnsendableField?
+    func note(_ field: String, _ reason: String) {
+      if unsendable == nil { unsendable = UnsendableField(field: field, reason: reason) }
     }
-    let edited: String? = try row.decode(at: 9)
+    for (index, column) in orderedColumns.enumerated() {
+      do throws(FieldProblem) {
+        members.append(SyncObject.Member(name: column.name, value: try column.value(in: row, at: Int32(index + 10))))
+      } catch {
+        note(column.name, error.message)
+      }
+    }
+    func time(_ index: Int32, _ field: String) throws -> Int64 {
+      if let time = WireTime.milliseconds(try row.decode(String.self, at: index)) { return time }
+      note(field, "is no time of the years 0 to 9999")
+      return 0
+    }
+    let (createdAt, updatedAt) = (try time(3, "createdAt"), try time(4, "updatedAt"))
+    var edited: Set<String> = []
+    if let json: String = try row.decode(at: 9) {
+      do throws(SyncModelError) {
+        edited = try Self.names(json)
+      } catch {
+        note(Self.userEditsColumn, "is JSON that cannot be sent: \(error)")
+      }
+    }
     return StoredRecord(
       key: try row.decode(at: 0), uuid: try row.decode(at: 1),
-      serverId: ServerId(try row.decode(SQLArgument.self, at: 2)),
-      createdAt: try row.decode(Date.self, at: 3).milliseconds, isDirty: try row.decode(at: 5),
+      serverId: ServerId(try row.decode(SQLArgument.self, at: 2)), createdAt: createdAt, isDirty: try row.decode(at: 5),
       syncStatus: try row.decode(at: 7),
       state: RecordState(
         fields: SyncObject(ordered: members), isDeleted: try row.decode(at: 6), syncVersion: try row.decode(at: 8),
-        updatedAt: try row.decode(Date.self, at: 4).milliseconds,
-        userEditedFields: try edited.map(Self.names) ?? []))
+        updatedAt: updatedAt, userEditedFields: edited), unsendable: unsendable)
   }
 
-  static func names(_ json: String) throws -> Set<String> {
+  static func names(_ json: String) throws(SyncModelError) -> Set<String> {
     guard case .array(let elements) = try SyncValue(parsing: json) else { return [] }
     return Set(
       elements.compactMap { element in
@@ -172,7 +197,8 @@ extension Entity {
           return nil
         }
         return SharedColumn.Reference(
-          entityType: entity.type, table: key.table, key: pair.to, cascades: key.onDelete == .cascade)
+          entityType: entity.type, table: key.table, key: pair.to, localKey: entity.key,
+          cascades: key.onDelete == .cascade)
       }
       return SharedColumn(column: column, reference: reference)
     }

@@ -12,58 +12,114 @@ package struct SharedColumn: Sendable {
     package let entityType: String
     package let table: String
     package let key: String
+    /// The column of the other record's local id, which ``key`` may be.
+    package let localKey: String
+    package var isLocalId: Bool { key == localKey }
     /// Whether the record goes when the one that it refers to goes.
     package let cascades: Bool
   }
 
   package var name: String { column.name }
 
+  /// The condition that a row, by its alias, refers to the record with a local id.
+  package func refers(_ alias: String, to key: Int64) -> SQL {
+    guard let reference, !reference.isLocalId else { return "\(raw: alias).\(identifier: name) = \(key)" }
+    return """
+      \(raw: alias).\(identifier: name) = (SELECT target.\(identifier: reference.key) FROM \(identifier: reference.table) AS target
+        WHERE target.\(identifier: reference.localKey) = \(key))
+      """
+  }
+
+  /// The expression for the local id of the record that the column of a table refers to.
+  func target(_ table: String) -> String {
+    let value = "\(table).\(SQL.quoted(name))"
+    guard let reference, !reference.isLocalId else { return value }
+    return """
+      (SELECT target.\(SQL.quoted(reference.localKey)) FROM \(SQL.quoted(reference.table)) AS target \
+      WHERE target.\(SQL.quoted(reference.key)) = \(value))
+      """
+  }
+
   /// The expression for the value in a SELECT over a table with an alias: a reference is read as the other's uuid.
-  func selection(_ alias: String) -> String {
+  package func selection(_ alias: String) -> String {
     let value = "\(alias).\(SQL.quoted(name))"
     guard let reference else { return value }
     return
       "(SELECT uuid FROM \(SQL.quoted(reference.table)) AS target WHERE target.\(SQL.quoted(reference.key)) = \(value))"
   }
 
+  /// The member of an object by which bytes in a column of any type differ from a text.
+  static let bytesMember = "base64"
+
   /// Reads the value of a selection.
-  func value(in row: borrowing Row, at index: Int32) throws -> SyncValue {
+  /// - Throws: ``FieldProblem`` for a value that cannot be sent.
+  func value(in row: borrowing Row, at index: Int32) throws(FieldProblem) -> SyncValue {
     if row.isNull(index) { return .null }
-    if reference != nil { return .text(try row.decode(at: index)) }
-    switch column.type {
-    case .bool: return .bool(try row.decode(at: index))
-    case .integer: return .integer(try row.decode(at: index))
-    case .real:
-      let number: Double = try row.decode(at: index)
-      guard let value = SyncValue(real: number) else {
-        throw VaultError(
-          .badValue, "\(name) is infinite, which cannot be sent", hint: "give it a number, or NULL", name: name)
+    do {
+      if reference != nil { return .text(try row.decode(at: index)) }
+      switch column.type {
+      case .bool: return .bool(try row.decode(at: index))
+      case .integer: return .integer(try row.decode(at: index))
+      case .real: return try Self.real(try row.decode(at: index))
+      case .json: return try Self.json(try text(in: row, at: index))
+      case .blob: return .text(Base64.text(try row.decode(at: index)))
+      case .text, .timestamp, .day, .uuid, .enumeration: return .text(try text(in: row, at: index))
+      case .any:
+        switch try row.decode(SQLArgument.self, at: index) {
+        case .null: return .null
+        case .integer(let value): return .integer(value)
+        case .real(let value): return try Self.real(value)
+        case .text: return .text(try text(in: row, at: index))
+        case .blob(let bytes): return .object([Self.bytesMember: .text(Base64.text(bytes))])
+        }
       }
-      return value
-    case .json: return try SyncValue(parsing: try row.decode(String.self, at: index))
-    case .blob: return .text(Base64.text(try row.decode(at: index)))
-    case .text, .timestamp, .day, .uuid, .enumeration: return .text(try row.decode(at: index))
-    case .any:
-      switch try row.decode(SQLArgument.self, at: index) {
-      case .null: return .null
-      case .integer(let value): return .integer(value)
-      case .real(let value): return SyncValue(real: value) ?? .null
-      case .text(let value): return .text(value)
-      case .blob(let bytes): return .text(Base64.text(bytes))
-      }
+    } catch let problem as FieldProblem {
+      throw problem
+    } catch {
+      throw FieldProblem(message: "is not \(FieldInput.name(of: column.type))")
     }
   }
 
+  /// Reads TEXT without replacing what is not UTF-8.
+  private func text(in row: borrowing Row, at index: Int32) throws -> String {
+    let text = try row.withText(at: index) { (bytes) throws(SQLError) in String(validating: bytes, as: UTF8.self) }
+    guard let text else { throw FieldProblem(message: "is not UTF-8") }
+    return text
+  }
+
+  private static func real(_ number: Double) throws(FieldProblem) -> SyncValue {
+    guard let value = SyncValue(real: number) else {
+      throw FieldProblem(message: "is infinite, which JSON cannot say; give it a number, or NULL")
+    }
+    return value
+  }
+
+  private static func json(_ text: String) throws(FieldProblem) -> SyncValue {
+    let value: SyncValue
+    do throws(SyncModelError) {
+      value = try SyncValue(parsing: text)
+    } catch {
+      throw FieldProblem(message: "is JSON that cannot be sent: \(error)")
+    }
+    guard value.depth <= SyncValue.greatestDepth else { throw tooDeep }
+    return value
+  }
+
+  private static let tooDeep = FieldProblem(
+    message: "is JSON that cannot be sent: it is nested more than \(SyncValue.greatestDepth) deep")
+
   /// What a value of the table says to the server; not for references.
-  func value(of argument: SQLArgument) throws -> SyncValue {
+  /// - Throws: ``FieldProblem`` for a value that cannot be sent.
+  func value(of argument: SQLArgument) throws(FieldProblem) -> SyncValue {
     switch (column.type, argument) {
-    case (_, .null): .null
-    case (.bool, .integer(let number)): .bool(number != 0)
-    case (.json, .text(let text)): try SyncValue(parsing: text)
-    case (_, .integer(let number)): .integer(number)
-    case (_, .real(let number)): SyncValue(real: number) ?? .null
-    case (_, .text(let text)): .text(text)
-    case (_, .blob(let bytes)): .text(Base64.text(bytes))
+    case (_, .null): return .null
+    case (.bool, .integer(let number)): return .bool(number != 0)
+    case (.json, .text(let text)): return try Self.json(text)
+    case (_, .integer(let number)): return .integer(number)
+    case (_, .real(let number)): return try Self.real(number)
+    case (_, .text(let text)): return .text(text)
+    case (.any, .blob(let bytes)): return .object([Self.bytesMember: .text(Base64.text(bytes))])
+    case (_, .blob(let bytes)): return .text(Base64.text(bytes))
     }
   }
 
@@ -76,7 +132,9 @@ package struct SharedColumn: Sendable {
       return .text(uuid)
     }
     switch (column.type, value) {
-    case (.json, _): return .text(value.json)
+    case (.json, _):
+      guard value.depth <= SyncValue.greatestDepth else { throw Self.tooDeep }
+      return .text(value.json)
     case (.bool, .bool(let flag)): return .integer(flag ? 1 : 0)
     case (.integer, .integer(let number)): return .integer(number)
     case (.integer, .real(let real)):
@@ -84,12 +142,19 @@ package struct SharedColumn: Sendable {
       return .integer(whole)
     case (.real, .real(let real)): return .real(real.number)
     case (.real, .integer(let number)): return .real(Double(number))
+    case (.real, .number(let number)):
+      guard let real = number.nearestReal else { throw FieldProblem(message: "is larger than any REAL") }
+      return .real(real.number)
     case (.blob, .text(let text)):
       guard let bytes = Base64.bytes(text.utf8) else { throw FieldProblem(message: "is not base64") }
       return .blob(bytes)
     case (.text, .text(let text)), (.timestamp, .text(let text)), (.day, .text(let text)), (.uuid, .text(let text)),
       (.enumeration, .text(let text)), (.any, .text(let text)):
       return .text(text)
+    case (.any, .object(let object)):
+      guard object.count == 1, case .text(let text)? = object[Self.bytesMember], let bytes = Base64.bytes(text.utf8)
+      else { throw FieldProblem(message: "is an object other than {\"\(Self.bytesMember)\": ...}") }
+      return .blob(bytes)
     case (.any, .bool(let flag)): return .integer(flag ? 1 : 0)
     case (.any, .integer(let number)): return .integer(number)
     case (.any, .real(let real)): return .real(real.number)

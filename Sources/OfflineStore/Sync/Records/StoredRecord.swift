@@ -10,8 +10,25 @@ package struct StoredRecord: Sendable {
   package let isDirty: Bool
   /// pending, syncing, synced, conflict or failed.
   package let syncStatus: String
-  /// The shared values; the edit times of single fields are not known from a row.
+  /// The shared values; the edit times of single fields are not known from a row. A value that cannot be sent is absent.
   package let state: RecordState
+
+  /// The server's time of creation; nil when the row has it already.
+  func corrected(createdAt: Int64?) -> Int64? { createdAt == self.createdAt ? nil : createdAt }
+  /// The first value of the row that cannot be sent; nil as a rule.
+  package var unsendable: UnsendableField?
+}
+
+/// A value of a record that cannot be sent. Its operation fails alone, and a version from the server waits until the value is
+/// changed.
+package struct UnsendableField: Error, Sendable, Hashable {
+  /// The column.
+  package let field: String
+  /// Why, such as "is infinite".
+  package let reason: String
+
+  /// The field and the reason.
+  package var message: String { "\(field) \(reason)" }
 }
 
 /// A record refers to records that are not here.

@@ -90,7 +90,8 @@ struct Explainer {
     guard seen.count < 20, seen.insert(record.uuid).inserted,
       let operation = try QueuedOperation.ofRecord(table.entity.type, record.key, in: connection).first
     else { return }
-    var step = Step(table: table, record: record, operation: operation, reason: try stopped(operation))
+    let unsendable = record.unsendable.map { "\($0.message); change the value, or discard the operation" }
+    var step = Step(table: table, record: record, operation: operation, reason: try stopped(operation) ?? unsendable)
     for column in table.columns where step.reason == nil && operation.kind != .delete {
       guard let reference = column.reference, let parents = catalog.tables[reference.entityType],
         case .text(let uuid)? = record.state.fields[column.name], let parent = try parents.find(uuid, in: connection),

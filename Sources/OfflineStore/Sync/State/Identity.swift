@@ -7,10 +7,12 @@ package struct Identification: Sendable {
   package var problem: (message: String, hint: String, isSchema: Bool)?
   /// Whether all records are to be compared.
   package var mustReconcile = false
+  /// Whether the server's data belong to another epoch than this vault's versions.
+  package var isNewEpoch = false
   /// What went because its project is not followed any more.
   package var left = ScopeChange()
-  /// What waited for a migration and could be stored.
-  package var admitted = ApplyCounts()
+  /// Whether versions wait that may be stored by now.
+  package var hasKept = false
 }
 
 extension SyncTransaction {
@@ -19,7 +21,7 @@ extension SyncTransaction {
   /// Seven days, in milliseconds.
   static let reconciliationInterval: Int64 = 7 * 86_400_000
 
-  /// Names this device; made at the first contact.
+  /// Names this device; drawn at the first contact.
   package func deviceId() throws -> String {
     if let id = try SyncSettings.value(.deviceId, in: connection) { return id }
     let id = SyncSettings.newIdentifier()
@@ -27,13 +29,21 @@ extension SyncTransaction {
     return id
   }
 
-  /// Measures what this device's clock lacks to the server's; the answer is taken to have been made half way.
+  /// Counts a push of this device. It is stored before the push is sent, so that no counter names two pushes.
+  package func nextDeviceCounter() throws -> Int64 {
+    let last = try SyncSettings.value(.deviceCounter, in: connection).flatMap { Int64($0) } ?? 0
+    try SyncSettings.set(.deviceCounter, String(last + 1), in: connection)
+    return last + 1
+  }
+
+  /// The epoch that the versions of this vault belong to; nil before the first contact.
+  package func epoch() throws -> String? { try SyncSettings.value(.epoch, in: connection) }
+
+  /// Notes the difference between the server's clock and this device's; see ``ClockOffset``.
   package func note(serverTime: Int64, between sent: Int64, and received: Int64) throws {
-    let offset = serverTime - (sent + received) / 2
     let known = try SyncSettings.value(.clockOffset, in: connection).flatMap { Int64($0) }
-    // Small differences are the network's.
-    if let known, abs(known - offset) < 1000 { return }
-    try SyncSettings.set(.clockOffset, String(offset), in: connection)
+    let offset = ClockOffset.afterResponse(known: known, serverTime: serverTime, sent: sent, received: received)
+    if offset != known { try SyncSettings.set(.clockOffset, String(offset), in: connection) }
   }
 
   /// The first pull, or any later one, has come to its end.
@@ -63,6 +73,9 @@ extension SyncTransaction {
       result.problem = problem
       return result
     }
+    // The first server that names its epoch has the cursor's history: it refuses a cursor of another one.
+    if try epoch() == nil { try SyncSettings.set(.epoch, info.epoch, in: connection) }
+    result.isNewEpoch = try epoch() != info.epoch
     for (name, value) in [
       (SyncSettings.Name.serverUuid, info.serverUuid), (.account, info.account), (.user, info.user),
     ] where try SyncSettings.value(name, in: connection) != value {
@@ -73,9 +86,7 @@ extension SyncTransaction {
       result.left = try leaveScopes()
       try SyncSettings.set(.leavesProjects, result.left.kept.isEmpty ? nil : "true", in: connection)
     }
-    if try connection.fetchOne("SELECT 1 FROM SyncInbox LIMIT 1", as: Int.self) != nil {
-      try admitAgain(counts: &result.admitted)
-    }
+    result.hasKept = try connection.fetchOne("SELECT 1 FROM SyncInbox LIMIT 1", as: Int.self) != nil
     try applyKeptFields()
     result.mustReconcile = try mustReconcile()
     return result

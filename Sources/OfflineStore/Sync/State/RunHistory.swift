@@ -9,6 +9,13 @@ extension SyncTransaction {
     return connection.lastInsertedRowID
   }
 
+  /// Writes down that a step of a round takes long, so that a trace tells what a round that does not end waits for.
+  /// - Parameter step: nil when the round goes on.
+  package func noteSlow(step: String?) throws {
+    if try SyncSettings.value(.slowStep, in: connection) == nil, step == nil { return }
+    try SyncSettings.set(.slowStep, step.map { "\($0) since \(WireTime.text(now))" }, in: connection)
+  }
+
   /// What a round did, for the history.
   package struct RunResult: Sendable {
     package var pushed = 0, merged = 0, conflicts = 0, failed = 0, pulled = 0, repaired = 0
@@ -21,8 +28,8 @@ extension SyncTransaction {
   }
 
   /// Writes down what a round did, and tidies up: old history goes, and records whose deletion the server has.
-  /// - Returns: when the next operation becomes due that waits for its time.
-  package func endRun(_ run: Int64, _ result: RunResult) throws -> Int64? {
+  /// - Returns: when the next operation becomes due that waits for its time, and whether ``tidy()`` has more to do.
+  package func endRun(_ run: Int64, _ result: RunResult) throws -> (due: Int64?, isUntidy: Bool) {
     try connection.execute(
       """
       UPDATE SyncRun SET endedAt = \(WireTime.text(now)), pushed = \(result.pushed), merged = \(result.merged),
@@ -31,16 +38,26 @@ extension SyncTransaction {
         outcome = \(result.outcome), errorMessage = \(result.errorMessage.sqlArgument)
       WHERE runId = \(run)
       """)
+    try noteSlow(step: nil)
+    var isUntidy = false
     switch result.outcome {
     case "done":
       try SyncSettings.set(.lastSync, WireTime.text(now), in: connection)
       try SyncSettings.set(.pause, nil, in: connection)
-      try forgetCompleted(before: now - 7 * 86_400_000, limit: 5_000)
       try forgetFollowersOfGone()
-      _ = try purgeDeleted(limit: 5_000)
+      isUntidy = try tidy()
     case "paused": try SyncSettings.set(.pause, result.errorMessage, in: connection)
     default: break
     }
-    return try nextDue()
+    return (try nextDue(), isUntidy)
+  }
+
+  /// Removes some of the old history, and of the records whose deletion the server has.
+  /// - Returns: whether there may be more.
+  package func tidy() throws -> Bool {
+    let limit = 250
+    let forgotten = try forgetCompleted(before: now - 7 * 86_400_000, limit: limit)
+    let removed = try purgeDeleted(limit: limit)
+    return forgotten == limit || removed == limit
   }
 }

@@ -1,12 +1,16 @@
 import CipherSQL
 
 /// What must hold between records, outbox and conflicts, whatever happened.
-struct SyncInvariants {
+package struct SyncInvariants {
   let catalog: SyncCatalog
   let connection: Connection
 
+  package init(catalog: SyncCatalog, connection: Connection) {
+    (self.catalog, self.connection) = (catalog, connection)
+  }
+
   /// What does not hold, in words, with how many.
-  func violations() throws -> [String] {
+  package func violations() throws -> [String] {
     var found: [String] = []
     func note(_ count: Int?, _ one: String, _ many: String) {
       guard let count, count > 0 else { return }
@@ -14,29 +18,35 @@ struct SyncInvariants {
     }
     for table in catalog.parentsFirst {
       let entity = table.entity
-      let operation: SQL = """
-        EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE entityType = \(entity.type) AND completedAt IS NULL
-          AND entityId = record.\(identifier: entity.key))
-        """
+      let (name, key): (SQL, SQL) = ("\(identifier: entity.table.name)", "\(identifier: entity.key)")
       note(
         try connection.fetchOne(
-          "SELECT count(*) FROM \(identifier: entity.table.name) AS record WHERE isDirty = 1 AND NOT \(operation)",
-          as: Int.self),
+          "SELECT count(*) FROM \(name) AS record WHERE isDirty = 1 AND NOT \(entity.hasOperation)", as: Int.self),
         "\(entity.type) has changes and no operation", "records of \(entity.type) have changes and no operation")
       note(
         try connection.fetchOne(
-          "SELECT count(*) FROM \(identifier: entity.table.name) AS record WHERE isDirty = 0 AND \(operation)",
+          Self.unfinished(
+            entity.type, "EXISTS (SELECT 1 FROM \(name) WHERE \(key) = operation.entityId AND isDirty = 0)"),
           as: Int.self),
         "\(entity.type) has an operation and counts as unchanged",
         "records of \(entity.type) have an operation and count as unchanged")
       note(
         try connection.fetchOne(
-          """
-          SELECT count(*) FROM OfflineSyncQueue WHERE entityType = \(entity.type) AND completedAt IS NULL
-            AND entityId NOT IN (SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name))
-          """, as: Int.self),
+          Self.unfinished(entity.type, "NOT EXISTS (SELECT 1 FROM \(name) WHERE \(key) = operation.entityId)"),
+          as: Int.self),
         "operation is for a \(entity.type) that is not there",
         "operations are for records of \(entity.type) that are not there")
+      // Traces of rows that OR REPLACE removed before it was refused.
+      note(
+        try connection.fetchOne(
+          "SELECT count(*) FROM SyncBase WHERE \(Self.isOrphaned(entity))", as: Int.self),
+        "base is kept for a \(entity.type) that is not there",
+        "bases are kept for records of \(entity.type) that are not there")
+      note(
+        try connection.fetchOne(
+          "SELECT count(*) FROM OfflineSyncQueue AS operation WHERE \(Self.isOfAnother(entity))", as: Int.self),
+        "operation names another \(entity.type) than its row",
+        "operations name other records of \(entity.type) than their rows")
     }
     note(
       try connection.fetchOne(
@@ -50,8 +60,8 @@ struct SyncInvariants {
       "operation waits for a conflict that is not there", "operations wait for conflicts that are not there")
     note(
       try connection.fetchOne(
-        "SELECT count(*) FROM WriteContext WHERE mode <> 'person' OR cascadeDepth <> 0", as: Int.self),
-      "mark of an unfinished write stands in WriteContext", "marks of unfinished writes stand in WriteContext")
+        "SELECT count(*) FROM SyncCascade WHERE isUnderWay = 1", as: Int.self),
+      "record counts as part of a deletion that still runs", "records count as part of a deletion that still runs")
     if Self.keepsFiles(catalog) {
       let full = AttachmentContentRow.unqueued(.full), thumbnail = AttachmentContentRow.unqueued(.thumbnail)
       note(
@@ -63,13 +73,66 @@ struct SyncInvariants {
     return found
   }
 
+  /// Operations that have failed because a value of theirs cannot be sent, each with its record, field and reason.
+  func unsendable() throws -> [String] {
+    try connection.fetchRows(
+      """
+      SELECT entityType, entityUuid, errorMessage FROM OfflineSyncQueue
+      WHERE status = 'failed' AND errorStatus IS NULL AND errorMessage IS NOT NULL ORDER BY queueNumber
+      """, as: String.self, String.self, String.self
+    ).map { "\($0) \($1): \($2)" }
+  }
+
+  /// The versions in the inbox that only another schema or an edit lets in, in words, with how many.
+  static func waitingVersions(in connection: Connection) throws -> [String] {
+    guard try connection.fetchOne("SELECT 1 FROM sqlite_schema WHERE name = 'SyncInbox'", as: Int.self) != nil else {
+      return []
+    }
+    return try connection.fetchRows(
+      """
+      SELECT entityType, count(*), CASE reason WHEN 'refused' THEN coalesce(min(detail), 'refused')
+        ELSE 'unknown to this vault' END
+      FROM SyncInbox WHERE reason IN ('unknown_entity', 'refused') GROUP BY entityType, reason ORDER BY entityType, reason
+      """, as: String.self, Int.self, String.self
+    ).map { type, count, reason in "\(count) of \(type) (\(reason))" }
+  }
+
+  private static func isOrphaned(_ entity: Entity) -> SQL {
+    """
+    entityType = \(entity.type)
+    AND entityId NOT IN (SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name))
+    """
+  }
+
+  private static func isOfAnother(_ entity: Entity) -> SQL {
+    """
+    entityType = \(entity.type) AND completedAt IS NULL AND EXISTS (SELECT 1 FROM \(identifier: entity.table.name) AS record
+      WHERE record.\(identifier: entity.key) = operation.entityId AND record.uuid <> operation.entityUuid)
+    """
+  }
+
   private static func keepsFiles(_ catalog: SyncCatalog) -> Bool {
     catalog.entities.catalog.tables.contains { $0.name == "AttachmentTransfer" }
   }
 
+  /// Counts the records of an entity with unfinished operations that a condition over `operation` lets pass. Reads the two
+  /// indexes of such operations, and none that are completed.
+  private static func unfinished(_ type: String, _ condition: SQL) -> SQL {
+    """
+    SELECT count(*) FROM (
+      SELECT entityId FROM OfflineSyncQueue AS operation INDEXED BY OfflineSyncQueue_growing
+      WHERE payload IS NULL AND completedAt IS NULL AND entityType = \(type) AND \(condition)
+      UNION
+      SELECT entityId FROM OfflineSyncQueue AS operation INDEXED BY OfflineSyncQueue_frozen
+      WHERE payload IS NOT NULL AND completedAt IS NULL AND entityType = \(type) AND \(condition))
+    """
+  }
+
+  /// A conflicted operation has no payload.
   private static let isParked: SQL = """
-    EXISTS (SELECT 1 FROM OfflineSyncQueue AS operation WHERE status = 'conflict'
-      AND operation.entityId = conflict.entityId AND operation.entityType = conflict.entityType)
+    EXISTS (SELECT 1 FROM OfflineSyncQueue AS operation
+      WHERE operation.entityId = conflict.entityId AND operation.entityType = conflict.entityType
+        AND payload IS NULL AND completedAt IS NULL AND status = 'conflict')
     """
   private static let isOpen: SQL = """
     EXISTS (SELECT 1 FROM OfflineConflictResolution AS conflict WHERE resolvedAt IS NULL
@@ -78,8 +141,7 @@ struct SyncInvariants {
 
   /// Makes them hold again, without giving up a change: what is not known to be at the server is queued.
   static func restore(_ catalog: SyncCatalog, on connection: WriteConnection) throws {
-    // An odd mode or depth that somebody has left there would make the triggers do something else.
-    try connection.execute("UPDATE WriteContext SET mode = 'person', cascadeDepth = 0")
+    try connection.execute("UPDATE SyncCascade SET isUnderWay = 0 WHERE isUnderWay = 1")
     try WriteMode.sync(on: connection) { try restoreQueue(catalog, on: connection) }
     if keepsFiles(catalog) { try AttachmentContentRow.queueUploads(of: nil, in: connection) }
   }
@@ -92,6 +154,10 @@ struct SyncInvariants {
         DELETE FROM OfflineSyncQueue WHERE entityType = \(entity.type) AND completedAt IS NULL
           AND entityId NOT IN (SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name))
         """)
+      var replaced = try connection.execute("DELETE FROM SyncBase WHERE \(isOrphaned(entity))")
+      replaced += try connection.execute("DELETE FROM OfflineSyncQueue AS operation WHERE \(isOfAnother(entity))")
+      // The server may have records whose rows are gone here: a comparison brings them back.
+      if replaced > 0 { try SyncSettings.compareNext("repair", in: connection) }
       try connection.execute(
         """
         UPDATE \(identifier: entity.table.name) SET isDirty = 1 WHERE isDirty = 0 AND \(identifier: entity.key) IN (
@@ -116,5 +182,16 @@ struct SyncInvariants {
         resolution = 'manual', resolvedBy = 'doctor', notes = 'nothing waited for this conflict any more'
       WHERE resolvedAt IS NULL AND NOT \(isParked)
       """)
+  }
+}
+
+extension Entity {
+  /// Whether the row `record` has an operation that is not done, as the two indexes of such operations have it.
+  var hasOperation: SQL {
+    let operation: SQL = """
+      SELECT 1 FROM OfflineSyncQueue
+      WHERE entityId = record.\(identifier: key) AND entityType = \(type) AND completedAt IS NULL
+      """
+    return "(EXISTS (\(operation) AND payload IS NULL) OR EXISTS (\(operation) AND payload IS NOT NULL))"
   }
 }

@@ -31,9 +31,7 @@ extension SyncTransaction {
       let candidates = try connection.fetch(
         """
         SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) AS record
-        WHERE isDirty = 0 AND syncVersion > 0 AND NOT EXISTS (
-          SELECT 1 FROM OfflineSyncQueue
-          WHERE entityType = \(entity.type) AND entityId = record.\(identifier: entity.key) AND completedAt IS NULL)
+        WHERE isDirty = 0 AND syncVersion > 0 AND NOT \(entity.hasOperation)
         """, as: Int64.self)
       for key in candidates {
         guard try !isReferred(key, in: entity) else { continue }

@@ -17,8 +17,8 @@ public struct OutboxEntry: Sendable, Hashable {
   public let status: String
   /// How often the server answered it with an error.
   public let retryCount: Int
-  /// What the server said last.
-  public let errorMessage: String?
+  /// What the server said last, or why the operation cannot be sent.
+  public internal(set) var errorMessage: String?
   /// When it was queued.
   public let createdAt: String
   /// Not tried before; nil for at once.
@@ -115,12 +115,18 @@ extension SyncTransaction {
     try connection.forEach(
       "SELECT \(OutboxEntry.columns) FROM OfflineSyncQueue WHERE operationId = \(id)"
     ) { row in entry = try OutboxEntry(row) }
-    guard let entry else { return nil }
+    guard var entry else { return nil }
     let queued = try QueuedOperation.all(
       where: "operationId = ? AND completedAt IS NULL", [.text(id)], in: connection)
-    guard let operation = queued.first, let payload = try operation.payload ?? wouldSend(operation)?.wire.json else {
+    guard let operation = queued.first else { return (entry, nil) }
+    let content: String?
+    do {
+      content = try operation.payload ?? wouldSend(operation)?.wire.json
+    } catch let unsendable as UnsendableField {
+      entry.errorMessage = unsendable.message
       return (entry, nil)
     }
+    guard let payload = content else { return (entry, nil) }
     let entity = catalog.tables[operation.entityType]?.entity
     return (entry, try entity?.shown(payload, members: ["fields", "base"]) ?? payload)
   }

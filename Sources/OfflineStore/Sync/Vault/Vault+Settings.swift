@@ -106,7 +106,7 @@ extension Vault {
     case download
     /// `off`, or the longest side in pixels to which pictures are made smaller when they are taken in.
     case recompress
-    /// `true` or `false`: pictures are taken in without the place where they were made.
+    /// A ``LocationStripping``: `false`, `true` or `require`.
     case stripLocation = "strip-location"
     /// `all`, `active`, or the uuids of the projects that this device follows, with commas between them.
     case projects
@@ -164,7 +164,8 @@ extension Vault {
       case .upload: try SyncSettings.set(.upload, oneOf(["ciphertext", "plaintext"]), in: connection)
       case .download: try SyncSettings.set(.download, oneOf(["thumbnails", "all"]), in: connection)
       case .recompress: try SyncSettings.set(.recompress, try Self.longestSide(value), in: connection)
-      case .stripLocation: try SyncSettings.set(.stripLocation, oneOf(["true", "false"]), in: connection)
+      case .stripLocation:
+        try SyncSettings.set(.stripLocation, oneOf(LocationStripping.allCases.map(\.rawValue)), in: connection)
       case .projects: try Self.follow(value, transaction)
       }
       try SyncSettings.nudge(in: connection)

@@ -39,8 +39,10 @@ extension Vault {
   package static var now: Int64 { Date.nowInMilliseconds().milliseconds }
 
   /// The store at a glance.
-  public func status() throws -> StoreStatus {
-    try database.read { try StoreStatus.read(entities, from: $0) }
+  /// - Parameter countsRecords: whether the records of each entity are counted, which costs more the more there are.
+  public func status(countsRecords: Bool = true) throws -> StoreStatus {
+    let counted = countsRecords ? entities : nil
+    return try database.read { try StoreStatus.read(counted, from: $0) }
   }
 
   /// Where a record stands on its way to the server.

@@ -31,6 +31,7 @@ extension Vault {
             "unsent": .integer(Int64(entity.dirty)),
           ]
         })
+      trace["slowStep"] = try SyncSettings.value(.slowStep, in: connection).map { .text($0) }
       trace["rounds"] = .array(runs.map(Self.traced))
       trace["operations"] = .array(try operations(connection))
       trace["conflicts"] = .array(try conflicts(connection))

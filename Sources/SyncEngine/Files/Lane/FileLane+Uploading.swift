@@ -2,6 +2,7 @@ import CipherSQL
 import OfflineStore
 import Pictures
 import SealedFiles
+import SyncModel
 import VaultKeys
 
 #if canImport(Glibc)
@@ -47,13 +48,58 @@ extension FileLane {
     if let error = notRemembered.withLock({ $0 }) { throw error }
     let offset = result.offset
     guard let problem = result.problem else {
-      try await settle { try $0.uploadCompleted(transfer) }
-      report.sent += 1
-      tell(.fileMoved(told(source.byteCount ?? offset)))
-      return .goOn
+      return try await finish(transfer, name, wasSent: result.wasSent, told(source.byteCount ?? offset))
     }
     try await settle { try $0.note(bytesDone: offset, of: transfer) }
     return try await verdict(of: problem, transfer)
+  }
+
+  /// The upload is complete once the server's file is compared with the one here. Of a server that does not tell what it holds, only
+  /// a file that was sent is taken to be complete, and never makes room.
+  private mutating func finish(
+    _ transfer: FileTransfer, _ name: FileName, wasSent: Bool, _ progress: FileProgress
+  ) async throws -> Verdict {
+    let comparison: FileComparison
+    do throws(RemoteFailure) {
+      comparison = try await compare(transfer, name)
+    } catch {
+      if error.answer == .cancelled { throw CancellationError() }
+      return try await interrupted(transfer, .stop(error.answer, error.message))
+    }
+    switch comparison {
+    case .same(let sha256): try await settle { try $0.uploadCompleted(transfer, compared: sha256) }
+    case .unknown where wasSent: try await settle { try $0.uploadCompleted(transfer, compared: nil) }
+    case .unknown:
+      return try await refused(
+        transfer, "the server has a file under this name and does not tell whether it is this one")
+    case .different:
+      // What was remembered of the upload led to other bytes.
+      try await settle { try $0.note(address: nil, of: transfer) }
+      return try await failed(transfer, "the server holds other bytes under this name; the file stays on this device")
+    }
+    report.sent += 1
+    tell(.fileMoved(progress))
+    return .goOn
+  }
+
+  private func compare(_ transfer: FileTransfer, _ name: FileName) async throws(RemoteFailure) -> FileComparison {
+    guard let held = try await files.digests(of: [name]) else { return .unknown }
+    return await compare(held[name], transfer.contentUuid, transfer.variant, digest: transfer.digest)
+  }
+
+  /// Compares what the server holds with the file here. A file that cannot be read here says nothing about the server's.
+  func compare(
+    _ held: FileDigestsAnswer.Held?, _ contentUuid: String, _ variant: AttachmentVariant, digest: String?
+  ) async -> FileComparison {
+    guard held != nil else { return .different }
+    let vault = vault
+    let path = vault.layout.attachmentFile(contentUuid, variant)
+    do {
+      let file = try await aside { (bytes: try vault.fileSize(at: path), sha256: try vault.fileDigest(at: path)) }
+      return FileComparison(held, byteCount: file.bytes, sha256: file.sha256, digest: digest)
+    } catch {
+      return .unknown
+    }
   }
 
   /// What is sent: the encrypted file as it is, or for a server that works with images what is in it.

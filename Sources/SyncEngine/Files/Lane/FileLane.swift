@@ -122,16 +122,18 @@ struct FileLane {
     return .goOn
   }
 
-  /// It is tried again, and some time not any more.
-  func failed(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
+  /// An attempt failed; the next one comes within seconds.
+  mutating func failed(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
     let jitter = jitter()
     try await settle { try $0.transferFailed(transfer, message, jitter: jitter) }
+    report.failed += 1
     return .goOn
   }
 
-  /// It is of no use to try it again.
+  /// It is of no use to try it again soon.
   mutating func refused(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
-    try await settle { try $0.transferRefused(transfer, message) }
+    let jitter = jitter()
+    try await settle { try $0.transferRefused(transfer, message, jitter: jitter) }
     report.failed += 1
     return .goOn
   }
@@ -141,7 +143,7 @@ struct FileLane {
 struct FileReport {
   var sent = 0
   var fetched = 0
-  /// Not tried again by themselves.
+  /// Whose last attempt failed; they are tried again by themselves.
   var failed = 0
   /// What ended it before it was through.
   var obstacle: (answer: AnswerClass, message: String)?

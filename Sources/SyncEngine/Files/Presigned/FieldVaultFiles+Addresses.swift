@@ -31,7 +31,7 @@ extension FieldVaultFiles {
       throw DownloadProblem(asking: error)
     }
     // A path is one of the server itself, such as that of a file from before it used an object store.
-    var request = HTTPRequest(address.url, isAuthorized: !address.url.contains("://"))
+    var request = HTTPRequest(address.url, isAuthorized: address.url.hasPrefix("/"))
     request.headers = address.headers.map { ($0.key, $0.value) }
     return request
   }

@@ -8,10 +8,16 @@ extension PresignedUpload {
 
   func ask(_ facts: UploadFacts) async throws(UploadProblem) -> (PresignedPlan.Event, SyncValue?) {
     if let greatest = api.greatestBytes, facts.byteCount > greatest { throw .tooLarge }
-    let (event, json) = try await ask(api.ask, PresignedWords(facts, key: nil))
+    let words = PresignedWords(facts, key: nil)
+    let (event, json) = try await ask(api.ask, words)
     guard event == nil else { return (event ?? .exists, json) }
-    guard let address = PresignedAddress(json, api, facts) else {
+    guard var address = PresignedAddress(json, api, facts) else {
       return (.failed(.notTheServer(detail: "its answer names no address for a file")), json)
+    }
+    do throws(TransportFailure) {
+      address.url = try transport.address.resolved(address.url, from: words.path(api.ask.path))
+    } catch {
+      return (.failed(error), json)
     }
     return (.given(address), json)
   }

@@ -65,14 +65,14 @@ struct PresignedWords {
 extension PresignedAddress {
   /// What an answer names; nil when it names no address, or headers that are none.
   init?(_ json: SyncValue?, _ api: PresignedAPI, _ facts: UploadFacts) {
-    guard let json, case .text(let url)? = json.member(api.urlAt), url.contains("://") else { return nil }
+    guard let json, case .text(let url)? = json.member(api.urlAt), !url.isEmpty else { return nil }
     var headers: [String: String] = [:]
     if let place = api.headersAt, let found = json.member(place), found != .null {
       guard case .object(let object) = found else { return nil }
       for member in object.members {
-        guard let value = member.value.plainText, Self.isName(member.name) else { return nil }
+        guard let value = member.value.plainText, HeaderName.isName(member.name) else { return nil }
         // Length and host follow from what is sent and where.
-        if !["content-length", "host"].contains(member.name.lowercased()) { headers[member.name] = value }
+        if HeaderName.isForRequests(member.name) { headers[member.name] = value }
       }
     }
     if !headers.keys.contains(where: { $0.lowercased() == "content-type" }) {
@@ -82,15 +82,6 @@ extension PresignedAddress {
     // An API whose confirmation names the upload has to say how it is called.
     if let key, key == nil, api.confirm != nil { return nil }
     self.init(url: url, headers: headers, key: (key ?? nil) ?? "")
-  }
-
-  /// A token (RFC 9110, section 5.6.2), as far as headers are concerned.
-  private static func isName(_ text: String) -> Bool {
-    !text.isEmpty
-      && text.utf8.allSatisfy { byte in
-        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-          || [UInt8(ascii: "-"), UInt8(ascii: "_")].contains(byte)
-      }
   }
 }
 

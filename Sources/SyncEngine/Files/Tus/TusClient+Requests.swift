@@ -28,9 +28,12 @@ extension TusClient {
     let nothing = HTTPUpload(byteCount: 0) { _, _ in 0 }
     let answer = try await send("POST", endpoint, headers, nothing)
     guard answer.status == 201 else { return refusal(answer) }
-    guard let location = answer.headers["location"], let address = transport.address.resolved(location, from: endpoint)
-    else { throw .failure(Self.notTus) }
-    return .created(address: address)
+    guard let location = answer.headers["location"] else { throw .failure(Self.notTus) }
+    do throws(TransportFailure) {
+      return .created(address: try transport.address.resolved(location, from: endpoint))
+    } catch {
+      throw .failure(error)
+    }
   }
 
   func look(_ address: String) async throws(RequestProblem) -> TusPlan.Event {

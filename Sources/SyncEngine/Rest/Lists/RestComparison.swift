@@ -69,6 +69,12 @@ struct RestComparison: Sendable {
       }
       result.changes.append(remote(uuid, id, fields, after: old))
     }
+    // One record without an id is that record's; when no id fits, none of a new record will.
+    if !seen.isEmpty {
+      client.note(unfitId: nil, of: table, at: routes.id)
+    } else if let value = items.lazy.compactMap({ routes.id.value(in: $0.value) }).first {
+      client.note(unfitId: value, of: table, at: routes.id)
+    }
     guard isWhole, result.isWhole else { return result }
     result.absent = known.filter { !seen.contains($0.key) && !$0.value.state.isDeleted }.map(\.value)
     if let parents { result.absent.removeAll { !Self.hangs($0, on: parents, table) } }

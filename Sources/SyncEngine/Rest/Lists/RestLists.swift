@@ -33,12 +33,13 @@ struct RestLists: Sendable {
     let due = order[min(start, order.count)...].filter(isDue)
     guard let type = due.first else {
       return ChangesPage(
-        serverTime: client.serverTime, changes: [], cursor: Self.end, hasMore: false, remaining: 0)
+        serverTime: client.serverTime, epoch: RestRemote.epoch, changes: [], cursor: Self.end, hasMore: false,
+        remaining: 0)
     }
     let fetch = try await fetch(type)
     let isLast = due.count == 1
     var page = ChangesPage(
-      serverTime: client.serverTime, changes: fetch.changes,
+      serverTime: client.serverTime, epoch: RestRemote.epoch, changes: fetch.changes,
       cursor: isLast ? Self.end : "\(isAgain ? "old" : "all") \(type)",
       hasMore: !isLast, remaining: nil)
     page.fetched = fetch.lists
@@ -70,7 +71,9 @@ struct RestLists: Sendable {
       first = try await pages.all()
     } catch {
       switch error {
-      case .failure(let failure): throw failure
+      case .failure(let failure):
+        guard try await isAbout(failure) else { throw failure }
+        return Fetch(problem: failure.message, of: type)
       // One list that cannot be had is no reason to fetch no other, and to send nothing.
       case .list(let message): return Fetch(problem: message, of: type)
       case .gone: return Fetch(problem: "the server has no such list", of: type)
@@ -112,6 +115,13 @@ struct RestLists: Sendable {
       }
     }
     return fetch
+  }
+
+  /// Whether a failure concerns one list alone: the API responds to something else.
+  private func isAbout(_ failure: RemoteFailure) async throws(RemoteFailure) -> Bool {
+    guard failure.answer == .unreachable else { return false }
+    try await client.health()
+    return true
   }
 
   private func stillAbsent(_ absent: [StoredRecord], _ pages: RestPages) async throws(RemoteFailure) -> [StoredRecord] {

@@ -1,6 +1,19 @@
 import SyncModel
 import WebTransport
 
+/// How much of one list is read. A list beyond a limit is reported as incomplete; the other lists and sending go on.
+public struct ListLimits: Equatable, Sendable {
+  /// Pages of a list.
+  public var pages = 10_000
+  /// Bytes of all pages, after decompression.
+  public var bytes = 64 << 20
+  /// Seconds after which no further page is asked for.
+  public var seconds = 300
+
+  /// The usual limits: 10,000 pages, 64 MiB, 300 s.
+  public init() {}
+}
+
 /// Reads a list page by page.
 struct RestPages: Sendable {
   let client: RestClient
@@ -32,15 +45,16 @@ struct RestPages: Sendable {
     case gone
   }
 
-  /// More pages than any list has.
-  private static let mostPages = 10_000
-
   func all() async throws(Problem) -> List {
     var list = List()
     var seen: Set<String> = []
     var position = first
-    for _ in 0..<Self.mostPages {
-      let document = try await page(position)
+    var bytes = 0
+    let begin = ContinuousClock.now
+    for _ in 0..<client.limits.pages {
+      let (document, size) = try await page(position)
+      bytes += size
+      guard bytes <= client.limits.bytes else { throw .list("it has more than \(client.limits.bytes) bytes") }
       let place = items.value(in: document)
       if case .object? = place {
         let id = RestItem.id(of: place ?? .null, at: id, isOnly: true)
@@ -57,15 +71,22 @@ struct RestPages: Sendable {
       }
       // A page may be shorter than was asked for; only one that brings nothing new is behind the end.
       if list.items.count == before, position != first { return list }
-      guard let next = next(after: position, document, count: elements.count) else { return list }
+      guard let next = try next(after: position, document, count: elements.count) else { return list }
       guard seen.insert("\(next)").inserted else { throw .list("it never ends: a page names one that was read before") }
+      guard ContinuousClock.now - begin < .seconds(client.limits.seconds) else {
+        throw .list("it was not read to its end within \(client.limits.seconds) s")
+      }
       position = next
     }
-    throw .list("it never ends")
+    throw .list("it has more than \(client.limits.pages) pages")
   }
 
   /// Which page.
-  private enum Position: Equatable, Sendable { case number(Int64), offset(Int64), address(String), text(String), only }
+  private enum Position: Equatable, Sendable {
+    case number(Int64), offset(Int64), text(String), only
+    /// A URL of the same origin.
+    case address(String)
+  }
 
   private var first: Position {
     switch paging {
@@ -75,22 +96,45 @@ struct RestPages: Sendable {
     }
   }
 
-  private func next(after position: Position, _ document: SyncValue, count: Int) -> Position? {
+  private func next(
+    after position: Position, _ document: SyncValue, count: Int
+  ) throws(Problem) -> Position? {
     switch (paging, position) {
     case (.number, .number(let number)): return count == 0 ? nil : .number(number + 1)
     case (.offset, .offset(let offset)):
       return count == 0 ? nil : .offset(offset + Int64(count))
     case (.next(let place, let parameter), _):
-      guard let value = place.value(in: document) else { return nil }
-      if parameter == nil, case .text(let address) = value, !address.isEmpty { return .address(address) }
-      return ServerId(value).map { .text($0.description) }
+      let value = place.value(in: document) ?? .null
+      if [.null, .text(""), .bool(false)].contains(value) { return nil }
+      switch (parameter, value) {
+      case (nil, .text(let reference)): return .address(try url(of: reference, after: position))
+      case (_?, .text), (_?, .integer):
+        guard let id = ServerId(value) else { fallthrough }
+        return .text(id.description)
+      default: throw .list("'\(place)' of a page does not name a next one")
+      }
     default: return nil
     }
   }
 
-  private func page(_ position: Position) async throws(Problem) -> SyncValue {
+  /// Resolves what a page names as the next one.
+  private func url(of reference: String, after position: Position) throws(Problem) -> String {
+    var page = client.file.base + path
+    if case .address(let url) = position { page = url }
+    let address = client.transport.address
+    let url: String
+    do throws(TransportFailure) {
+      url = try address.resolved(reference, from: page)
+    } catch {
+      throw .list("a page names a next one at an address that is none")
+    }
+    guard address.isOrigin(of: url) else { throw .list("a page names a next one on another server") }
+    return url
+  }
+
+  private func page(_ position: Position) async throws(Problem) -> (SyncValue, bytes: Int) {
     var query: [(name: String, value: String)] = []
-    var path = path
+    var path = client.file.base + path
     switch (paging, position) {
     case (.number(let parameter, _, let size, let count), .number(let number)):
       query = [(parameter, String(number))] + (size.map { [($0, String(count))] } ?? [])
@@ -100,9 +144,9 @@ struct RestPages: Sendable {
     case (_, .address(let address)): path = address
     default: break
     }
-    let answer: RestAnswer
+    let (answer, bytes): (RestAnswer, Int)
     do throws(RemoteFailure) {
-      answer = try await client.fetch(path, query)
+      (answer, bytes) = try await client.fetch(HTTPRequest(path, query: query))
     } catch {
       switch error.answer {
       // The server has answered a moment ago: what this list takes too long or too much for concerns this list.
@@ -111,7 +155,7 @@ struct RestPages: Sendable {
       }
     }
     switch answer {
-    case .done(let document): return document ?? .null
+    case .done(let document): return (document ?? .null, bytes)
     case .gone: throw .gone
     case .credentials: throw .failure(RestClient.failure(answer) ?? .offline)
     default: throw .list(RestClient.failure(answer)?.message ?? "the server does not give it")

@@ -34,7 +34,7 @@ public struct JSONPlace: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Puts a value there, making the objects on the way.
-  func set(_ value: SyncValue, in object: inout SyncObject) { Self.set(value, names[...], &object) }
+  package func set(_ value: SyncValue, in object: inout SyncObject) { Self.set(value, names[...], &object) }
 
   private static func set(_ value: SyncValue, _ names: ArraySlice<String>, _ object: inout SyncObject) {
     guard let first = names.first else { return }

@@ -18,10 +18,7 @@ public struct PathTemplate: Equatable, Sendable, CustomStringConvertible {
   /// A path.
   /// - Throws: ``RouteProblem`` without a place.
   init(_ text: String) throws(RouteProblem) {
-    guard text.hasPrefix("/") else { throw RouteProblem("'\(text)' is no path", hint: "a path begins with /") }
-    guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-      throw RouteProblem("'\(text)' has a space or a character that paths do not have", hint: "percent-encode it")
-    }
+    try Self.check(text)
     var parts: [Part] = []
     var rest = Substring(text)
     while let open = rest.firstIndex(of: "{") {
@@ -43,6 +40,19 @@ public struct PathTemplate: Equatable, Sendable, CustomStringConvertible {
     (self.parts, description) = (parts, text)
   }
 
+  /// Refuses a text that would leave the place where it is put: below the server's address.
+  static func check(_ text: String) throws(RouteProblem) {
+    guard text.hasPrefix("/"), !text.hasPrefix("//") else {
+      throw RouteProblem("'\(text)' is no path", hint: "a path begins with one /")
+    }
+    guard let uri = URIReference(text), uri.fragment == nil else {
+      throw RouteProblem("'\(text)' has a character that paths do not have", hint: "percent-encode it")
+    }
+    guard !ServerAddress.hasDotSegment(uri.path) else {
+      throw RouteProblem("'\(text)' has a '.' or '..' as a segment", hint: "write the path that it leads to")
+    }
+  }
+
   /// The names in the placeholders.
   var placeholders: [[String]] {
     parts.compactMap { part in
@@ -51,14 +61,40 @@ public struct PathTemplate: Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The path with its values, encoded.
-  func path(_ value: ([String]) throws -> String) rethrows -> String {
-    try parts.map { part in
+  /// A value that would make the path lead to another resource.
+  struct UnfitValue: Error {
+    let names: [String]
+    let value: String
+  }
+
+  /// Returns the path with its values, encoded.
+  /// - Throws: ``UnfitValue`` when a segment becomes empty, `.` or `..`, which no encoding can prevent.
+  func path(_ value: ([String]) throws -> String) throws -> String {
+    var path = ""
+    var last: UnfitValue?
+    func checkLastSegment() throws {
+      guard let last, !path.contains("?") else { return }
+      let segment = path[(path.lastIndex(of: "/") ?? path.startIndex)...]
+      if segment.count <= 1 || ServerAddress.hasDotSegment(String(segment)) { throw last }
+    }
+    for part in parts {
       switch part {
-      case .text(let text): text
-      case .value(let names): ServerAddress.encoded(try value(names))
+      case .text(let text):
+        let end = text.firstIndex { $0 == "/" || $0 == "?" } ?? text.endIndex
+        path += text[..<end]
+        if end < text.endIndex {
+          try checkLastSegment()
+          last = nil
+        }
+        path += text[end...]
+      case .value(let names):
+        let text = try value(names)
+        last = UnfitValue(names: names, value: text)
+        path += ServerAddress.encoded(text)
       }
-    }.joined()
+    }
+    try checkLastSegment()
+    return path
   }
 }
 

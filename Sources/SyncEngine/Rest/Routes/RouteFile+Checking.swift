@@ -75,18 +75,11 @@ struct RouteCheck {
   private func fieldProblems() -> [RouteProblem] {
     guard let fields = routes.fields else { return [] }
     let known = table.columns.map(\.name)
-    var problems = fields.keys.sorted().filter { !known.contains($0) }.map { name in
+    return fields.keys.sorted().filter { !known.contains($0) }.map { name in
       RouteProblem(
         "\(type) has no shared field '\(name)'", hint: "it has \(known.joined(separator: ", "))",
         at: at("fields.\(name)"))
     }
-    for (place, names) in Dictionary(grouping: fields.keys, by: { fields[$0]?.names ?? [] }) where names.count > 1 {
-      problems.append(
-        RouteProblem(
-          "\(names.sorted().joined(separator: " and ")) are both '\(place.joined(separator: "."))'",
-          hint: "each field has a place of its own", at: at("fields")))
-    }
-    return problems
   }
 
   /// Whether a name can be put into a path; what is wrong otherwise.

@@ -1,8 +1,11 @@
 import SyncModel
+import WebTransport
 
 extension RouteFile {
   /// The version of the format that ``init(json:)`` reads.
   public static let format: Int64 = 1
+  /// The longest route file, in bytes.
+  public static let longestText = 1 << 20
 
   /// Reads a file.
   /// - Throws: ``RouteFileError`` with everything that is wrong.
@@ -27,8 +30,16 @@ extension RouteFile {
     }
     service = reader.required("service", hint: "what the API calls itself, for people") ?? ""
     base = reader.text("base") ?? ""
-    if !base.isEmpty, !base.hasPrefix("/") || base.hasSuffix("/") || base.contains("{") {
-      reader.wrong("base", "'\(base)' is no beginning of a path", hint: "such as /api")
+    if !base.isEmpty {
+      if base.hasSuffix("/") || base.contains(where: { "{}?".contains($0) }) {
+        reader.wrong("base", "'\(base)' is no beginning of a path", hint: "such as /api")
+      } else {
+        do throws(RouteProblem) {
+          try PathTemplate.check(base)
+        } catch {
+          reader.wrong("base", error.message, hint: "such as /api")
+        }
+      }
     }
     health = reader.call("health", ["GET", "HEAD"])
     account = reader.object("account").flatMap(AccountRoute.init)
@@ -89,6 +100,7 @@ extension EntityRoutes {
     if let names = reader.object("fields") {
       var fields: [String: JSONPlace] = [:]
       for (name, _) in names.texts() { fields[name] = names.jsonPlace(name) }
+      names.checkPlaces(fields)
       self.fields = fields
     }
     id = reader.jsonPlace("id") ?? id
@@ -107,7 +119,12 @@ extension RepeatRule {
   fileprivate static func read(_ outer: RouteReader, _ answers: AnswerRules) -> RepeatRule? {
     guard outer.has("repeat"), let reader = outer.object("repeat") else { return nil }
     reader.onlyHas(["header", "lookUp", "items", "match", "mayDuplicate"])
-    if let header = reader.text("header") { return .header(header) }
+    if let header = reader.text("header") {
+      if !HeaderName.isForRoutes(header) {
+        reader.wrong("header", "'\(header)' is no header that a route file may set", hint: "such as Idempotency-Key")
+      }
+      return .header(header)
+    }
     if let call = reader.call("lookUp", ["GET"]) {
       let match = reader.names("match") ?? []
       if match.isEmpty { reader.wrong("match", "no field is named", hint: "fields that tell records apart") }
@@ -184,6 +201,7 @@ extension ImageRoute {
       if let names = reader.object("body") {
         names.onlyHas(["contentType", "fileName", "byteCount"])
         for (name, _) in names.texts() { body[name] = names.jsonPlace(name) }
+        names.checkPlaces(body)
       }
       self = .presigned(
         PresignedRoute(

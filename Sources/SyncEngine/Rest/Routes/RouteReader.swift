@@ -113,6 +113,22 @@ struct RouteReader {
     object.names.filter { !$0.hasPrefix("_") }.compactMap { name in text(name).map { (name, $0) } }
   }
 
+  /// Refuses places of which one overwrites another: equal ones, and one that is within another.
+  func checkPlaces(_ places: [String: JSONPlace]) {
+    // Sorted by their names, a place comes directly before those that are within it.
+    let sorted = places.sorted { left, right in
+      left.value == right.value
+        ? left.key < right.key : left.value.names.lexicographicallyPrecedes(right.value.names)
+    }
+    for (outer, inner) in zip(sorted, sorted.dropFirst()) where inner.value.names.starts(with: outer.value.names) {
+      let message =
+        outer.value == inner.value
+        ? "\(outer.key) and \(inner.key) are both '\(inner.value)'"
+        : "'\(inner.value)' is within '\(outer.value)', the place of \(outer.key)"
+      wrong(inner.key, message, hint: "each field has a place of its own")
+    }
+  }
+
   /// An array of texts.
   func names(_ name: String) -> [String]? {
     guard let value = object[name] else { return nil }

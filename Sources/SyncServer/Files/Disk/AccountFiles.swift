@@ -14,12 +14,17 @@ import OfflineStore
 /// chance, below its last two digits.
 ///
 /// The row comes before the file and goes before it. So what a crash leaves over is a file without a row, which
-/// ``sweepOrphans()`` finds, and never a row whose bytes are not there.
+/// a sweep finds, and never a row whose bytes are not there.
+///
+/// The folder carries a marker that the database knows. A folder without it is another volume, or the place where the volume is
+/// not mounted: nothing is written there, and nothing is removed.
 final class AccountFiles: Sendable {
   let database: Database
+  let place: OpenedPlace
   private let folder: String
   private let parent: String
   private let madeFolders = Locked<Set<String>>([])
+  private let marking = Locked(())
 
   /// How many bytes the file system of a folder has left.
   typealias FreeBytes = @Sendable (_ folder: String) throws -> Int64
@@ -28,12 +33,13 @@ final class AccountFiles: Sendable {
   static let reserve: Int64 = 64 << 20
 
   /// - Parameter parent: the folder of the account.
-  init(_ database: Database, in parent: String, freeBytes: @escaping FreeBytes) throws {
+  init(_ database: Database, at place: OpenedPlace, in parent: String, freeBytes: @escaping FreeBytes) throws {
     self.database = database
+    self.place = place
     self.parent = parent
     self.freeBytes = freeBytes
     folder = parent + "/files"
-    try Migrator(schemas: [FileSchema.schema], willApply: { _ in }, didApply: { _, _ in }).apply(to: database)
+    try Migrator(schemas: [FileSchema.schema]).apply(to: database)
   }
 
   func path(of file: String) -> String { "\(folder)/\(file.suffix(2))/\(file)" }
@@ -116,22 +122,100 @@ final class AccountFiles: Sendable {
   }
 
   /// Removes a file whose row is gone.
-  func remove(_ file: String) throws { try remove(at: path(of: file)) }
-
-  private func remove(at path: String) throws {
-    guard unlink(path) == 0 || errno == ENOENT else { throw Self.failure("remove") }
+  func remove(_ file: String) throws {
+    guard unlink(path(of: file)) == 0 || errno == ENOENT else { throw Self.failure("remove") }
   }
 
-  /// Removes the files that have no row.
-  func sweepOrphans() async throws {
-    guard Files.exists(folder) else { return }
-    // Listed before the rows are read: whatever is listed had its row before, unless it is to go.
-    var listed: [(file: String, path: String)] = []
-    for name in try Files.names(in: folder) {
-      for file in try Files.names(in: "\(folder)/\(name)") { listed.append((file, "\(folder)/\(name)/\(file)")) }
+  // MARK: The marker
+
+  /// The name of the file in the folder that carries the marker.
+  private static let markerName = "marker"
+
+  /// Returns whether the folder carries the marker of this account. A folder that was never marked is marked, unless the
+  /// account has contents of which it holds none: then it is not the folder that they are in.
+  func carriesMarker() async throws -> Bool {
+    let known = try await database.read { try FileTables(connection: $0).marker() }
+    let path = folder + "/" + Self.markerName
+    if Files.exists(path) {
+      guard try Self.text(of: path) == known.text else { return false }
+    } else {
+      guard !known.isOnDisk else { return false }
+      let contents = try await database.read { try FileTables(connection: $0).someContents(limit: 100) }
+      guard try contents.isEmpty || contents.contains(where: { try isWhole($0.file, $0.byteCount) }) else {
+        return false
+      }
+      try writeMarker(known.text, to: path)
     }
-    let known = try await database.read { try FileTables(connection: $0).files() }
-    for (file, path) in listed where !known.contains(file) { try remove(at: path) }
+    if !known.isOnDisk { try await database.write { try FileTablesWriter(connection: $0).markDisk() } }
+    return true
+  }
+
+  /// - Throws: ``ServerError`` with `disk` when the folder does not carry the marker of this account.
+  func requireMarker() async throws {
+    guard try await carriesMarker() else {
+      throw ServerError(
+        .disk, "\(folder) does not carry the marker of this account: another volume is mounted there, or none")
+    }
+  }
+
+  /// Several uploads may be the first ones at once.
+  private func writeMarker(_ text: String, to path: String) throws {
+    try marking.withLock { _ in
+      guard !Files.exists(path) else { return }
+      if !Files.exists(folder) { try Files.makeFolder(folder) }
+      try Files.syncFolder(parent)
+      // Under another name first, so that a crash leaves no marker that is cut short.
+      let draft = path + ".new"
+      let descriptor = cplatform_open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+      guard descriptor >= 0 else { throw Self.failure("make") }
+      defer { DiskUploadWriter.close(descriptor) }
+      let bytes = Array(text.utf8)
+      guard write(descriptor, bytes, bytes.count) == bytes.count, Files.sync(descriptor), rename(draft, path) == 0
+      else {
+        throw Self.failure("write")
+      }
+      try Files.syncFolder(folder)
+    }
+  }
+
+  private static func text(of path: String) throws -> String {
+    let descriptor = cplatform_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0)
+    guard descriptor >= 0 else { throw failure("open") }
+    defer { DiskUploadWriter.close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 64)
+    let count = read(descriptor, &bytes, bytes.count)
+    guard count >= 0 else { throw failure("read") }
+    return String(decoding: bytes.prefix(count), as: UTF8.self)
+  }
+
+  // MARK: Sweeping
+
+  /// Returns whether all bytes of a file are there.
+  func isWhole(_ file: String, _ byteCount: Int64) throws -> Bool {
+    var status = stat()
+    guard lstat(path(of: file), &status) == 0 else {
+      guard errno == ENOENT || errno == ENOTDIR else { throw Self.failure("look at") }
+      return false
+    }
+    return Int64(status.st_size) == byteCount
+  }
+
+  /// Returns the files of the folder that have no row. Names that the server never gives are not its own.
+  func filesWithoutRow() async throws -> Set<String> {
+    guard Files.exists(folder) else { return [] }
+    // Listed before the rows are read: a listed file had its row before, unless it is to go.
+    var listed: Set<String> = []
+    for name in try Files.names(in: folder) where name.utf8.count == 2 {
+      for file in try Files.names(in: "\(folder)/\(name)") where Self.isName(file, in: name) { listed.insert(file) }
+    }
+    // A row that a failed commit may still bring names its file, too.
+    try await database.buryFailedCommits()
+    return listed.subtracting(try await database.read { try FileTables(connection: $0).files() })
+  }
+
+  private static func isName(_ file: String, in folder: String) -> Bool {
+    file.utf8.count == 32 && file.hasSuffix(folder)
+      && file.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
   }
 
   /// Refuses so many bytes more where the disk has no room for them beside the reserve.

@@ -1,6 +1,13 @@
 import CipherSQL
 import CSodium
 import OfflineStore
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// Keeps files in the folders of their accounts, and what they are in an encrypted database beside them.
 ///
@@ -25,11 +32,24 @@ public final class DiskFileStorage: FileStorage {
 
   private func files(_ account: AccountName) throws -> AccountFiles {
     try accounts.withLock { accounts in
-      if let files = accounts[account.folder] { return files }
+      if let files = accounts[account.folder] {
+        try files.place.check()
+        return files
+      }
       if isClosed.withLock({ $0 }) { throw ServerError(.busy, "the server is stopping") }
-      let parent = "accounts/\(account.folder)"
-      let database = try folder.openDatabase("\(parent)/files.db", keyName: "files \(account.folder)", readers: 2)
-      let files = try AccountFiles(database, in: "\(folder.path)/\(parent)", freeBytes: freeBytes)
+      let path = "\(folder.path)/\(AccountDatabase.files.path(account.folder))"
+      let database = try AccountDatabase.files.open(account.folder, in: folder)
+      let files: AccountFiles
+      do {
+        files = try AccountFiles(
+          database, at: OpenedPlace(path), in: VaultLayout.parent(of: path), freeBytes: freeBytes)
+      } catch let error as SQLError where error.isOfDamage {
+        database.close()
+        throw ServerFolder.damage(path, error)
+      } catch {
+        database.close()
+        throw error
+      }
       accounts[account.folder] = files
       return files
     }
@@ -61,14 +81,17 @@ public final class DiskFileStorage: FileStorage {
   ) async throws -> StoredUpload {
     let files = try files(account)
     try files.checkRoom(for: upload.length ?? 0)
-    // A content whose bytes were lost makes way.
+    try await files.requireMarker()
+    // Marks a content whose bytes are missing, so that this upload may replace it.
     _ = try await content(account, upload.name)
     let stored = StoredUpload(
       id: Self.newName(), userId: upload.userId, name: upload.name, length: upload.length, offset: 0,
       metadata: upload.metadata, expiry: upload.expiry, isFinished: false)
     try await files.database.write { connection in
       let writer = FileTablesWriter(connection: connection)
-      guard try writer.tables.content(upload.name) == nil else { throw FileRefusal.exists }
+      if let known = try writer.tables.content(upload.name), !known.isMissing, !known.isRefuted {
+        throw FileRefusal.exists
+      }
       try writer.insert(stored, file: Self.newName())
       try writer.check(upload.userId, quota: quota)
     }
@@ -106,6 +129,7 @@ public final class DiskFileStorage: FileStorage {
       }
       return row
     }
+    try await files.requireMarker()
     guard let descriptor = try files.openForWriting(try await row().file) else { throw FileRefusal.busy }
     // Read again: now that the file is locked nobody else changes the row.
     let writer: DiskUploadWriter
@@ -164,20 +188,50 @@ public final class DiskFileStorage: FileStorage {
 
   // MARK: Contents
 
-  /// A content; one whose bytes are not all there, as after a backup was put back in part, is none, and makes way.
+  /// A content.
   public func content(_ account: AccountName, _ name: ContentName) async throws -> StoredContent? {
     try await open(account, name)?.0
   }
 
-  /// The bytes of a content.
+  /// The bytes of a content. Where they are missing or of another length, the content is marked and kept: they may come back.
+  /// - Throws: ``ServerError`` with `disk` when they are missing because another volume is mounted.
   public func open(_ account: AccountName, _ name: ContentName) async throws -> (StoredContent, OpenedFile)? {
     let files = try files(account)
-    guard let row = try await files.database.read({ try FileTables(connection: $0).content(name) }) else { return nil }
+    guard let row = try await files.database.read({ try FileTables(connection: $0).content(name) }), !row.isRefuted
+    else { return nil }
     guard let opened = try files.openForReading(row.file), opened.size == row.content.byteCount else {
-      try await remove(row.file, files)
+      try await files.requireMarker()
+      let now = Date.nowInMilliseconds().milliseconds
+      try await files.database.write { try FileTablesWriter(connection: $0).markMissing(row.file, at: now) }
       return nil
     }
+    if row.isMissing { try await files.database.write { try FileTablesWriter(connection: $0).markFound(row.file) } }
     return (row.content, opened.file)
+  }
+
+  /// What the bytes of a content are; hashed once.
+  public func digest(_ account: AccountName, _ name: ContentName) async throws -> StoredDigest? {
+    guard let (content, opened) = try await open(account, name) else { return nil }
+    let files = try files(account)
+    let row = try await files.database.read { try FileTables(connection: $0).content(name) }
+    guard let row, row.file == content.tag else { return nil }
+    if let sha256 = row.sha256 {
+      return StoredDigest(byteCount: content.byteCount, sha256: sha256, contentDigest: row.contentDigest)
+    }
+    let proof = try FileProof(
+      ofFileAt: files.path(of: row.file), name, sha256: try FileProof.sha256(of: opened.descriptor), claims: [])
+    try await files.database.write { try FileTablesWriter(connection: $0).keep(proof, of: row.file) }
+    return StoredDigest(byteCount: content.byteCount, sha256: proof.sha256, contentDigest: nil)
+  }
+
+  /// Compares a content that was never compared with the claims of its records.
+  public func prove(_ account: AccountName, _ name: ContentName, _ claims: [ContentClaim]) async throws {
+    guard claims.contains(where: { $0.digest(of: name.variant) != nil }) else { return }
+    guard let digest = try await digest(account, name), digest.contentDigest == nil else { return }
+    let files = try files(account)
+    guard let row = try await files.database.read({ try FileTables(connection: $0).content(name) }) else { return }
+    let proof = try FileProof(ofFileAt: files.path(of: row.file), name, sha256: digest.sha256, claims: claims)
+    try await files.database.write { try FileTablesWriter(connection: $0).keep(proof, of: row.file) }
   }
 
   /// Removes a content.
@@ -197,30 +251,60 @@ public final class DiskFileStorage: FileStorage {
     try await files(account).database.read { try FileTables(connection: $0).usedBytes(userId) }
   }
 
-  /// Removes contents that no record needs, and files without a row.
+  /// Marks contents that no record needs and files without a row, looks again at those that are missing, and removes those
+  /// that ``FileSweep`` lets go.
   public func sweep(_ account: AccountName, _ rule: SweepRule) async throws {
     let files = try files(account)
+    try await markUnused(files, rule)
+    guard try await files.carriesMarker() else { return }
+    var candidates: [FileSweep.Candidate] = []
+    for row in try await files.database.read({ try FileTables(connection: $0).missingContents() }) {
+      let isMissing = try !files.isWhole(row.file, row.byteCount)
+      if !isMissing { try await files.database.write { try FileTablesWriter(connection: $0).markFound(row.file) } }
+      candidates.append(.init(row.file, .missing, since: row.since, isConfirmed: isMissing))
+    }
+    let orphans = try await files.filesWithoutRow()
+    let since = try await files.database.write { connection in
+      let writer = FileTablesWriter(connection: connection)
+      try writer.keepOrphans(orphans, at: rule.time)
+      return try writer.tables.orphans()
+    }
+    candidates += orphans.map { .init($0, .orphaned, since: since[$0] ?? rule.time, isConfirmed: true) }
+    let unused = try await files.database.read {
+      try FileTables(connection: $0).unusedContents(since: rule.time - FileSweep.grace)
+    }
+    candidates += unused.map { .init($0.file, .unused, since: $0.since, isConfirmed: true) }
+    let total = try await files.database.read { try FileTables(connection: $0).fileCount() }
+    for file in FileSweep.removable(candidates, ofFiles: total, hasMarker: true, at: rule.time) {
+      try await files.database.write { connection in
+        let writer = FileTablesWriter(connection: connection)
+        try file.reason == .orphaned ? writer.removeOrphan(file.file) : writer.removeContent(file: file.file)
+      }
+      try files.remove(file.file)
+    }
+  }
+
+  /// Marks the contents that no record needs, and takes the mark from those that one needs again.
+  private func markUnused(_ files: AccountFiles, _ rule: SweepRule) async throws {
     var last = ""
     while true {
       let contents = try await files.database.read { [last] in
         try FileTables(connection: $0).contents(after: last, limit: 500)
       }
-      guard let end = contents.last else { break }
+      guard let end = contents.last else { return }
       last = end
       let used = try await rule.inUse(contents)
-      let removed = try await files.database.write { connection in
+      try await files.database.write { connection in
         let writer = FileTablesWriter(connection: connection)
-        return try contents.flatMap { content -> [String] in
-          guard used.contains(content) else {
-            return try writer.removeUnused(content, neverUsedBefore: rule.neverUsedBefore)
+        for content in contents {
+          if used.contains(content) {
+            try writer.markUsed(content)
+          } else {
+            try writer.markUnused(content, neverUsedBefore: rule.neverUsedBefore, at: rule.time)
           }
-          try writer.markUsed(content)
-          return []
         }
       }
-      for file in removed { try files.remove(file) }
     }
-    try await files.sweepOrphans()
   }
 
   /// Closes all databases; calls under way finish.

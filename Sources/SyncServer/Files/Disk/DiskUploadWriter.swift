@@ -105,7 +105,7 @@ final class DiskUploadWriter: UploadWriting {
     }
   }
 
-  func commit(at time: Int64, expiry: Int64, quota: Int64) throws {
+  func commit(at time: Int64, expiry: Int64, quota: Int64, claims: [ContentClaim]) throws {
     var upload = upload
     guard !upload.isFinished else { return }
     let reserved = state.withLock { $0.reserved }
@@ -113,12 +113,13 @@ final class DiskUploadWriter: UploadWriting {
     upload.expiry = expiry
     guard Files.sync(descriptor) else { throw AccountFiles.failure("sync") }
     if upload.offset == upload.length { upload.isFinished = true }
+    let proof = upload.isFinished ? try prove(upload.name, claims) : nil
     do {
       try files.database.write { [upload] connection in
         let writer = FileTablesWriter(connection: connection)
         guard try writer.tables.upload(upload.id) != nil else { throw FileRefusal.gone }
-        if upload.isFinished {
-          try writer.finish(upload, file: file, at: time)
+        if let proof {
+          try writer.finish(upload, file: file, proof, at: time)
         } else {
           try writer.setOffset(upload, countedUpTo: max(upload.offset, reserved))
         }
@@ -130,6 +131,15 @@ final class DiskUploadWriter: UploadWriting {
       throw error
     }
     state.withLock { $0.upload = upload }
+  }
+
+  /// Compares the whole file with what its records say.
+  /// - Throws: ``FileRefusal`` with `mismatch` when it is another content.
+  private func prove(_ name: ContentName, _ claims: [ContentClaim]) throws -> FileProof {
+    let proof = try FileProof(
+      ofFileAt: files.path(of: file), name, sha256: try FileProof.sha256(of: descriptor), claims: claims)
+    guard !proof.isRefuted else { throw FileRefusal.mismatch }
+    return proof
   }
 
   func close() {

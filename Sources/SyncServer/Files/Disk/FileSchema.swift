@@ -119,6 +119,41 @@ enum FileSchema {
             UPDATE FileUsage SET bytes = bytes - OLD.counted WHERE userId = OLD.userId;
           END;
           """),
+      MigrationFile(
+        version: 3, name: "proofs",
+        sql: """
+          -- Which volume and bucket hold the files of this account: each carries the marker. Always one row.
+          CREATE TABLE FileMarker (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            marker TEXT NOT NULL DEFAULT (lower(hex(randomblob(16)))),
+            isOnDisk INTEGER NOT NULL DEFAULT 0 CHECK (isOnDisk IN (0, 1)), -- whether the folder was marked
+            isInStore INTEGER NOT NULL DEFAULT 0 CHECK (isInStore IN (0, 1)) -- whether the bucket was marked
+          ) STRICT;
+          INSERT INTO FileMarker (id) VALUES (1);
+
+          ALTER TABLE Content ADD COLUMN sha256 TEXT; -- of the bytes as they are kept, in hexadecimal digits; NULL: not hashed
+          ALTER TABLE Content ADD COLUMN contentDigest TEXT; -- what the key of a record showed the content to be; NULL: not proven
+          -- Whether the bytes are not those that the record names: another upload may replace them.
+          ALTER TABLE Content ADD COLUMN isRefuted INTEGER NOT NULL DEFAULT 0 CHECK (isRefuted IN (0, 1));
+          ALTER TABLE Content ADD COLUMN missingSince INTEGER; -- when the bytes were first found missing or of another length
+          ALTER TABLE Content ADD COLUMN unusedSince INTEGER; -- when no record needed it first
+          CREATE INDEX Content_missing ON Content (missingSince) WHERE missingSince IS NOT NULL;
+          CREATE INDEX Content_unused ON Content (unusedSince) WHERE unusedSince IS NOT NULL;
+
+          ALTER TABLE ObjectContent ADD COLUMN sha256 TEXT;
+          ALTER TABLE ObjectContent ADD COLUMN contentDigest TEXT;
+          ALTER TABLE ObjectContent ADD COLUMN isRefuted INTEGER NOT NULL DEFAULT 0 CHECK (isRefuted IN (0, 1));
+          ALTER TABLE ObjectContent ADD COLUMN missingSince INTEGER;
+          ALTER TABLE ObjectContent ADD COLUMN unusedSince INTEGER;
+          CREATE INDEX ObjectContent_missing ON ObjectContent (missingSince) WHERE missingSince IS NOT NULL;
+          CREATE INDEX ObjectContent_unused ON ObjectContent (unusedSince) WHERE unusedSince IS NOT NULL;
+
+          -- Files in the folder without a row, and when a sweep saw each first.
+          CREATE TABLE OrphanedFile (
+            file TEXT NOT NULL PRIMARY KEY,
+            since INTEGER NOT NULL -- in milliseconds since 1970
+          ) STRICT, WITHOUT ROWID;
+          """),
     ])
 
   /// What a file counts beside its bytes, so that many empty ones are not free.

@@ -12,6 +12,12 @@ struct FileTables {
   struct ContentRow {
     let content: StoredContent
     let file: String
+    /// Of the bytes as they are kept, in hexadecimal digits.
+    let sha256: String?
+    /// What the key of a record showed the content to be.
+    let contentDigest: String?
+    let isRefuted: Bool
+    let isMissing: Bool
   }
 
   func upload(_ id: String) throws -> UploadRow? {
@@ -33,14 +39,21 @@ struct FileTables {
   }
 
   func content(_ name: ContentName) throws -> ContentRow? {
-    try connection.withStatement("SELECT byteCount, file FROM Content WHERE content = ? AND variant = ?") { statement in
+    try connection.withStatement(
+      """
+      SELECT byteCount, file, sha256, contentDigest, isRefuted, missingSince IS NOT NULL FROM Content
+      WHERE content = ? AND variant = ?
+      """
+    ) { statement in
       try statement.bind(name.content, at: 1)
       try statement.bind(name.variant.rawValue, at: 2)
       guard try statement.step() else { return nil }
       let file: String = try statement.row.decode(at: 1)
       // The name in the folder was made for this content alone, so it tells it from all others.
       return ContentRow(
-        content: StoredContent(name: name, byteCount: try statement.row.decode(at: 0), tag: file), file: file)
+        content: StoredContent(name: name, byteCount: try statement.row.decode(at: 0), tag: file), file: file,
+        sha256: try statement.row.decode(at: 2), contentDigest: try statement.row.decode(at: 3),
+        isRefuted: try statement.row.decode(at: 4), isMissing: try statement.row.decode(at: 5))
     }
   }
 
@@ -64,9 +77,54 @@ struct FileTables {
       "SELECT DISTINCT content FROM Content WHERE content > \(last) ORDER BY content LIMIT \(limit)", as: String.self)
   }
 
+  /// The marker that the volume and the bucket of this account carry, and where it was put.
+  func marker() throws -> (text: String, isOnDisk: Bool, isInStore: Bool) {
+    guard
+      let row = try connection.fetchRows(
+        "SELECT marker, isOnDisk, isInStore FROM FileMarker", as: String.self, Bool.self, Bool.self
+      ).first
+    else { throw ServerError(.system, "the marker of an account's files is missing") }
+    return (row.0, row.1, row.2)
+  }
+
+  /// Some contents, to find out whether a volume is the one that they are on.
+  func someContents(limit: Int) throws -> [(file: String, byteCount: Int64)] {
+    try connection.fetchRows("SELECT file, byteCount FROM Content LIMIT \(limit)", as: String.self, Int64.self)
+      .map { (file: $0.0, byteCount: $0.1) }
+  }
+
+  /// How many files the account has, those without a row included.
+  func fileCount() throws -> Int {
+    try connection.fetchOne(
+      "SELECT (SELECT count(*) FROM Content) + (SELECT count(*) FROM OrphanedFile)", as: Int.self) ?? 0
+  }
+
+  /// The contents that were found missing, with their lengths and since when.
+  func missingContents() throws -> [(file: String, byteCount: Int64, since: Int64)] {
+    try connection.fetchRows(
+      "SELECT file, byteCount, missingSince FROM Content WHERE missingSince IS NOT NULL", as: String.self, Int64.self,
+      Int64.self
+    ).map { (file: $0.0, byteCount: $0.1, since: $0.2) }
+  }
+
+  /// The contents that no record needs since a time or longer.
+  func unusedContents(since time: Int64) throws -> [(file: String, content: String, since: Int64)] {
+    try connection.fetchRows(
+      "SELECT file, content, unusedSince FROM Content WHERE unusedSince <= \(time)", as: String.self, String.self,
+      Int64.self
+    ).map { (file: $0.0, content: $0.1, since: $0.2) }
+  }
+
+  /// The files without a row, with the time at which a sweep saw each first.
+  func orphans() throws -> [String: Int64] {
+    Dictionary(
+      uniqueKeysWithValues: try connection.fetchRows(
+        "SELECT file, since FROM OrphanedFile", as: String.self, Int64.self))
+  }
+
   static func variant(_ text: String) throws -> ContentName.Variant {
     guard let variant = ContentName.Variant(rawValue: text) else {
-      throw ServerError(.system, "a variant is stored that is none")
+      throw ServerError(.system, "unknown file variant")
     }
     return variant
   }
@@ -114,9 +172,13 @@ struct FileTablesWriter {
       """)
   }
 
-  /// Makes a content of an upload whose last byte is there.
-  func finish(_ upload: StoredUpload, file: String, at time: Int64) throws {
-    guard try tables.content(upload.name) == nil else { throw FileRefusal.exists }
+  /// Makes a content of an upload whose last byte is there. A content whose bytes are missing or refuted is replaced; what its
+  /// file still holds is an orphan from then on.
+  func finish(_ upload: StoredUpload, file: String, _ proof: FileProof, at time: Int64) throws {
+    if let known = try tables.content(upload.name) {
+      guard known.isMissing || known.isRefuted else { throw FileRefusal.exists }
+      try removeContent(file: known.file)
+    }
     try connection.execute(
       """
       UPDATE Upload SET received = \(upload.offset), expiresAt = \(upload.expiry), counted = 0, isFinished = 1
@@ -124,11 +186,44 @@ struct FileTablesWriter {
       """)
     try connection.execute(
       """
-      INSERT INTO Content (content, variant, userId, file, byteCount, counted, finishedAt)
+      INSERT INTO Content (content, variant, userId, file, byteCount, counted, finishedAt, sha256, contentDigest)
       VALUES (\(upload.name.content), \(upload.name.variant.rawValue), \(upload.userId), \(file), \(upload.offset),
-        \(upload.offset + FileSchema.overhead), \(time))
+        \(upload.offset + FileSchema.overhead), \(time), \(proof.sha256), \(proof.contentDigest.sqlArgument))
       """)
   }
+
+  /// Keeps what was found out about the bytes of a content.
+  func keep(_ proof: FileProof, of file: String) throws {
+    try connection.execute(
+      """
+      UPDATE Content SET sha256 = \(proof.sha256), contentDigest = \(proof.contentDigest.sqlArgument),
+        isRefuted = \(proof.isRefuted) WHERE file = \(file)
+      """)
+  }
+
+  /// Marks a content whose bytes are missing or of another length.
+  func markMissing(_ file: String, at time: Int64) throws {
+    try connection.execute("UPDATE Content SET missingSince = \(time) WHERE file = \(file) AND missingSince IS NULL")
+  }
+
+  /// The bytes of a content are there again.
+  func markFound(_ file: String) throws {
+    try connection.execute("UPDATE Content SET missingSince = NULL WHERE file = \(file)")
+  }
+
+  /// The volume carries the marker.
+  func markDisk() throws { try connection.execute("UPDATE FileMarker SET isOnDisk = 1") }
+
+  /// Keeps which files have no row: those that were seen before with their time.
+  func keepOrphans(_ files: Set<String>, at time: Int64) throws {
+    for gone in try tables.orphans().keys where !files.contains(gone) { try removeOrphan(gone) }
+    for file in files {
+      try connection.execute(
+        "INSERT INTO OrphanedFile (file, since) VALUES (\(file), \(time)) ON CONFLICT (file) DO NOTHING")
+    }
+  }
+
+  func removeOrphan(_ file: String) throws { try connection.execute("DELETE FROM OrphanedFile WHERE file = \(file)") }
 
   func removeUpload(_ id: String) throws { try connection.execute("DELETE FROM Upload WHERE id = \(id)") }
 
@@ -138,16 +233,21 @@ struct FileTablesWriter {
     try connection.execute("DELETE FROM Content WHERE file = \(file)")
   }
 
+  /// A record needs a content.
   func markUsed(_ content: String) throws {
-    try connection.execute("UPDATE Content SET wasUsed = 1 WHERE content = \(content) AND wasUsed = 0")
+    try connection.execute(
+      """
+      UPDATE Content SET wasUsed = 1, unusedSince = NULL
+      WHERE content = \(content) AND (wasUsed = 0 OR unusedSince IS NOT NULL)
+      """)
   }
 
-  /// Removes contents of a uuid that nothing refers to: those that something once did, and those that nothing has for long.
-  /// - Returns: their names in the folder.
-  func removeUnused(_ content: String, neverUsedBefore time: Int64) throws -> [String] {
-    let files = try connection.fetch(
-      "SELECT file FROM Content WHERE content = \(content) AND (wasUsed = 1 OR finishedAt < \(time))", as: String.self)
-    for file in files { try removeContent(file: file) }
-    return files
+  /// Marks contents of a uuid that no record needs: those that a record once needed, and those that none has needed for long.
+  func markUnused(_ content: String, neverUsedBefore limit: Int64, at time: Int64) throws {
+    try connection.execute(
+      """
+      UPDATE Content SET unusedSince = \(time)
+      WHERE content = \(content) AND unusedSince IS NULL AND (wasUsed = 1 OR finishedAt < \(limit))
+      """)
   }
 }

@@ -1,5 +1,12 @@
 import CommandLineSupport
 import OfflineStore
+import SyncEngine
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 enum AttachListCommand {
   static func run(_ context: CommandContext) throws {
@@ -43,13 +50,15 @@ enum AttachExportCommand {
     let uuid = try PutCommand.parseUUID(try context.arguments.required("UUID"), "UUID", context)
     let file = try context.arguments.required("FILE")
     let vault = try context.openVault()
-    let line = ByteLine("Writing \(escaped(file))", context)
-    defer { line.finish() }
-    let (path, bytes) = try vault.exportAttachment(
-      uuid, context.arguments.flag("thumbnail") ? .thumbnail : .full, to: file,
-      overwrites: context.arguments.flag("force")
-    ) { line.show($0, of: $1) }
-    line.finish()
+    let variant = context.arguments.flag("thumbnail") ? AttachmentVariant.thumbnail : .full
+    let (path, bytes): (String, Int)
+    do {
+      (path, bytes) = try export(uuid, variant, to: file, vault, context)
+    } catch let missing as VaultError where missing.code == .notHere {
+      // Opening it has asked for it.
+      try fetch(uuid, variant, vault, context, missing)
+      (path, bytes) = try export(uuid, variant, to: file, vault, context)
+    }
     if context.isJSON {
       return try context.writeJSON { json in
         json.beginObject()
@@ -59,6 +68,51 @@ enum AttachExportCommand {
       }
     }
     try context.tell("Wrote \(escaped(path)), \(byteText(bytes)), not encrypted.")
+  }
+
+  private static func export(
+    _ uuid: UUID, _ variant: AttachmentVariant, to file: String, _ vault: Vault, _ context: CommandContext
+  ) throws -> (path: String, byteCount: Int) {
+    let line = ByteLine("Writing \(escaped(file))", context)
+    defer { line.finish() }
+    return try vault.exportAttachment(uuid, variant, to: file, overwrites: context.arguments.flag("force")) {
+      line.show($0, of: $1)
+    }
+  }
+
+  /// Fetches a file from the server, when one is set and may be used.
+  /// - Throws: `missing`, when there is no server or the server does not have the file; the failure of the way to it.
+  private static func fetch(
+    _ uuid: UUID, _ variant: AttachmentVariant, _ vault: Vault, _ context: CommandContext, _ missing: VaultError
+  ) throws {
+    guard let settings = try vault.remote(), settings.hasToken, try vault.preference(.mode) != "device" else {
+      throw missing
+    }
+    let server = try Server(of: vault)
+    let line = ByteLine("Fetching \(escaped(missing.name ?? uuid.sqlText))", context)
+    defer { line.finish() }
+    let report = try Waiting.run(taking: { (event: SyncEvent) in
+      if case .file(let progress) = event, !progress.isUpload, let whole = progress.byteCount {
+        line.show(Int(clamping: progress.bytesDone), of: Int(clamping: whole))
+      }
+    }) { tell in
+      let worker = SyncWorker(vault: vault, remote: server.remote, monitor: server.monitor)
+      let events = worker.events
+      let listening = Task { for await event in events { tell(event) } }
+      defer { listening.cancel() }
+      return try await worker.fetchFiles { try isHere(uuid, variant, vault) }
+    }
+    if let failure = report.failure { throw failure }
+    guard try isHere(uuid, variant, vault) else {
+      throw VaultError(
+        .notHere, "\(missing.name ?? uuid.sqlText) is not on this device, and the server does not give it now",
+        hint: "another device may still be sending it; fieldvault attach list tells more")
+    }
+  }
+
+  private static func isHere(_ uuid: UUID, _ variant: AttachmentVariant, _ vault: Vault) throws -> Bool {
+    let record = try vault.attachment(uuid)
+    return (variant == .full ? record.full : record.thumbnail) == "here"
   }
 }
 

@@ -57,6 +57,7 @@ private enum ConfigFormat {
       json.beginObject()
       for (name, value) in values {
         switch name {
+        case .stripLocation where value == LocationStripping.required.rawValue: json.member(name.rawValue, value)
         case .unmeteredOnly, .unmeteredFiles, .stripLocation: json.member(name.rawValue, value == "true")
         case .mode, .projects, .storageLimit, .upload, .download, .recompress: json.member(name.rawValue, value)
         }

@@ -68,7 +68,7 @@ enum ConflictResolveCommand {
       default: "field by field"
       }
     try context.tell("Resolved: \(how).")
-    let status = try vault.status()
+    let status = try vault.status(countsRecords: false)
     if status.conflicts > 0 {
       context.hint(
         "\(status.conflicts == 1 ? "1 conflict is" : "\(countText(status.conflicts)) conflicts are") still open.")

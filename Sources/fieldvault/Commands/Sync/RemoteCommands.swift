@@ -12,6 +12,10 @@ enum RemoteSetCommand {
     let isKept = before?.url == url && before?.hasToken == true
     let routes = try routes(context, for: vault)
     let token = try token(context, isKept: isKept)
+    if !context.arguments.flag("no-check"), try vault.preference(.mode) != "device" {
+      try Server.check(
+        url, token: token ?? (isKept ? vault.remoteToken() : nil), routes: routes?.routes.text, of: vault)
+    }
     try vault.setRemote(url: url, token: token, routes: routes?.routes)
     for warning in routes?.warnings ?? [] { context.note(warning) }
     if context.isJSON { return try RemoteFormat.write(try vault.remote(), context) }
@@ -41,12 +45,11 @@ enum RemoteSetCommand {
     _ context: CommandContext, for vault: Vault
   ) throws -> (file: String, routes: RemoteRoutes, warnings: [String])? {
     guard let path = context.arguments.value("routes") else { return nil }
-    let text = try ByteSource(path: path).readText()
+    let text = try ByteSource(path: path).readText(limit: RouteFile.longestText)
     do throws(RouteFileError) {
       return (path, try RouteFile.routes(json: text, for: vault), try RouteFile(json: text).warnings)
     } catch {
-      let lines = error.problems.map { "\(path): \($0.place.isEmpty ? "" : $0.place + ": ")\($0.message) (\($0.hint))" }
-      throw VaultError(.refused, lines.joined(separator: "\n"), hint: "mend the file; nothing was changed")
+      throw RouteFileRefused(path: path, problems: error.problems)
     }
   }
 
@@ -80,6 +83,12 @@ enum RemoteSetCommand {
   }
 }
 
+/// A route file that cannot be used, with everything that is wrong.
+struct RouteFileRefused: Error {
+  let path: String
+  let problems: [RouteProblem]
+}
+
 enum RemoteShowCommand {
   static func run(_ context: CommandContext) throws {
     let remote = try context.openVault().remote()
@@ -103,7 +112,7 @@ enum RemoteUnsetCommand {
     try vault.unsetRemote()
     if context.isJSON { return try RemoteFormat.write(nil, context) }
     try context.tell(before == nil ? "No server was set." : "The server and its token are forgotten.")
-    let waiting = try vault.status().pending
+    let waiting = try vault.status(countsRecords: false).pending
     if waiting > 0 { context.hint("\(operationsText(waiting)) stay for when a server is set again.") }
   }
 }

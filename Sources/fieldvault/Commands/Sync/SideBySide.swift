@@ -65,14 +65,35 @@ struct SideBySide {
   }
 
   private var table: TextTable {
-    var table = TextTable(["", "field", "base", "here", "server"], alignments: [nil, .left, .left, .left, .left])
+    // Not cut: the difference may stand behind the cut.
+    var table = TextTable(
+      ["", "field", "base", "here", "server"], alignments: [nil, .left, .left, .left, .left],
+      whole: ["base", "here", "server"])
     for row in heading { table.add(row) }
     for name in names {
       let differs = remote.map { $0[name] != local[name] } ?? false
       let mark = entry.fields.contains(name) ? "!" : differs ? "*" : ""
-      table.add([mark, name] + [base, local, remote].map { $0?[name]?.cell ?? "" })
+      table.add([mark, name] + Self.cells([base, local, remote].map { $0?[name] }))
     }
     return table
+  }
+
+  /// The values as cells. Where two of them differ and would look equal, all are written so that the difference shows: with
+  /// quotes, null as a word, and every character beyond ASCII escaped.
+  static func cells(_ values: [SyncValue?]) -> [String] {
+    let plain = values.map { escaped($0?.cell ?? "") }
+    let looks = plain.map { appearance($0) }
+    let isAmbiguous = values.indices.contains { one in
+      values.indices.contains { one < $0 && values[one] != values[$0] && looks[one] == looks[$0] }
+    }
+    guard isAmbiguous else { return plain }
+    return values.map { value in
+      switch value {
+      case nil: ""
+      case .text(let text)?: "\"" + asciiEscaped(text) + "\""
+      case let value?: asciiEscaped(value.json)
+      }
+    }
   }
 
   private static func object(_ json: String) throws -> SyncObject {

@@ -37,8 +37,10 @@ enum StatusCommand {
       json.member("mode", status.mode)
       json.member("url", status.remoteURL)
       json.member("pause", status.pause)
+      json.member("heldDeletions", status.heldDeletions)
       json.member("parked", status.parked)
       json.member("kept", status.kept)
+      SyncFormat.lists(status.lists, &json)
       json.key("attachments")
       json.beginObject()
       json.member("waiting", files.waiting)
@@ -64,6 +66,7 @@ enum StatusCommand {
     }
     try line("Server", server(status, network), network == .online ? .green : nil)
     if let pause = status.pause { try line("Paused", escaped(pause), .yellow) }
+    if status.heldDeletions != nil { try line("", SyncFormat.acceptDeletions) }
     try line("Last sync", status.lastSync.map { TimeText.ago($0) } ?? "never")
     var waiting = status.pending == 0 ? "nothing" : operationsText(status.pending)
     if status.parked > 0 { waiting += ", \(countText(status.parked)) of them behind one that failed or is in conflict" }
@@ -76,6 +79,7 @@ enum StatusCommand {
     if status.kept > 0 {
       try line("Kept", "\(recordsText(status.kept)) from the server that cannot be stored yet: fieldvault doctor")
     }
+    for list in status.lists { try line("List", SyncFormat.sentence(about: list), .yellow) }
     if files.contents > 0 {
       let waiting =
         files.waiting == 0

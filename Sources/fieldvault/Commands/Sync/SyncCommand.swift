@@ -10,6 +10,7 @@ enum SyncCommand {
     let vault = try context.openVault()
     let server = try Server(of: vault)
     guard try vault.remote()?.hasToken == true else { throw RemoteFailure.noToken(for: server.url) }
+    if arguments.flag("accept-deletions") { try vault.acceptDeletions() }
     if arguments.flag("watch") { return try SyncWatch(vault, server, context).run(request) }
     let line = SyncLine(context)
     let report: SyncReport
@@ -26,7 +27,8 @@ enum SyncCommand {
       throw error
     }
     line.finish()
-    let status = try vault.status()
+    if arguments.flag("accept-deletions") { try vault.forgetAcceptedDeletions() }
+    let status = try vault.status(countsRecords: false)
     if context.isJSON {
       try context.writeJSON { json in
         json.beginObject()
@@ -37,9 +39,17 @@ enum SyncCommand {
       let waiting = request.pushes && report.outcome == .done ? try vault.attachmentUsage().waiting : nil
       try context.tell(SyncFormat.sentence(about: report, status, filesWaiting: waiting))
     }
+    for list in status.lists where !context.isJSON { context.note("List of \(SyncFormat.sentence(about: list))") }
     if report.outcome == .cancelled { throw CancellationError() }
+    if report.outcome == .paused, status.heldDeletions != nil {
+      if let failure = report.failure { context.note(failure.message) }
+      context.hint(SyncFormat.acceptDeletions)
+      return context.exitCode = .attention
+    }
     if report.outcome != .done { throw report.failure ?? RemoteFailure.unexplained }
-    if status.conflicts > 0 || status.failed > 0 || report.filesFailed > 0 { context.exitCode = .attention }
+    let isIncomplete = status.lists.contains { !$0.isWhole }
+    let filesFailed = try report.filesFailed > 0 || vault.attachmentUsage().failed > 0
+    if status.conflicts > 0 || status.failed > 0 || filesFailed || isIncomplete { context.exitCode = .attention }
   }
 }
 

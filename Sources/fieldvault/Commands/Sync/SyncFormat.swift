@@ -1,6 +1,7 @@
 import CommandLineSupport
 import OfflineStore
 import SyncEngine
+import SyncModel
 
 /// What a round did, for people and for programs.
 enum SyncFormat {
@@ -42,6 +43,10 @@ enum SyncFormat {
 
   private static func capitalised(_ text: String) -> String { text.prefix(1).uppercased() + text.dropFirst() }
 
+  /// How a user goes on after a comparison that was held.
+  static let acceptDeletions =
+    "look whether the server has lost data; 'fieldvault sync --accept-deletions' deletes the records here"
+
   static func members(of report: SyncReport, _ status: StoreStatus, _ json: inout JSONWriter) {
     json.member("pushed", report.pushed)
     json.member("merged", report.merged)
@@ -53,7 +58,27 @@ enum SyncFormat {
     json.member("kept", report.kept)
     json.member("delayed", report.delayed)
     json.member("outcome", report.outcome.rawValue)
+    json.member("heldDeletions", status.heldDeletions)
     json.member("openConflicts", status.conflicts)
     json.member("failedOperations", status.failed)
+    lists(status.lists, &json)
+  }
+
+  /// `RifleSetup: a page names a next one on another server`
+  static func sentence(about list: FetchedList) -> String {
+    "\(list.entityType)\(list.isWhole ? "" : " could not be fetched"): \(escaped(list.problem ?? ""))"
+  }
+
+  static func lists(_ lists: [FetchedList], _ json: inout JSONWriter) {
+    json.key("lists")
+    json.beginArray()
+    for list in lists {
+      json.beginObject()
+      json.member("entityType", list.entityType)
+      json.member("complete", list.isWhole)
+      json.member("problem", list.problem)
+      json.endObject()
+    }
+    json.endArray()
   }
 }

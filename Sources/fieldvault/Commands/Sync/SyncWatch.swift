@@ -55,7 +55,9 @@ struct SyncWatch {
   private func tell(_ report: SyncReport, isNews: Bool) throws {
     let time = TimeText.short(TimeText.now)
     if let failure = report.failure, report.outcome != .done {
-      if report.hasDone { try line("\(time)  \(SyncFormat.sentence(about: report, try vault.status()))") }
+      if report.hasDone {
+        try line("\(time)  \(SyncFormat.sentence(about: report, try vault.status(countsRecords: false)))")
+      }
       if report.outcome == .paused, try vault.remote()?.url != server.url {
         throw VaultError(
           .refused, "this vault has another server now, or none", hint: "start 'fieldvault sync --watch' again")
@@ -63,7 +65,7 @@ struct SyncWatch {
       // The same again and again would hide what else happens.
       if isNews { context.note("\(time)  \(failure.message); \(failure.hint)") }
     } else if report.outcome == .done, isNews || report.hasDone {
-      try line("\(time)  \(SyncFormat.sentence(about: report, try vault.status()))")
+      try line("\(time)  \(SyncFormat.sentence(about: report, try vault.status(countsRecords: false)))")
     }
   }
 
@@ -73,7 +75,7 @@ struct SyncWatch {
   }
 
   private func end(_ sum: SyncReport, _ rounds: Int) throws {
-    let status = try vault.status()
+    let status = try vault.status(countsRecords: false)
     guard context.isJSON else {
       return context.hint("\(rounds == 1 ? "1 round" : "\(countText(rounds)) rounds") of sync.")
     }

@@ -8,4 +8,4 @@ try database.write { db in
 }
 let parts = try database.read { db in try Item.where { $0.kind == .sparePart }.fetch(db) }
 let cheap = try database.read { db in try SchemaQueries.cheaperThan(db, price: 100) }
-print("\(parts[0].name) costs \(parts[0].price); \(cheap.count) item below 100")
+print("\(parts[0].name) costs \(parts[0].price); \(cheap.count) item below 100; \(try useNames(database))")

@@ -1,0 +1,38 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// The threads that are inside a read or a write of one database.
+///
+/// A call inside such a body would wait for a connection while it holds one. Two threads that do so can wait for each
+/// other without end, so that the first nested call is refused, whether or not a connection is free.
+final class NestingGuard: Sendable {
+  private let threads = Locked<[(thread: pthread_t, access: String)]>([])
+
+  /// Refuses a call on a thread that is inside a body already.
+  /// - Throws: ``SQLError`` with `nestedAccess`.
+  func refuseNesting(of access: String) throws(SQLError) {
+    let thread = pthread_self()
+    let outer = threads.withLock { $0.first { pthread_equal($0.thread, thread) != 0 }?.access }
+    guard let outer else { return }
+    throw SQLError(
+      .nestedAccess, "a \(access) inside a \(outer) of the same database could wait forever",
+      hint: "use the connection that the closure of the \(outer) receives")
+  }
+
+  /// Runs a body that belongs to this thread.
+  func marking<Result>(_ access: String, _ body: () throws -> Result) rethrows -> Result {
+    let thread = pthread_self()
+    threads.withLock { $0.append((thread, access)) }
+    defer {
+      threads.withLock { threads in
+        if let index = threads.lastIndex(where: { pthread_equal($0.thread, thread) != 0 }) { threads.remove(at: index) }
+      }
+    }
+    return try body()
+  }
+}

@@ -1,0 +1,122 @@
+import CipherSQL
+import SyncModel
+
+/// The comparison after the server's data began a new epoch: versions of both sides cannot be compared, and the server may
+/// have lost changes that it had acknowledged.
+extension SyncTransaction {
+  /// Discards what belongs to the old epoch and is fetched again by the comparison.
+  package func beginNewEpoch() throws {
+    try connection.execute("DELETE FROM SyncInbox")
+    inbox.clear()
+  }
+
+  /// Stores the server's version of a record whose content is equal on both sides.
+  package func align(_ type: String, _ uuid: String, version: Int64) throws {
+    guard let table = catalog.tables[type], let record = try table.find(uuid, in: connection) else { return }
+    try setVersion(version, of: record, table)
+  }
+
+  /// Takes the server's version of a record that differs. A change that the server lost is queued again; where both sides
+  /// changed the record, the policy decides without a base.
+  package func takeAfterNewEpoch(
+    _ remote: RemoteRecord, repaired: inout RepairCounts, counts: inout ApplyCounts
+  ) throws {
+    repaired.fetched += 1
+    guard let table = catalog.tables[remote.entityType], var record = try table.find(remote.entityUuid, in: connection)
+    else { return try apply(remote, counts: &counts) }
+    let type = table.entity.type
+    let sealed = try QueuedOperation.frozen(type, record.key, in: connection).first
+    var base = try BaseTable.find(type, record.key, in: connection)
+    if let sealed {
+      if base == nil { base = try created(by: sealed) }
+      try reopen(sealed)
+      try setStatus("pending", sealed)
+    }
+    let version = base?.syncVersion ?? record.state.syncVersion
+    // From here on only the server's version counts, which may be the lower one.
+    try setVersion(remote.state.syncVersion, of: record, table)
+    record = try table.find(key: record.key, in: connection) ?? record
+    let isBehind = remote.sharedVersion.map { version <= $0 } ?? false
+    let isServerBehind = remote.sharedVersion.map { $0 < version && remote.state.syncVersion == $0 } ?? false
+    var rebasing = Rebasing.clean
+    let isStored = try storing(remote, table) {
+      if isBehind, !record.isDirty {
+        try table.update(
+          record.key, from: record.state, to: remote.state,
+          .init(
+            serverId: remote.serverId, createdAt: record.corrected(createdAt: remote.createdAt),
+            lastSyncedAt: serverNow), references: references, in: connection)
+      } else {
+        // A record that this device just created was first stored as its operation says.
+        let isKnown = isBehind || version == 0
+        rebasing = try rebase(
+          record, base: isServerBehind ? remote.state : isKnown ? base : nil, on: remote, table)
+      }
+      if remote.state.isDeleted { try noteGone(record.key, table) }
+    }
+    guard isStored else { return counts.kept += 1 }
+    counts.applied += 1
+    if rebasing == .conflict { counts.conflicts += 1 }
+    if remote.state.isDeleted, !record.state.isDeleted, rebasing == .clean {
+      counts.conflicts += try contestOrphans(of: record.key, type, kind: .deletedRemotely)
+    }
+  }
+
+  /// Queues a record that the server lost as new. A record that is deleted here as well is done.
+  package func resendAfterNewEpoch(_ type: String, _ uuid: String, repaired: inout RepairCounts) throws {
+    guard let table = catalog.tables[type], var record = try table.find(uuid, in: connection) else { return }
+    repaired.fetched += 1
+    if record.state.isDeleted {
+      try forgetOperations(of: record, table)
+      return try markClean(record, table)
+    }
+    for operation in try QueuedOperation.frozen(type, record.key, in: connection) { try reopen(operation) }
+    try BaseTable.forget(type, record.key, in: connection)
+    try closeConflict(of: record, table, note: "the server lost the record, and this device sends it again")
+    var state = record.state
+    state.syncVersion = 0
+    try table.update(
+      record.key, from: record.state, to: state, .init(serverId: nil, isDirty: true, syncStatus: "pending"),
+      references: references, in: connection)
+    record = try table.find(key: record.key, in: connection) ?? record
+    try ensureGrowing(.create, QueuedOperation.growing(type, record.key, in: connection), record, table)
+    try connection.execute(
+      """
+      UPDATE OfflineSyncQueue SET status = 'pending', retryCount = 0, errorMessage = NULL, errorStatus = NULL
+      WHERE entityId = \(record.key) AND entityType = \(type) AND completedAt IS NULL
+      """)
+  }
+
+  /// Ends the comparison: sealed operations that it left alone are sealed again, with bases of the new epoch.
+  /// - Parameter limit: how many at most, so that the transaction stays short.
+  /// - Returns: whether more are left.
+  package func reopenSealed(limit: Int) throws -> Bool {
+    let sealed = try QueuedOperation.all(
+      where: "payload IS NOT NULL AND completedAt IS NULL LIMIT ?", [.integer(Int64(limit))], in: connection)
+    for operation in sealed {
+      try reopen(operation)
+      try setStatus("pending", operation)
+    }
+    return sealed.count == limit
+  }
+
+  /// The state that a sealed creation gave its record; nil for any other operation.
+  private func created(by sealed: QueuedOperation) throws -> RecordState? {
+    guard let payload = sealed.payload, sealed.kind == .create else { return nil }
+    let patch = try PushOperation(json: Array(payload.utf8)).patch
+    return RecordState(fields: [:], updatedAt: patch.updatedAt).applying(patch)
+  }
+
+  private func setVersion(_ version: Int64, of record: StoredRecord, _ table: RecordTable) throws {
+    try connection.execute(
+      """
+      UPDATE \(identifier: table.entity.table.name) SET syncVersion = \(version)
+      WHERE \(identifier: table.entity.key) = \(record.key) AND syncVersion <> \(version)
+      """)
+    try connection.execute(
+      """
+      UPDATE SyncBase SET syncVersion = \(version)
+      WHERE entityId = \(record.key) AND entityType = \(table.entity.type) AND syncVersion <> \(version)
+      """)
+  }
+}

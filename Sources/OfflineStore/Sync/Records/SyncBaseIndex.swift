@@ -1,0 +1,48 @@
+import CipherSQL
+import SyncModel
+
+/// Finds the record whose base has the values of a unique key, by an index that is derived for each key.
+enum SyncBaseIndex {
+  /// The statements that make the indexes of an entity.
+  static func statements(for entity: Entity, _ columns: [SharedColumn]) -> [String] {
+    keys(of: entity, columns).enumerated().map { number, key in
+      """
+      CREATE INDEX \(DerivedTriggers.name("base_\(number)", of: entity)) ON SyncBase (\(key.map(expression).joined(separator: ", ")))
+      WHERE entityType = \(literal(entity.type))
+      """
+    }
+  }
+
+  /// The shared columns of each UNIQUE constraint, that of the uuid excepted.
+  static func keys(of entity: Entity, _ columns: [SharedColumn]) -> [[String]] {
+    let names = Set(columns.map(\.name))
+    return entity.table.uniqueKeys.map { $0.filter(names.contains) }.filter { !$0.isEmpty }
+  }
+
+  /// The condition that a base has the values of some fields; nil when one of them is NULL, which is equal to nothing, or no simple
+  /// value.
+  static func condition(_ columns: [String], _ fields: SyncObject) -> SQL? {
+    var parts: [SQL] = []
+    for name in columns {
+      let value: SQLArgument
+      switch fields[name] {
+      case .bool(let flag)?: value = .integer(flag ? 1 : 0)
+      case .integer(let number)?: value = .integer(number)
+      case .real(let real)?: value = .real(real.number)
+      case .text(let text)?: value = .text(text)
+      case .null?, .number?, .array?, .object?, nil: return nil
+      }
+      parts.append("\(raw: expression(name)) = \(value)")
+    }
+    guard let first = parts.first else { return nil }
+    return parts.dropFirst().reduce(first) { "\($0) AND \($1)" }
+  }
+
+  static func literal(_ text: String) -> String { "'\(text.replacingQuotes)'" }
+
+  private static func expression(_ name: String) -> String {
+    // In a path of JSON a name stands between quotes, with those in it escaped.
+    let path = "$.\"" + name.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+    return "json_extract(fields, '\(path.replacingQuotes)')"
+  }
+}

@@ -1,0 +1,61 @@
+/// An operation as the server executes it at most once: its idempotency key and the digest of its content.
+public struct SealedContent: Equatable, Sendable {
+  /// The idempotency key.
+  public let key: String
+  /// SHA-256 of the canonical JSON of the operation without its key, in hexadecimal digits.
+  public let digest: String
+
+  /// The content of an operation.
+  public init(key: String, operation: SyncObject) {
+    self.key = key
+    digest = SyncValue.object(operation.filter { $0.name != "idempotencyKey" }).digest
+  }
+}
+
+/// What the server does with an operation, judged by its idempotency key.
+public enum KeyVerdict: Equatable, Sendable {
+  /// The key is new.
+  case execute
+  /// The same operation was executed before: the stored response is returned.
+  case returnStoredResponse
+  /// The key belongs to another operation.
+  case keyReused
+
+  /// The verdict on an operation.
+  /// - Parameters:
+  ///   - stored: the digest beside the stored response; nil without a stored response, `.some(nil)` for a response that
+  ///     version 1 of the wire format stored without a digest.
+  ///   - isTakenOver: whether the record shows that a response without a digest belongs to this operation.
+  public init(stored: String??, content: SealedContent, isTakenOver: () throws -> Bool) rethrows {
+    switch stored {
+    case nil: self = .execute
+    case .some(.none): self = try isTakenOver() ? .returnStoredResponse : .keyReused
+    case .some(.some(let digest)): self = digest == content.digest ? .returnStoredResponse : .keyReused
+    }
+  }
+}
+
+/// The last push of a device that the server knows.
+public struct DeviceMark: Equatable, Sendable {
+  /// The counter of the push.
+  public var counter: Int64
+  /// The digest of its operations.
+  public var digest: String
+
+  /// A push.
+  public init(counter: Int64, digest: String) { (self.counter, self.digest) = (counter, digest) }
+
+  /// The mark of a push with these operations.
+  public init(counter: Int64, operations: [SealedContent]) {
+    var digest = SHA256()
+    for operation in operations { digest.add("\(operation.key) \(operation.digest)\n") }
+    self.init(counter: counter, digest: digest.hexDigest)
+  }
+
+  /// Whether this push proves that two copies of a vault use one device id: its counter was used before with other
+  /// operations.
+  public func provesCopy(after last: DeviceMark?) -> Bool {
+    guard let last else { return false }
+    return counter < last.counter || counter == last.counter && digest != last.digest
+  }
+}

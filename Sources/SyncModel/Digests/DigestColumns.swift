@@ -1,0 +1,61 @@
+/// The columns of an entity that do not always count in the digest of a record.
+public struct DigestColumns: Equatable, Sendable {
+  /// Columns that are computed from others. They never count.
+  public var computed: Set<String>
+  /// By column that was added to its table later: the constant default it was added with. While a value equals it the column does not
+  /// count, so that a side without the column has the same digest.
+  public var addedDefaults: [String: SyncValue]
+
+  /// Columns; by default all of them count.
+  public init(computed: Set<String> = [], addedDefaults: [String: SyncValue] = [:]) {
+    (self.computed, self.addedDefaults) = (computed, addedDefaults)
+  }
+
+  /// The fields that count.
+  public func counted(_ fields: SyncObject) -> SyncObject {
+    if computed.isEmpty, addedDefaults.isEmpty { return fields }
+    return fields.filter { !computed.contains($0.name) && addedDefaults[$0.name] != $0.value }
+  }
+
+  /// These columns and those that another side knows besides.
+  public func merging(_ other: DigestColumns) -> DigestColumns {
+    DigestColumns(
+      computed: computed.union(other.computed),
+      addedDefaults: addedDefaults.merging(other.addedDefaults) { own, _ in own })
+  }
+}
+
+extension DigestColumns: WireMessage {
+  /// Reads the columns.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    let reader = try WireReader(wire)
+    let added = try reader.object("added")
+    self.init(
+      computed: Set(try reader.names("computed")),
+      addedDefaults: Dictionary(added.members.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first }))
+  }
+
+  /// The columns as they are written.
+  public var wire: SyncValue {
+    [
+      "added": .object(SyncObject(addedDefaults.map { ($0.key, $0.value) })),
+      "computed": .array(computed.sorted().map { .text($0) }),
+    ]
+  }
+}
+
+extension WireReader {
+  /// Columns by entity type; a member that is absent has none.
+  func columns(_ name: String) throws(SyncModelError) -> [String: DigestColumns] {
+    guard let object = try optional(name, object) else { return [:] }
+    var result: [String: DigestColumns] = [:]
+    for member in object.members {
+      do throws(SyncModelError) {
+        result[member.name] = try DigestColumns(wire: member.value)
+      } catch {
+        throw error.inside("\(name).\(member.name)")
+      }
+    }
+    return result
+  }
+}

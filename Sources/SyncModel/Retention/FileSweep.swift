@@ -1,0 +1,53 @@
+/// Decides which files of an account a sweep may remove. The storage finds the candidates and removes the files that this
+/// decision names; it removes no others.
+///
+/// A wrong mount, a wrong bucket or a lagging replica looks like lost or orphaned files until it is corrected. So a file goes
+/// only after days, only when a second look finds the same, and only a few at a time.
+public enum FileSweep {
+  /// Why a file may go.
+  public enum Reason: String, Sendable, CaseIterable {
+    /// A row whose bytes are missing, or of another length.
+    case missing
+    /// Bytes without a row.
+    case orphaned
+    /// A content that no record needs.
+    case unused
+  }
+
+  /// A file that may go.
+  public struct Candidate: Equatable, Sendable {
+    /// The name of the file in the storage.
+    public var file: String
+    /// Why it may go.
+    public var reason: Reason
+    /// When a sweep or a read noticed it first, in milliseconds since 1970-01-01 UTC.
+    public var since: Int64
+    /// Whether this sweep has looked again and found the same.
+    public var isConfirmed: Bool
+
+    /// A candidate.
+    public init(_ file: String, _ reason: Reason, since: Int64, isConfirmed: Bool) {
+      (self.file, self.reason, self.since, self.isConfirmed) = (file, reason, since, isConfirmed)
+    }
+  }
+
+  /// The time between the first and the second proof, in milliseconds: 7 days.
+  public static let grace: Int64 = 7 * 86_400_000
+
+  /// How many files one sweep removes at most: 1 % of the account. An account with fewer than 100 files loses one at a time,
+  /// because it could never be cleaned otherwise.
+  public static func greatestCount(ofFiles total: Int) -> Int { total <= 0 ? 0 : max(1, total / 100) }
+
+  /// Returns the candidates that may be removed now, the oldest first.
+  /// - Parameters:
+  ///   - total: how many files the account has, candidates included.
+  ///   - hasMarker: whether the volume or bucket carries the marker of this server. Without it nothing may go.
+  public static func removable(
+    _ candidates: [Candidate], ofFiles total: Int, hasMarker: Bool, at time: Int64
+  ) -> [Candidate] {
+    guard hasMarker else { return [] }
+    let due = candidates.filter { $0.isConfirmed && $0.since <= time - grace }
+    let sorted = due.sorted { ($0.since, $0.file) < ($1.since, $1.file) }
+    return Array(sorted.prefix(greatestCount(ofFiles: total)))
+  }
+}

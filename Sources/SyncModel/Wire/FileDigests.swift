@@ -1,0 +1,50 @@
+/// The answer to `POST /v1/files/digests`, which is asked like `POST /v1/files/missing`.
+public struct FileDigestsAnswer: Equatable, Sendable {
+  /// What the server holds of one file.
+  public struct Held: Equatable, Sendable {
+    /// How many bytes it has.
+    public var byteCount: Int64
+    /// SHA-256 of them, in hexadecimal digits; `nil` when the server does not know it.
+    public var sha256: String?
+    /// SHA-256 of the content that is not encrypted, in hexadecimal digits, where the server compared it with the record.
+    public var contentDigest: String?
+
+    /// A file.
+    public init(byteCount: Int64, sha256: String?, contentDigest: String?) {
+      (self.byteCount, self.sha256, self.contentDigest) = (byteCount, sha256, contentDigest)
+    }
+  }
+
+  /// The files that the server has, by the names that were asked for.
+  public var files: [String: Held]
+
+  /// An answer.
+  public init(files: [String: Held]) { self.files = files }
+}
+
+extension FileDigestsAnswer: WireMessage {
+  /// Reads an answer.
+  public init(wire: SyncValue) throws(SyncModelError) {
+    var files: [String: Held] = [:]
+    for member in try WireReader(wire).object("files").members {
+      let reader = try WireReader(member.value)
+      files[member.name] = Held(
+        byteCount: try reader.natural("bytes"), sha256: try reader.optional("sha256", reader.text),
+        contentDigest: try reader.optional("contentSha256", reader.text))
+    }
+    self.init(files: files)
+  }
+
+  /// The answer as it is written.
+  public var wire: SyncValue {
+    var object = SyncObject()
+    for name in files.keys.sorted() {
+      guard let held = files[name] else { continue }
+      var value: SyncObject = ["bytes": .integer(held.byteCount)]
+      if let sha256 = held.sha256 { value["sha256"] = .text(sha256) }
+      if let digest = held.contentDigest { value["contentSha256"] = .text(digest) }
+      object[name] = .object(value)
+    }
+    return ["files": .object(object)]
+  }
+}

@@ -1,0 +1,85 @@
+import CipherSQL
+import OfflineStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// What a backup or a restored folder holds.
+public struct BackupSummary: Sendable, Equatable {
+  /// Accounts.
+  public var accounts = 0
+  /// Files of the accounts.
+  public var files = 0
+  /// Files that the tables name and that are missing.
+  public var missing = 0
+  /// The size of the backup in bytes.
+  public var bytes: Int64 = 0
+}
+
+extension ServerFolder {
+  /// Writes a backup of the folder to a file, also while a server runs on it. `BackupFormat.md` specifies the file.
+  /// - Throws: ``ServerError`` with `exists` when the file is there already, with `damaged` when a file of the folder is
+  ///   missing; `SQLError` with `busy` when a read that lasts for a minute keeps a write-ahead log in use.
+  @available(*, noasync, message: "copies files on the calling thread")
+  public func backUp(to target: String) throws -> BackupSummary {
+    let directory = try ServerDirectory(in: self)
+    defer { directory.close() }
+    let writer = try BackupWriter(at: target)
+    do {
+      var summary = BackupSummary()
+      if let keyPath { try writer.add("server.key", from: keyPath, size: Int64(Files.size(of: keyPath) ?? 0)) }
+      try add(directory.database, Self.directoryFile, to: writer)
+      // Read behind the copy, so that each account of the copy is among them.
+      for account in try directory.accounts() {
+        try add(account, to: writer, &summary)
+        summary.accounts += 1
+      }
+      try writer.finish()
+      summary.bytes = writer.byteCount
+      return summary
+    } catch {
+      try writer.cancel()
+      throw error
+    }
+  }
+
+  private func add(_ account: AccountName, to writer: BackupWriter, _ summary: inout BackupSummary) throws {
+    let records = try AccountDatabase.records.open(account.folder, in: self)
+    defer { records.close() }
+    try add(records, AccountDatabase.records.path(account.folder), to: writer)
+    let files = try AccountDatabase.files.open(account.folder, in: self)
+    defer { files.close() }
+    try add(files, AccountDatabase.files.path(account.folder), to: writer)
+    // Read behind the copy, so that each content of the copy is among them, unless it was removed meanwhile.
+    let contents = try files.read {
+      try $0.fetchRows("SELECT file, byteCount FROM Content", as: String.self, Int64.self)
+    }
+    for (file, size) in contents {
+      let name = "accounts/\(account.folder)/files/\(file.suffix(2))/\(file)"
+      guard let found = Files.size(of: path + "/" + name), Int64(found) == size else {
+        summary.missing += 1
+        continue
+      }
+      try writer.add(name, from: path + "/" + name, size: size)
+      summary.files += 1
+    }
+  }
+
+  private func add(_ database: Database, _ name: String, to writer: BackupWriter) throws {
+    var tries = 0
+    while true {
+      do {
+        // Nothing is written before the log is known to be free.
+        return try database.withUnchangingFile { path, bytes in try writer.add(name, from: path, size: Int64(bytes)) }
+      } catch let error as SQLError where error.code == .busy && tries < 600 {
+        tries += 1
+        usleep(100_000)
+      }
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import CipherSQL
+import OfflineStore
+
+extension ServerFolder {
+  /// Makes a server folder of a backup. It appears under its name when it is complete, checked and in a new epoch.
+  /// - Parameters:
+  ///   - backup: the file.
+  ///   - target: the folder; nothing, or an empty folder, stands there.
+  ///   - keyFile: the key, for a backup that does not hold it.
+  ///   - shipped: the schemas that the program carries.
+  /// - Throws: ``ServerError`` with `exists` when the target holds something, with `damaged` for a backup that is not as it
+  ///   was written, with `wrongKey`.
+  public static func restore(
+    _ backup: String, to target: String, keyFile: String? = nil, shipped: [Schema]
+  ) async throws -> BackupSummary {
+    let target = target.count > 1 && target.hasSuffix("/") ? String(target.dropLast()) : target
+    guard try !Files.exists(target) || Files.isFolder(target) && Files.names(in: target).isEmpty else {
+      throw ServerError(.exists, "\(target) exists already", hint: "choose a new folder; a restore replaces nothing")
+    }
+    let draft = target + ".part"
+    let marker = draft + "/restoring"
+    if Files.exists(draft) {
+      guard Files.exists(marker) else {
+        throw ServerError(.exists, "\(draft) exists already", hint: "remove it, or choose another folder")
+      }
+      try Files.removeTree(draft)
+    }
+    let reader = try BackupReader(backup)
+    try Files.makeFolder(draft)
+    try Files.makeFile(marker)
+    do {
+      try reader.readAll { name in
+        var folder = draft
+        for part in name.split(separator: "/").dropLast() {
+          folder += "/" + part
+          if !Files.exists(folder) { try Files.makeFolder(folder) }
+        }
+        return try SequentialFile(making: draft + "/" + name)
+      }
+      let summary = try await check(draft, keyFile: keyFile, shipped: shipped)
+      for name in ["lock", "serving", "restoring"] { try Files.removeTree(draft + "/" + name) }
+      try syncFolders(draft)
+      try Files.rename(draft, to: target)
+      try Files.syncFolder(VaultLayout.parent(of: target))
+      return summary
+    } catch {
+      try Files.removeTree(draft)
+      throw error
+    }
+  }
+
+  private static func syncFolders(_ folder: String) throws {
+    for name in try Files.names(in: folder) where Files.isFolder(folder + "/" + name) {
+      try syncFolders(folder + "/" + name)
+    }
+    try Files.syncFolder(folder)
+  }
+
+  /// Checks a folder that was just written, and starts a new epoch of each account.
+  private static func check(_ draft: String, keyFile: String?, shipped: [Schema]) async throws -> BackupSummary {
+    guard keyFile != nil || Files.exists(draft + "/server.key") else {
+      throw ServerError(.wrongKey, "the backup does not hold the key of the server", hint: "name it: --key-file FILE")
+    }
+    let folder = try ServerFolder(draft, keyFile: keyFile, isCreating: false)
+    let found = try folder.verify()
+    if let first = found.findings.first(where: { !$0.isMissingContent }) {
+      throw ServerError(
+        .damaged, "the backup was made of a damaged folder: \(first.message)", hint: "use another backup")
+    }
+    let directory = try ServerDirectory(in: folder)
+    defer { directory.close() }
+    let accounts = try directory.accounts()
+    for account in accounts {
+      let files = try AccountDatabase.files.open(account.folder, in: folder)
+      defer { files.close() }
+      // Their bytes are not in the backup; devices begin again.
+      _ = try await files.write { try $0.execute("DELETE FROM Upload WHERE isFinished = 0") }
+    }
+    try await folder.startEpochs(directory, shipped: shipped)
+    return found.summary
+  }
+
+  /// Starts a new epoch of every account, because the data may be older than data that was acknowledged before.
+  /// - Throws: ``ServerError`` with `busy` while a server runs on the folder.
+  /// - Returns: how many accounts there are.
+  @discardableResult
+  public func startEpochs(_ directory: ServerDirectory, shipped: [Schema]) async throws -> Int {
+    let hold = try holdForServing()
+    defer { withExtendedLifetime(hold) {} }
+    let accounts = try directory.accounts()
+    let schemas = try directory.schemas(adding: [], shipped: shipped)
+    let storage = try EmbeddedStorage(in: self, schemas: schemas, accounts: [])
+    defer { storage.close() }
+    for account in accounts { _ = try await storage.startEpoch(account) }
+    return accounts.count
+  }
+}

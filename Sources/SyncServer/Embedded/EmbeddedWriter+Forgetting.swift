@@ -1,0 +1,67 @@
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+extension EmbeddedWriter {
+  func forgetAnswers(before time: Int64, atMost limit: Int) throws -> Bool {
+    try connection.execute(
+      """
+      DELETE FROM ServerAnswer WHERE idempotencyKey IN (
+        SELECT idempotencyKey FROM ServerAnswer WHERE storedAt < \(time) ORDER BY storedAt LIMIT \(limit))
+      """)
+    let isFull = connection.changedRowCount == limit
+    // A device that comes back after this time is accepted with any counter.
+    try connection.execute(
+      """
+      DELETE FROM ServerDevice WHERE deviceId IN (
+        SELECT deviceId FROM ServerDevice WHERE seenAt < \(time) ORDER BY seenAt LIMIT \(limit))
+      """)
+    return isFull || connection.changedRowCount == limit
+  }
+
+  func forgetDeletions(
+    before time: Int64, after place: DeletionPlace?, atMost limit: Int
+  ) throws -> (forgotten: Int, last: DeletionPlace?) {
+    let place = place ?? DeletionPlace(storedAt: Int64.min, sequence: 0)
+    // Those that the schemas make are there on each new device, which has to hear of their deletion at any time.
+    let expired = try connection.fetchRows(
+      """
+      SELECT storedAt, sequence, entityType, entityUuid FROM ServerRecord
+      WHERE isDeleted = 1 AND (storedAt, sequence) > (\(place.storedAt), \(place.sequence)) AND storedAt < \(time)
+        AND firstVersion > 0
+      ORDER BY storedAt, sequence LIMIT \(limit)
+      """, as: Int64.self, Int64.self, String.self, String.self)
+    let budget = ThreadTime(nanoseconds: ThreadTime.ofJob)
+    var forgotten = 0
+    var last: DeletionPlace?
+    for (storedAt, sequence, type, uuid) in expired {
+      let name = RecordName(type, uuid)
+      if try !isReferenced(name) {
+        try purge(name, sequence)
+        forgotten += 1
+      }
+      last = DeletionPlace(storedAt: storedAt, sequence: sequence)
+      if budget.isOver { break }
+    }
+    return (forgotten, last)
+  }
+
+  private func purge(_ name: RecordName, _ sequence: Int64) throws {
+    guard let table = map.tables[name.entityType]?.entity.table.name else { return }
+    try WriteMode.purge(on: connection) {
+      _ = try connection.execute("DELETE FROM \(identifier: table) WHERE uuid = \(name.entityUuid)")
+    }
+    try connection.execute("DELETE FROM ServerRecord WHERE sequence = \(sequence)")
+    try connection.execute("UPDATE ServerState SET horizon = max(horizon, \(sequence))")
+  }
+
+  /// Whether another record refers to a record.
+  private func isReferenced(_ name: RecordName) throws -> Bool {
+    for reference in map.dependents[name.entityType] ?? [] {
+      // Two, because the record may refer to itself.
+      let some = try reader.dependents(of: name, by: reference, after: nil, limit: 2)
+      if some.contains(where: { $0.name != name }) { return true }
+    }
+    return false
+  }
+}

@@ -1,0 +1,26 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// CPU time that the current thread may use, counted from when the value was made.
+struct ThreadTime {
+  private let end: Int64
+
+  /// A write transaction of a job ends when this is used up, so that with its commit it stays below 50 ms.
+  static let ofJob: Int64 = 20_000_000
+
+  init(nanoseconds: Int64) { end = Self.used + nanoseconds }
+
+  var isOver: Bool { Self.used >= end }
+
+  /// What the thread has used so far, in nanoseconds.
+  static var used: Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+}

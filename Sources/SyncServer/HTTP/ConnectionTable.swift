@@ -1,0 +1,100 @@
+/// The connections of a server and which of them to close, as a value without sockets and clock.
+///
+/// A connection waits until the header of a request is complete, its TLS handshake included. It waits with a deadline, because
+/// every byte would give it more time otherwise. Connections that have shown no valid token are few, in total and for each
+/// address: a new one takes the place of the oldest that waits.
+struct ConnectionTable {
+  /// What the connections are held to.
+  struct Limits: Equatable {
+    /// How long a new connection may take until the header of its first request is complete.
+    var header: Duration
+    /// How long a connection may take from the end of a request to the end of the header of the next one.
+    var pause: Duration
+    /// How many connections without a valid token may wait, of one address and in total.
+    var strangersPerAddress: Int
+    var strangers: Int
+  }
+
+  private struct Entry {
+    let address: UInt64
+    /// Whether it waits for a header.
+    var isWaiting = false
+    var deadline: ContinuousClock.Instant
+    /// Whether a request on it had a valid token.
+    var isKnown = false
+  }
+
+  private let limits: Limits
+  private var entries: [UInt: Entry] = [:]
+  /// The connections without a valid token that wait, by address, the oldest first.
+  private var strangers: [UInt64: [UInt]] = [:]
+  private var strangerCount = 0
+
+  init(_ limits: Limits) { self.limits = limits }
+
+  var count: Int { entries.count }
+
+  /// A connection was accepted.
+  /// - Returns: the connections to close.
+  mutating func opened(_ id: UInt, from address: UInt64, at now: ContinuousClock.Instant) -> [UInt] {
+    entries[id] = Entry(address: address, deadline: now)
+    return wait(id, until: now + limits.header)
+  }
+
+  /// The header of a request is complete.
+  mutating func began(_ id: UInt) { stopWaiting(id) }
+
+  /// A request was over.
+  /// - Returns: the connections to close.
+  mutating func ended(_ id: UInt, isKnown: Bool, at now: ContinuousClock.Instant) -> [UInt] {
+    if isKnown { entries[id]?.isKnown = true }
+    return wait(id, until: now + limits.pause)
+  }
+
+  /// A connection was closed.
+  mutating func closed(_ id: UInt) {
+    stopWaiting(id)
+    entries[id] = nil
+  }
+
+  /// The connections that have waited too long. Each is named once.
+  mutating func expired(at now: ContinuousClock.Instant) -> [UInt] {
+    let late = entries.filter { $0.value.isWaiting && $0.value.deadline <= now }.map(\.key)
+    for id in late { stopWaiting(id) }
+    return late
+  }
+
+  private mutating func wait(_ id: UInt, until deadline: ContinuousClock.Instant) -> [UInt] {
+    guard let entry = entries[id] else { return [] }
+    let closing = entry.isKnown ? [] : makeRoom(entry.address)
+    entries[id]?.isWaiting = true
+    entries[id]?.deadline = deadline
+    guard !entry.isKnown else { return [] }
+    strangers[entry.address, default: []].append(id)
+    strangerCount += 1
+    return closing
+  }
+
+  /// Gives up the oldest connection without a valid token that waits, where one more would be too many: of the same address, or
+  /// of the address that has the most, so that many connections of one client never close those of others.
+  private mutating func makeRoom(_ address: UInt64) -> [UInt] {
+    var crowd: [UInt]?
+    if let own = strangers[address], own.count >= limits.strangersPerAddress {
+      crowd = own
+    } else if strangerCount >= limits.strangers {
+      crowd = strangers.max { ($0.value.count, $1.key) < ($1.value.count, $0.key) }?.value
+    }
+    guard let oldest = crowd?.first else { return [] }
+    stopWaiting(oldest)
+    return [oldest]
+  }
+
+  private mutating func stopWaiting(_ id: UInt) {
+    guard let entry = entries[id], entry.isWaiting else { return }
+    entries[id]?.isWaiting = false
+    guard let index = strangers[entry.address]?.firstIndex(of: id) else { return }
+    strangers[entry.address]?.remove(at: index)
+    if strangers[entry.address]?.isEmpty == true { strangers[entry.address] = nil }
+    strangerCount -= 1
+  }
+}

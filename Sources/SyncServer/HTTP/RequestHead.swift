@@ -1,0 +1,147 @@
+/// Reads the parts of a request that libmicrohttpd found into a ``Request``, or refuses what two readers could understand
+/// differently (RFC 9112): a proxy in front of this server must never see other requests than the server does.
+struct RequestHead {
+  var method: String
+  /// Before percent escapes are resolved.
+  var path: String
+  var version: String
+  /// Names and values as they came, percent escapes not resolved.
+  var parameters: [(name: String, value: String)]
+  /// Names and values as they came.
+  var fields: [(name: String, value: String)]
+  /// Whether the lines themselves were written as they have to be; see `cmicrohttpd_is_plain`.
+  var isPlain: Bool
+
+  /// Fields that mean something to this server, and of which a second one would be ambiguous.
+  private static let single: Set<String> = [
+    "host", "content-length", "transfer-encoding", "authorization", "content-type", "expect", "range", "if-range",
+    "upload-length", "upload-offset", "upload-defer-length", "upload-metadata", "upload-checksum", "tus-resumable",
+    "x-http-method-override",
+  ]
+
+  /// - Throws: ``HTTPProblem`` with 400 that names what is wrong.
+  func request() throws(HTTPProblem) -> Request {
+    guard isPlain else { throw Self.refusal("its lines are not written as RFC 9112 has them") }
+    guard version == "HTTP/1.1" || version == "HTTP/1.0" else { throw Self.refusal("its version is not HTTP/1.1") }
+    guard Self.isToken(method) else { throw Self.refusal("its method is no token") }
+    let headers = try headers()
+    try checkFraming(headers)
+    try checkHost(headers["host"])
+    guard let path = Self.path(path) else { throw Self.refusal("its path is ambiguous") }
+    var query: [String: String] = [:]
+    for parameter in parameters {
+      guard let name = Self.unescaped(parameter.name), let value = Self.unescaped(parameter.value) else {
+        throw Self.refusal("a parameter has a wrong percent escape")
+      }
+      guard query.updateValue(value, forKey: name) == nil else { throw Self.refusal("a parameter stands twice") }
+    }
+    return Request(method: method, path: path, query: query, headers: headers)
+  }
+
+  private func headers() throws(HTTPProblem) -> [String: String] {
+    var headers: [String: String] = [:]
+    for field in fields {
+      let name = field.name.lowercased()
+      guard Self.isToken(name) else { throw Self.refusal("the name of a header is no token") }
+      guard field.value.utf8.allSatisfy({ $0 == 0x09 || $0 >= 0x20 && $0 != 0x7F }) else {
+        throw Self.refusal("a header holds a control character")
+      }
+      let isRepeated = headers.updateValue(field.value, forKey: name) != nil
+      guard !isRepeated || !Self.single.contains(name) else { throw Self.refusal("the header \(name) stands twice") }
+    }
+    return headers
+  }
+
+  /// How long the body is must be said in one way.
+  private func checkFraming(_ headers: [String: String]) throws(HTTPProblem) {
+    if let coding = headers["transfer-encoding"] {
+      guard headers["content-length"] == nil else {
+        throw Self.refusal("it has both Content-Length and Transfer-Encoding")
+      }
+      guard version == "HTTP/1.1", coding.lowercased() == "chunked" else {
+        throw Self.refusal("its Transfer-Encoding is not chunked")
+      }
+    }
+    if let length = headers["content-length"] {
+      guard !length.isEmpty, length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        throw Self.refusal("its Content-Length is no number")
+      }
+    }
+  }
+
+  private func checkHost(_ host: String?) throws(HTTPProblem) {
+    guard let host else {
+      guard version == "HTTP/1.0" else { throw Self.refusal("it has no Host") }
+      return
+    }
+    let marks = Set("-._~:[]%!$&'()*+,;=".utf8)
+    guard !host.isEmpty, host.utf8.allSatisfy({ Self.isAlphanumeric($0) || marks.contains($0) }) else {
+      throw Self.refusal("its Host is no name of a host")
+    }
+  }
+
+  // MARK: Text
+
+  /// A path with percent escapes resolved; nil for one that others could read differently: with a slash, a backslash or a
+  /// control character behind an escape, with `.` or `..` as a part, or with characters that no path has.
+  static func path(_ raw: String) -> String? {
+    if raw == "*" { return raw }
+    let isWritten = raw.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"#<>\\^`{|}".utf8.contains($0) }
+    guard raw.hasPrefix("/"), isWritten else { return nil }
+    guard !escapes(in: raw).contains(where: { [UInt8(ascii: "/"), UInt8(ascii: "\\")].contains($0) }),
+      let path = unescaped(raw)
+    else { return nil }
+    guard !path.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }) else { return nil }
+    return path
+  }
+
+  /// A text with percent escapes resolved; nil when one is cut short, stands for a control character, or the text is not UTF-8.
+  static func unescaped(_ raw: String) -> String? {
+    var bytes: [UInt8] = []
+    var rest = Array(raw.utf8)[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else { return nil }
+      let value = high << 4 | low
+      guard value >= 0x20, value != 0x7F else { return nil }
+      bytes.append(value)
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  /// The bytes that percent escapes stand for.
+  private static func escapes(in raw: String) -> [UInt8] {
+    let bytes = Array(raw.utf8)
+    return bytes.indices.compactMap { index in
+      guard bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = digit(bytes[index + 1]),
+        let low = digit(bytes[index + 2])
+      else { return nil }
+      return high << 4 | low
+    }
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+
+  private static func isToken(_ text: String) -> Bool {
+    let marks = Set("!#$%&'*+-.^_`|~".utf8)
+    return !text.isEmpty && text.utf8.allSatisfy { isAlphanumeric($0) || marks.contains($0) }
+  }
+
+  private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+  }
+
+  private static func refusal(_ reason: String) -> HTTPProblem {
+    HTTPProblem(400, "The request is ambiguous", reason, type: "urn:fieldvault:ambiguous-request")
+  }
+}

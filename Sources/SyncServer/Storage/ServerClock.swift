@@ -1,0 +1,60 @@
+import CipherSQL
+import SyncModel
+
+/// The ``RetentionClock`` of a running server, with the monotonic clock that drives it. The directory stores its time.
+final class ServerClock: Sendable {
+  private struct State {
+    var clock: RetentionClock?
+    var last: ContinuousClock.Instant
+  }
+
+  private let directory: ServerDirectory
+  private let state: Locked<State>
+
+  init(_ directory: ServerDirectory) throws {
+    self.directory = directory
+    state = Locked(State(clock: try directory.retentionTime().map(RetentionClock.init(stored:)), last: .now))
+  }
+
+  /// Whether the server has no time yet, as after an upgrade from version 0.1.
+  var needsBeginning: Bool { state.withLock { $0.clock == nil } }
+
+  /// Begins at the time of the last change.
+  func begin(largestStored: Int64?, wall: Int64) {
+    state.withLock { state in
+      if state.clock == nil { state.clock = RetentionClock(largestStored: largestStored, wall: wall) }
+    }
+  }
+
+  /// Moves on by what the monotonic clock has measured, and stores the time.
+  func advance(wall: Int64) throws -> RetentionClock {
+    let clock = state.withLock { state in
+      let now = ContinuousClock.now
+      var clock = state.clock ?? RetentionClock(largestStored: nil, wall: wall)
+      clock.advance(by: Int64(state.last.duration(to: now) / .milliseconds(1)), wall: wall)
+      (state.clock, state.last) = (clock, now)
+      return clock
+    }
+    try directory.storeRetentionTime(clock.now)
+    return clock
+  }
+
+  /// The time under which a change is stored.
+  func storing(at wall: Int64) -> Int64 { state.withLock { $0.clock?.storing(at: wall) ?? wall } }
+}
+
+extension ServerDirectory {
+  fileprivate func retentionTime() throws -> Int64? {
+    try database.read { try $0.fetchOne("SELECT milliseconds FROM RetentionTime", as: Int64.self) }
+  }
+
+  fileprivate func storeRetentionTime(_ time: Int64) throws {
+    try database.write { connection in
+      _ = try connection.execute(
+        """
+        INSERT INTO RetentionTime (id, milliseconds) VALUES (1, \(time))
+        ON CONFLICT (id) DO UPDATE SET milliseconds = max(milliseconds, excluded.milliseconds)
+        """)
+    }
+  }
+}

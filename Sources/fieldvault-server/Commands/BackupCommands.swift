@@ -1,0 +1,96 @@
+import CommandLineSupport
+import SyncServer
+
+enum BackupCommand {
+  static func run(_ context: CommandContext) throws {
+    let file = try context.arguments.required("FILE")
+    let summary = try context.folder(isCreating: false).backUp(to: file)
+    guard context.isJSON else {
+      try context.output.line(file)
+      context.note("\(summary.accounts) accounts, \(summary.files) files, \(summary.bytes) bytes")
+      if summary.missing > 0 {
+        context.line("\(summary.missing) files are missing on the server and not in the backup")
+      }
+      return
+    }
+    try context.writeJSON { json in
+      json.beginObject()
+      json.member("file", file)
+      json.member("bytes", Int(summary.bytes))
+      json.member("accounts", summary.accounts)
+      json.member("files", summary.files)
+      json.member("missing", summary.missing)
+      json.endObject()
+    }
+  }
+}
+
+enum RestoreCommand {
+  static func run(_ context: CommandContext) async throws {
+    let data = try context.arguments.required("data")
+    let summary = try await ServerFolder.restore(
+      try context.arguments.required("FILE"), to: data, keyFile: context.arguments.value("key-file"),
+      shipped: ServeCommand.shipped)
+    guard context.isJSON else {
+      try context.output.line(data)
+      context.note(
+        "\(summary.accounts) accounts and \(summary.files) files; devices compare all records at their next sync")
+      if summary.missing > 0 {
+        context.line("\(summary.missing) files are missing; devices that have them send them again")
+      }
+      return
+    }
+    try context.writeJSON { json in
+      json.beginObject()
+      json.member("data", data)
+      json.member("accounts", summary.accounts)
+      json.member("files", summary.files)
+      json.member("missing", summary.missing)
+      json.endObject()
+    }
+  }
+}
+
+enum VerifyCommand {
+  /// - Returns: whether everything is intact.
+  static func run(_ context: CommandContext) throws -> Bool {
+    let (summary, findings) = try context.folder(isCreating: false).verify()
+    guard context.isJSON else {
+      for finding in findings { try context.output.line(escaped(finding.message)) }
+      if findings.isEmpty { context.note("\(summary.accounts) accounts and \(summary.files) files are intact") }
+      return findings.isEmpty
+    }
+    try context.writeJSON { json in
+      json.beginObject()
+      json.member("ok", findings.isEmpty)
+      json.key("findings")
+      json.beginArray()
+      for finding in findings {
+        json.beginObject()
+        json.member("file", finding.file)
+        json.member("message", finding.message)
+        json.endObject()
+      }
+      json.endArray()
+      json.endObject()
+    }
+    return findings.isEmpty
+  }
+}
+
+enum EpochNewCommand {
+  static func run(_ context: CommandContext) async throws {
+    let folder = try context.folder(isCreating: false)
+    let directory = try ServerDirectory(in: folder)
+    defer { directory.close() }
+    let accounts = try await folder.startEpochs(directory, shipped: ServeCommand.shipped)
+    guard context.isJSON else {
+      return context.note("\(accounts) accounts are in a new epoch; devices compare all records at their next sync")
+    }
+    try context.writeJSON { json in
+      json.beginObject()
+      json.member("accounts", accounts)
+      json.endObject()
+    }
+  }
+}

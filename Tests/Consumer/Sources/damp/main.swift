@@ -1,0 +1,20 @@
+import CipherSQL
+import Foundation
+import OfflineStore
+import VaultKeys
+
+let passphrase = try SecretSource.file(path: "passphrase").readPassphrase()
+let secret = UnlockSecret.passphrase(passphrase)
+let vault =
+  if FileManager.default.fileExists(atPath: "damp.vault") {
+    try Vault.open(at: "damp.vault", with: secret, schemas: [SchemaSchema.schema])
+  } else {
+    try Vault.create(
+      at: "damp.vault", schemas: [(SchemaSource(name: "Schema", folder: nil), SchemaSchema.schema)], secret: secret)
+  }
+try vault.database.write { db in
+  try db.insert(Reading(uuid: .version7(), place: "cellar", humidity: 71.5))
+  try db.insert(Reading(uuid: .version7(), place: "attic", humidity: 48))
+}
+let damp = try vault.database.read { db in try Reading.where { $0.humidity > 60 }.fetch(db) }
+for reading in damp { print("\(reading.place): \(reading.humidity) %") }

@@ -1,0 +1,22 @@
+import CipherSQL
+import Foundation
+import OfflineStore
+import SyncEngine
+import VaultKeys
+import WebTransport
+
+func openVault(at path: String, passphrase: SecureBytes) throws -> Vault {
+  if FileManager.default.fileExists(atPath: path) {
+    return try Vault.open(at: path, with: .passphrase(passphrase), schemas: [VisitsSchema.schema])
+  }
+  let source = SchemaSource(name: "visits", folder: nil)
+  return try Vault.create(at: path, schemas: [(source, VisitsSchema.schema)], secret: .passphrase(passphrase))
+}
+
+func makeWorker(for vault: Vault, api: String, token: String, routes: String) throws -> SyncWorker {
+  let address = try ServerAddress(api)  // https, or this machine
+  try vault.setRemote(url: address.description, token: token, routes: try RouteFile.routes(json: routes, for: vault))
+  let transport = HTTPTransport(address: address) { token }
+  let remote = RestRemote(transport: transport, file: try RouteFile(json: routes), vault: vault)
+  return SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(remote: remote, address: address))
+}

@@ -1,0 +1,99 @@
+import CipherSQL
+import Foundation
+import SyncModel
+import Testing
+
+@testable import SyncServer
+
+@Suite struct DirectoryTests {
+  @Test("A user has several tokens, each with a role, a label and an end, and each ends by itself")
+  func severalTokens() throws {
+    let temporary = try TemporaryFolder()
+    let directory = try ServerDirectory(in: try ServerFolder(temporary.path + "/data", isCreating: true))
+    defer { directory.close() }
+    let first = try directory.addUser("ada", account: "water").token
+    let soon = Date(timeIntervalSinceNow: 3_600)
+    let second = try directory.addToken(to: "ada", role: .service, label: "reader", expires: soon)
+    #expect(try directory.member(token: first)?.role == .device)
+    let member = try #require(try directory.member(token: second.token))
+    #expect(member.role == .service && member.tokenId == second.id && member.name == "ada")
+    #expect(try directory.isValid(member))
+    // At its end it is not valid any more, to a new request and to one that runs.
+    #expect(try directory.member(token: second.token, at: Date(timeIntervalSinceNow: 3_601)) == nil)
+    #expect(try !directory.isValid(member, at: Date(timeIntervalSinceNow: 3_601)))
+    let listed = try directory.tokens(of: "ada")
+    #expect(listed.map(\.label) == [nil, "reader"] && listed.map(\.role) == [.device, .service])
+    #expect(try directory.revokeToken(second.id))
+    #expect(try !directory.revokeToken(second.id))
+    #expect(try !directory.isValid(member))
+    #expect(try directory.member(token: first) != nil)
+    let third = try directory.addToken(to: "ada", role: .admin)
+    #expect(try directory.revokeUser("ada") == 2)
+    for token in [first, third.token] { #expect(try directory.member(token: token) == nil) }
+    #expect(throws: ServerError.self) { try directory.revokeToken(99) }
+    #expect(throws: ServerError.self) { try directory.addToken(to: "eve") }
+    let error = #expect(throws: ServerError.self) {
+      try directory.addToken(to: "ada", expires: Date(timeIntervalSinceNow: -1))
+    }
+    #expect(error?.code == .badExpiry)
+  }
+
+  @Test("A token of the role admin reads its account, and neither pushes nor pulls")
+  func admins() async throws {
+    let server = try TestServer()
+    _ = try server.client("ada")
+    let token = try server.withDirectory { try $0.addToken(to: "ada", role: .admin).token }
+    let admin = TestClient(url: server.server.url, token: token)
+    let account = try await admin.get("/v1/account")
+    #expect(account.status == 200 && account.text("role") == "admin")
+    #expect(try await admin.get("/v1/changes").status == 403)
+    #expect(try await admin.push([]).status == 403)
+    #expect(try await FileClient(admin).begin(4).status == 403)
+    await server.server.stop()
+  }
+
+  @Test("A directory of version 0.1 keeps its users and tokens, and accounts that were never used are made once")
+  func oldDirectory() throws {
+    let temporary = try TemporaryFolder()
+    let folder = try ServerFolder(temporary.path + "/data", isCreating: true)
+    let token = AccessToken.make()
+    let old = Schema(name: "directory", migrations: Array(DirectorySchema.schema.migrations.prefix(1)))
+    try folder.makeDatabase("directory.db", keyName: "directory") { database in
+      try Migrator(schemas: [old]).apply(to: database)
+      try database.write { connection in
+        try connection.execute("INSERT INTO ServerIdentity (id, serverUuid) VALUES (1, 'server')")
+        try connection.execute(
+          """
+          INSERT INTO Account (name, folder, createdAt) VALUES ('water', 'f1', '2026-01-01T00:00:00.000Z'),
+            ('land', 'f2', '2026-01-01T00:00:00.000Z'), ('air', 'f3', '2026-01-01T00:00:00.000Z')
+          """)
+        try connection.execute(
+          "INSERT INTO Member (accountId, name, createdAt) VALUES (1, 'ada', '2026-01-01T00:00:00.000Z')")
+        try connection.execute(
+          """
+          INSERT INTO Token (hash, userId, createdAt)
+          VALUES (\(AccessToken.hash(of: token)), 1, '2026-01-01T00:00:00.000Z')
+          """)
+      }
+    }
+    // One account was used, one was used and has lost its records, one was never used.
+    try folder.makeAccount("f1")
+    try folder.makeAccount("f2")
+    for file in ["f1/files.db", "f2/records.db"] {
+      try FileManager.default.removeItem(atPath: folder.path + "/accounts/" + file)
+    }
+    for _ in 0..<2 {
+      let directory = try ServerDirectory(in: try ServerFolder(folder.path, isCreating: false))
+      #expect(directory.serverUuid == "server")
+      #expect(try directory.member(token: token)?.role == .device)
+      #expect(try directory.tokens().map(\.id) == [1])
+      directory.close()
+    }
+    func isThere(_ file: String) -> Bool { FileManager.default.fileExists(atPath: folder.path + "/accounts/" + file) }
+    #expect(isThere("f1/files.db") && isThere("f3/records.db") && isThere("f3/files.db"))
+    #expect(!isThere("f2/records.db"))
+    try FileManager.default.removeItem(atPath: folder.path + "/accounts/f3")
+    try ServerDirectory(in: folder).close()
+    #expect(!isThere("f3/records.db"))
+  }
+}

@@ -1,0 +1,179 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import SyncModel
+import SyncServer
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// A server whose data were restored from a backup, with devices that go on from before.
+@Suite struct EpochTests {
+  private let server: LocalServer
+  private let one: Device
+  private let two: Device
+
+  init() async throws {
+    server = try LocalServer()
+    one = try await Device("ada", at: server)
+    two = try await Device("ben", at: server)
+    try await one.write { db in
+      let project = try db.insert(Project(title: "House"))
+      for number in 1...3 { try db.insert(Room(projectId: project.projectId, title: "room \(number)")) }
+    }
+    try await one.sync()
+    try await two.sync()
+  }
+
+  private func rename(_ device: Device, _ room: Int, _ title: String) async throws {
+    try await device.write {
+      _ = try $0.execute("UPDATE OfflineRoom SET title = \(title) WHERE title LIKE \("%\(room)")")
+    }
+  }
+
+  private func expectAgreement(_ place: SourceLocation = #_sourceLocation) async throws {
+    for _ in 0..<3 { for device in [one, two] { try await device.sync() } }
+    #expect(try await one.digests() == two.digests(), sourceLocation: place)
+    for device in [one, two] {
+      #expect(try await device.waiting() == 0, sourceLocation: place)
+      #expect(try await device.sync(RoundRequest(isFull: true)).repaired == 0, sourceLocation: place)
+    }
+  }
+
+  @Test("Acknowledged changes that a restored server lost are sent again")
+  func lostChanges() async throws {
+    let backup = try await server.backUp()
+    try await rename(one, 1, "kitchen 1")
+    try await one.write { db in
+      try db.insert(Room(projectId: 1, title: "attic 4"))
+    }
+    try await one.sync()
+    try await server.restore(backup)
+    let report = try await one.sync()
+    #expect(report.hasCompared && report.conflicts == 0)
+    try await expectAgreement()
+    let titles = try await two.values("SELECT title FROM OfflineRoom WHERE isDeleted = 0 ORDER BY title")
+    #expect(titles == ["attic 4", "kitchen 1", "room 2", "room 3"])
+  }
+
+  @Test("An old cursor is unknown after a restore, although others have pushed past it")
+  func oldCursor() async throws {
+    let backup = try await server.backUp()
+    for number in 1...5 { try await rename(one, 1, "first \(number) 1"); try await one.sync() }
+    try await two.sync()
+    try await server.restore(backup)
+    // Another device of the account pushes past the old cursors.
+    let three = try await Device("cleo", at: server)
+    try await three.sync()
+    for number in 1...9 { try await rename(three, 2, "third \(number) 2"); try await three.sync() }
+    try await rename(two, 3, "second 3")
+    try await two.sync()
+    try await expectAgreement()
+    let titles = try await one.values("SELECT title FROM OfflineRoom ORDER BY title")
+    #expect(titles == ["first 5 1", "second 3", "third 9 2"])
+  }
+
+  @Test("A record that was changed before and after the restore is decided by its policy, and no value is lost")
+  func changedOnBothSides() async throws {
+    let backup = try await server.backUp()
+    try await rename(one, 1, "before 1")
+    try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Elm'") }
+    try await one.sync()
+    try await server.restore(backup)
+    try await rename(two, 1, "after 1")
+    try await two.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Oak'") }
+    try await two.sync()
+    try await one.sync()
+    let texts = try await one.values("SELECT title FROM OfflineRoom") + one.conflictTexts()
+    for text in ["before 1", "after 1", "Elm", "Oak"] {
+      #expect(texts.contains { $0.contains(text) }, "\(text)")
+    }
+    // Projects are decided by a user.
+    let conflict = try #require(try one.conflicts().first)
+    try one.resolve(conflict.conflictId, takesLocal: true)
+    try await expectAgreement()
+    #expect(try await two.value("SELECT title FROM OfflineProject", as: String.self) == "Elm")
+  }
+
+  @Test("A device that lags behind the backup takes the server's records without a conflict")
+  func laggingDevice() async throws {
+    try await rename(one, 1, "kitchen 1")
+    try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Elm'") }
+    try await one.sync()
+    let backup = try await server.backUp()
+    try await server.restore(backup)
+    let report = try await two.sync()
+    #expect(report.conflicts == 0)
+    #expect(try await two.value("SELECT title FROM OfflineProject", as: String.self) == "Elm")
+    #expect(try await two.conflictTexts().isEmpty)
+    try await expectAgreement()
+  }
+
+  @Test("A sealed operation whose response was lost before the restore is stored once")
+  func sealedOperation() async throws {
+    let backup = try await server.backUp()
+    try await one.write { try $0.insert(Room(projectId: 1, title: "attic 4")) }
+    try await rename(one, 1, "kitchen 1")
+    let batch = try await one.vault.sync { try $0.nextBatch(limit: 25).operations }
+    let request = try await one.vault.sync {
+      PushRequest(
+        deviceId: try $0.deviceId(), deviceCounter: try $0.nextDeviceCounter(), cursor: nil, operations: batch)
+    }
+    _ = try await one.worker.remote.push(request)
+    try await server.restore(backup)
+    try await expectAgreement()
+    let titles = try await two.values("SELECT title FROM OfflineRoom ORDER BY title")
+    #expect(titles == ["attic 4", "kitchen 1", "room 2", "room 3"])
+  }
+
+  @Test("A new epoch that begins between two requests of a round is noticed")
+  func epochWithinRound() async throws {
+    let remote = InterveningRemote(remote: await one.worker.remote)
+    let (folder, schemas) = (server.folder, server.schemas)
+    remote.intervene { number in if number == 1 { try await startEpoch(folder.path + "/data", schemas) } }
+    let worker = SyncWorker(
+      vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+    try await rename(one, 1, "kitchen 1")
+    let report = try await worker.sync()
+    #expect(report.outcome == .done && report.hasCompared)
+    try await expectAgreement()
+    #expect(try await two.values("SELECT title FROM OfflineRoom ORDER BY title") == ["kitchen 1", "room 2", "room 3"])
+  }
+}
+
+/// Starts a new epoch of each account, beside a server that runs or while it is stopped.
+private func startEpoch(_ data: String, _ schemas: [Schema]) async throws {
+  let folder = try ServerFolder(data, isCreating: false)
+  let directory = try ServerDirectory(in: folder)
+  defer { directory.close() }
+  let accounts = try directory.accounts()
+  let storage = try EmbeddedStorage(in: folder, schemas: schemas, accounts: accounts)
+  defer { storage.close() }
+  for account in accounts { try await storage.startEpoch(account) }
+}
+
+extension LocalServer {
+  private var data: String { folder.path + "/data" }
+
+  /// Copies the stopped server's data.
+  func backUp() async throws -> String {
+    let copy = folder.path + "/backup-\(UUID().uuidString)"
+    let data = data
+    try await restart(while: { try FileManager.default.copyItem(atPath: data, toPath: copy) })
+    return copy
+  }
+
+  /// Replaces the server's data by a copy, or keeps them, and starts a new epoch.
+  func restore(_ copy: String?) async throws {
+    let data = data
+    let schemas = schemas
+    try await restart(while: {
+      if let copy {
+        try FileManager.default.removeItem(atPath: data)
+        try FileManager.default.copyItem(atPath: copy, toPath: data)
+      }
+      try await startEpoch(data, schemas)
+    })
+  }
+}

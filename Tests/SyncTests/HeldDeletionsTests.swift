@@ -1,0 +1,90 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import SyncModel
+import SyncServer
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// A server that says that most records are gone is asked about before anything is deleted.
+@Suite struct HeldDeletionsTests {
+  private let server: LocalServer
+  private let device: Device
+
+  init() async throws {
+    server = try LocalServer()
+    device = try await Device("ada", at: server)
+  }
+
+  private func fill(_ count: Int) async throws {
+    try await device.write { connection in
+      for number in 0..<count { _ = try connection.insert(Project(title: "Dam \(number)")) }
+    }
+    try await device.sync()
+  }
+
+  /// The server forgets records, as a database does that was damaged or put back from a backup by hand.
+  private func loseRecords(_ count: Int) async throws {
+    let data = server.folder.path + "/data"
+    try await server.restart(while: {
+      let folder = try ServerFolder(data, isCreating: false)
+      let directory = try ServerDirectory(in: folder)
+      let account = try #require(try directory.accounts().first).folder
+      directory.close()
+      let database = try folder.openDatabase(
+        "accounts/\(account)/records.db", keyName: "account \(account)", readers: 1)
+      try await database.write { connection in
+        let lost: SQL = """
+          (SELECT entityUuid FROM ServerRecord WHERE entityType = 'Project' ORDER BY sequence LIMIT \(count))
+          """
+        try WriteMode.purge(on: connection) {
+          _ = try connection.execute("DELETE FROM OfflineProject WHERE uuid IN \(lost)")
+        }
+        _ = try connection.execute("DELETE FROM ServerRecord WHERE entityUuid IN \(lost)")
+        // The sums of the buckets are computed again when the account opens.
+        _ = try connection.execute("UPDATE ServerState SET digestSchemas = NULL, pendingSchemas = NULL")
+      }
+      database.close()
+    })
+  }
+
+  private func live() async throws -> Int? {
+    try await device.value("SELECT count(*) FROM OfflineProject WHERE isDeleted = 0", as: Int.self)
+  }
+
+  @Test("A comparison that would delete most records keeps them all, says why, and deletes them once accepted")
+  func held() async throws {
+    // Twenty records go without a question.
+    try await fill(20)
+    try await loseRecords(20)
+    let few = try await device.sync(RoundRequest(isFull: true))
+    #expect(few.repaired == 20 && few.heldDeletions == nil)
+    try await fill(30)
+    try await loseRecords(30)
+    for _ in 0..<2 {
+      let report = try await device.worker.sync(RoundRequest(isFull: true))
+      #expect(report.outcome == .paused && report.heldDeletions?.deletions == 30)
+      #expect(try await live() == 30)
+      let status = try await device.vault.database.read { [device] in
+        try StoreStatus.read(device.vault.entities, from: $0)
+      }
+      #expect(status.heldDeletions == 30 && status.pause?.contains("would delete 30 of ") == true)
+    }
+    // One more is lost after the user has accepted 30: that was not accepted.
+    try await device.write { connection in _ = try connection.insert(Project(title: "Weir")) }
+    _ = try await device.worker.sync(RoundRequest(pulls: false))
+    try await loseRecords(1)
+    try await Task.detached { [device] in try device.vault.acceptDeletions() }.value
+    #expect(try await device.worker.sync(RoundRequest(isFull: true)).heldDeletions?.deletions == 31)
+    #expect(try await live() == 31)
+    try await Task.detached { [device] in try device.vault.acceptDeletions() }.value
+    #expect(try await device.sync(RoundRequest(isFull: true)).repaired == 31)
+    #expect(try await live() == 0)
+    let status = try await device.vault.database.read { [device] in
+      try StoreStatus.read(device.vault.entities, from: $0)
+    }
+    #expect(status.heldDeletions == nil && status.pause == nil)
+  }
+}

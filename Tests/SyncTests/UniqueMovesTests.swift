@@ -1,0 +1,70 @@
+import CipherSQL
+import Foundation
+import SyncModel
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// UNIQUE values that move between records on one device, against a server: no conflicts, and both devices agree.
+@Suite struct UniqueMovesTests {
+  private static let schema = Schema(
+    name: "things",
+    migrations: [
+      MigrationFile(
+        version: 1, name: "things",
+        sql: """
+          CREATE TABLE OfflineThing (
+            thingId INTEGER PRIMARY KEY, serverId INTEGER,
+            uuid TEXT NOT NULL UNIQUE CHECK (uuid GLOB '????????-????-????-????-????????????'),
+            code TEXT UNIQUE, place TEXT, shelf INTEGER,
+            createdAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) CHECK (createdAt IS strftime('%Y-%m-%dT%H:%M:%fZ', createdAt)),
+            updatedAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) CHECK (updatedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', updatedAt)),
+            lastSyncedAt TEXT CHECK (lastSyncedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', lastSyncedAt)),
+            syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
+            isDirty INTEGER NOT NULL DEFAULT 1 CHECK (isDirty IN (0, 1)), isDeleted INTEGER NOT NULL DEFAULT 0 CHECK (isDeleted IN (0, 1)),
+            UNIQUE (place, shelf)
+          ) STRICT;
+          INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES ('Thing', 'OfflineThing', 'things');
+          """)
+    ])
+
+  @Test("UNIQUE values that swap between records on one device reach the server and another device without a conflict")
+  func moves() async throws {
+    let seed = UInt64.random(in: 0...999_999)
+    var random = Seeded(seed)
+    let server = try LocalServer(schemas: [Self.schema])
+    let one = try await Device("ada", at: server, schema: Self.schema)
+    let two = try await Device("ben", at: server, schema: Self.schema)
+    try await one.write { db in
+      for number in 1...5 {
+        let uuid = String(format: "00000000-0000-7000-8000-%012d", number)
+        _ = try db.execute(
+          "INSERT INTO OfflineThing (uuid, code, place, shelf) VALUES (\(uuid), \("c\(number)"), 'p', \(number))")
+      }
+    }
+    try await one.sync()
+    try await two.sync()
+    for _ in 0..<6 {
+      for _ in 0..<Int.random(in: 1...2, using: &random) {
+        let order = Array(1...5).shuffled(using: &random)
+        try await one.write { db in
+          _ = try db.execute("UPDATE OfflineThing SET code = 'x' || thingId, shelf = -thingId")
+          for (index, number) in order.enumerated() {
+            _ = try db.execute(
+              "UPDATE OfflineThing SET code = \("c\(number)"), shelf = \(number) WHERE thingId = \(index + 1)")
+          }
+        }
+      }
+      let report = try await one.sync()
+      #expect(report.conflicts == 0 && report.failed == 0, "seed \(seed)")
+      try await two.sync()
+      #expect(try await one.digests() == two.digests())
+      #expect(
+        try await one.values("SELECT code || shelf FROM OfflineThing ORDER BY uuid")
+          == two.values("SELECT code || shelf FROM OfflineThing ORDER BY uuid"))
+      #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
+      #expect(try await one.values("SELECT status FROM OfflineSyncQueue WHERE completedAt IS NULL") == [])
+    }
+  }
+}
