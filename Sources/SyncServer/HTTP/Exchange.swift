@@ -12,8 +12,8 @@ final class Exchange: Sendable {
   let connection: UInt
   /// Whether its connection is closed after the answer.
   let isDraining: Bool
-  let start = ContinuousClock.now
-  private let state = Locked(State())
+  let start: ContinuousClock.Instant
+  private let state: Locked<State>
 
   private struct State {
     var body: [UInt8] = []
@@ -24,6 +24,8 @@ final class Exchange: Sendable {
     /// What is to be done when the request is over.
     var atEnd: (@Sendable () -> Void)?
     var isBodyKept = false
+    /// When the body could begin to come: with the header, or when it was found out where it goes.
+    var bodyStart: ContinuousClock.Instant
     /// All bytes of the body so far, wherever they went.
     var received = 0
     var dropped = 0
@@ -52,6 +54,8 @@ final class Exchange: Sendable {
 
   init(head: Request, connection: UInt = 0, isDraining: Bool = false) {
     (self.head, self.connection, self.isDraining) = (head, connection, isDraining)
+    start = .now
+    state = Locked(State(bodyStart: start))
   }
 
   // MARK: Admission
@@ -121,9 +125,9 @@ final class Exchange: Sendable {
   /// Whether the body comes so slowly that the connection is not to be held any longer: one that is collected has to be
   /// there after a time, one that goes somewhere has to go on from then at a least rate.
   func isTooSlow(_ limits: ServerLimits) -> Bool {
-    let elapsed = (ContinuousClock.now - start).components.seconds
-    guard elapsed >= limits.bodySeconds else { return false }
     return state.withLock { state in
+      let elapsed = (ContinuousClock.now - state.bodyStart).components.seconds
+      guard elapsed >= limits.bodySeconds else { return false }
       guard case .streaming = state.stage else { return true }
       return state.received < Int(elapsed) * limits.uploadBytesPerSecond
     }
@@ -152,7 +156,7 @@ final class Exchange: Sendable {
     state.withLock { state in
       guard case .opened(let opening) = state.stage else { return nil }
       switch opening {
-      case .sink(let sink): state.stage = .streaming(sink)
+      case .sink(let sink): (state.stage, state.bodyStart) = (.streaming(sink), .now)
       case .refuse(let refusal): state.stage = .dropping(refusal, isSaid: false)
       }
       return opening
