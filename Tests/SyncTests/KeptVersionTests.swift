@@ -144,7 +144,7 @@ import Testing
     #expect(try await two.sync().conflicts == 1)
     try await two.sync()
     let conflict = try #require(try two.conflicts().first)
-    #expect(conflict.conflictType == "parent_missing")
+    #expect(conflict.conflictType == "deleted_remotely")
     #expect(try await two.value("SELECT inletId FROM OfflineAtmosphericLog WHERE logId = 2", as: Int.self) == 3)
     try two.resolve(conflict.conflictId, takesLocal: false)
     try await two.sync()
@@ -157,7 +157,7 @@ import Testing
     try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
     try await one.sync()
     try await two.sync()
-    let third = try await two.value("SELECT uuid FROM OfflineAtmosphericLog WHERE logId = 3", as: String.self)
+    let third = try await two.values("SELECT uuid FROM OfflineAtmosphericLog WHERE logId = 3")[0]
     try await one.write { db in _ = try db.execute("DELETE FROM OfflineAtmosphericLog WHERE logId IN (1, 3)") }
     try await one.sync()
     try await two.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 3 WHERE logId = 2") }

@@ -1,6 +1,21 @@
 extension Catalog {
-  /// Reads the catalogue of a database.
+  /// Reads the catalogue of a database. One that this process has read before, of any database with the same tables, views and
+  /// indexes, costs one query.
   public static func read(from connection: Connection) throws -> Catalog {
+    let definitions = try connection.fetchOne(
+      """
+      SELECT group_concat(hex(type) || hex(name) || ' ' || coalesce(sql, ''), char(10)) FROM (
+        SELECT type, name, sql FROM sqlite_schema WHERE type <> 'trigger' ORDER BY type, name)
+      """, as: Optional<String>.self)
+    let key = (definitions ?? nil) ?? ""
+    if let known = CatalogCache.shared.catalog(of: key) { return known }
+    let catalog = try readWhole(from: connection)
+    CatalogCache.shared.keep(catalog, of: key)
+    return catalog
+  }
+
+  /// The same, always from the database.
+  static func readWhole(from connection: Connection) throws -> Catalog {
     let list = try connection.fetchRows(
       """
       SELECT list.name, list.type, list.wr, list.strict, master.sql
