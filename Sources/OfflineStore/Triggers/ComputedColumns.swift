@@ -7,6 +7,8 @@ struct ComputedColumns {
   /// In the order of their names.
   let names: [String]
   private let expressions: [String: String]
+  /// By name, the columns of the row that an expression names.
+  private let inputs: [String: [String]]
 
   /// Nil for an entity that has none.
   init?(_ entity: Entity) {
@@ -14,21 +16,25 @@ struct ComputedColumns {
     self.entity = entity
     names = behaviour.alwaysComputed.sorted()
     expressions = behaviour.computations
+    let columns = entity.table.columns.map { (name: $0.name, word: $0.name.lowercased()) }
+    inputs = expressions.mapValues { expression in
+      let words = expression.lowercased()
+      return columns.filter { words.contains($0.word) }.map(\.name)
+    }
   }
 
   /// What a column is made to be, for a row of a trigger.
   func value(of name: String, row: String) -> String {
     guard let expression = expressions[name] else { return "\(row).\(SQL.quoted(name))" }
-    let inputs = self.inputs(of: name).map { "\(row).\(SQL.quoted($0)) AS \(SQL.quoted($0))" }
+    let inputs = inputs[name, default: []].map { "\(row).\(SQL.quoted($0)) AS \(SQL.quoted($0))" }
     let source = inputs.isEmpty ? "" : " FROM (SELECT \(inputs.joined(separator: ", "))) AS \(table)"
     // On lines of its own, so that a comment in it ends with it.
     return "(SELECT (\(expression)\n  )\(source))"
   }
 
   var statements: [String] {
-    let watched = entity.table.columns.map(\.name).filter { name in
-      names.contains(name) || names.contains { inputs(of: $0).contains(name) }
-    }
+    let followed = Set(names + names.flatMap { inputs[$0, default: []] })
+    let watched = entity.table.columns.map(\.name).filter(followed.contains)
     return [
       trigger("compute_insert", "INSERT"),
       trigger("compute", "UPDATE OF \(watched.map(SQL.quoted).joined(separator: ", "))"),
@@ -36,12 +42,6 @@ struct ComputedColumns {
   }
 
   private var table: String { SQL.quoted(entity.table.name) }
-
-  /// The columns of the row that an expression names.
-  private func inputs(of name: String) -> [String] {
-    let words = (expressions[name] ?? "").lowercased()
-    return entity.table.columns.map(\.name).filter { words.contains($0.lowercased()) }
-  }
 
   private func trigger(_ name: String, _ event: String) -> String {
     let key = SQL.quoted(entity.key)
