@@ -1,4 +1,5 @@
 import CipherSQL
+import Foundation
 import SyncModel
 import Testing
 
