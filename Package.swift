@@ -159,27 +159,6 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// Fuzz targets (`scripts/fuzz`): one folder of `Tests/Fuzz` each, with its corpus. Without the sanitizer they do nothing.
-let fuzzTargets: [(folder: String, dependencies: [Target.Dependency])] = [
-  ("JSONValues", ["SyncModel"]),
-  ("Responses", ["SyncModel"]),
-  ("RouteFiles", ["SyncEngine", "SyncModel"]),
-  ("RESTResponses", ["SyncEngine", "SyncModel", "WebTransport"]),
-  ("CSVImport", ["OfflineStore", "FuzzStore"]),
-  ("NDJSONImport", ["OfflineStore", "FuzzStore"]),
-  ("JSONImport", ["OfflineStore", "FuzzStore"]),
-  ("WhereConditions", ["OfflineStore", "CipherSQL", "FuzzStore"]),
-]
-package.targets += [
-  .target(name: "FuzzSupport", path: "Tests/Fuzz/FuzzSupport"),
-  .target(name: "FuzzStore", dependencies: ["OfflineStore", "CipherSQL"], path: "Tests/Fuzz/FuzzStore"),
-]
-package.targets += fuzzTargets.map { target in
-  .executableTarget(
-    name: "Fuzz\(target.folder)", dependencies: ["FuzzSupport"] + target.dependencies,
-    path: "Tests/Fuzz/\(target.folder)", exclude: ["corpus"])
-}
-
 #if os(Linux)
   // Crashes: the layer that loses and fails writes, and the program that puts it under others.
   package.products.append(.library(name: "FaultLayer", type: .dynamic, targets: ["FaultLayer"]))
@@ -199,3 +178,52 @@ package.targets += fuzzTargets.map { target in
       path: "Tests/Simulation", exclude: ["RESULTS.md"]),
   ]
 #endif
+
+// `scripts/fuzz` sets this variable. The package is then the fuzz targets, one folder of `Tests/Fuzz` each, and the modules that
+// they test, instrumented. The option `--sanitize=fuzzer` of SwiftPM cannot do this: it also gives the tool of SchemaPlugin the
+// `main` of libFuzzer.
+if Context.environment["FIELDVAULT_FUZZ"] != nil {
+  let fuzzTargets: [(folder: String, dependencies: [Target.Dependency])] = [
+    ("BackupFiles", ["OfflineStore", "VaultKeys"]),
+    ("CSVImport", ["OfflineStore", "FuzzStore"]),
+    ("JSONImport", ["OfflineStore", "FuzzStore"]),
+    ("JSONValues", ["SyncModel"]),
+    ("Keyrings", ["VaultKeys"]),
+    ("NDJSONImport", ["OfflineStore", "FuzzStore"]),
+    ("Pictures", ["Pictures"]),
+    ("RequestHeads", ["SyncServer"]),
+    ("Requests", ["SyncServer", "SyncModel", "CipherSQL", "FuzzStore"]),
+    ("Responses", ["SyncModel"]),
+    ("RESTResponses", ["SyncEngine", "SyncModel", "WebTransport"]),
+    ("RouteFiles", ["SyncEngine", "SyncModel"]),
+    ("SchemaFolders", ["SchemaCompiler", "OfflineStore", "CipherSQL"]),
+    ("SealedFiles", ["SealedFiles", "VaultKeys"]),
+    ("WhereConditions", ["OfflineStore", "CipherSQL", "FuzzStore"]),
+  ]
+  let tool = "fieldvault-schema"
+  let modules: Set = [
+    "CipherSQL", "SchemaCompiler", "VaultKeys", "SealedFiles", "Pictures", "SyncModel", "WebTransport", "OfflineStore",
+    "SyncEngine", "SyncServer", tool,
+  ]
+  package.products = []
+  package.targets.removeAll { ![.system, .plugin].contains($0.type) && !modules.contains($0.name) }
+  package.targets += [
+    .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+    .target(name: "FuzzSupport", dependencies: ["CFuzzer"], path: "Tests/Fuzz/FuzzSupport"),
+    .target(name: "FuzzStore", dependencies: ["OfflineStore", "CipherSQL"], path: "Tests/Fuzz/FuzzStore"),
+  ]
+  package.targets += fuzzTargets.map { target in
+    // SwiftPM makes the program's own entry point `main`, so that of libFuzzer is not used.
+    .executableTarget(
+      name: "Fuzz\(target.folder)", dependencies: ["FuzzSupport"] + target.dependencies,
+      path: "Tests/Fuzz/\(target.folder)", exclude: ["corpus"],
+      linkerSettings: [.unsafeFlags(["-sanitize=fuzzer"])])
+  }
+  for target in package.targets where ![.system, .plugin].contains(target.type) && target.name != tool {
+    target.swiftSettings = [.unsafeFlags(["-sanitize=fuzzer", "-enable-testing"])]
+  }
+  // The tool contains instrumented modules too. Nothing calls the entry point of a target, which libFuzzer refers to.
+  for target in package.targets where target.name == tool {
+    target.linkerSettings = [.unsafeFlags(["-sanitize=fuzzer", "-Xlinker", "--defsym=LLVMFuzzerTestOneInput=0"])]
+  }
+}

@@ -1,24 +1,17 @@
 import CipherSQL
 import OfflineStore
 
-/// A database in memory with one table of every column type, for targets that read or import records.
+/// A database in memory with ``FuzzSchema``, for targets that read or import records.
 public struct FuzzRecords: Sendable {
   package let database: Database
   package let entities: Entities
   package let entity: Entity
 
-  /// The table with two records.
+  /// Makes the database with two records.
   public init() {
     do {
-      let sql = """
-        CREATE TABLE OfflineThing (
-          thingId INTEGER PRIMARY KEY, title TEXT NOT NULL, count INTEGER, size REAL, isOpen INTEGER NOT NULL DEFAULT 0
-          CHECK (isOpen IN (0, 1)), kind TEXT CHECK (kind IN ('a', 'b')), data BLOB, parentId INTEGER REFERENCES OfflineThing
-        ) STRICT;
-        """
-      let schema = Schema(name: "fuzz", migrations: [MigrationFile(version: 1, name: "things", sql: sql)])
       database = try Database.inMemory()
-      try Vault.migrator(for: [schema]).apply(to: database)
+      try Vault.migrator(for: [FuzzSchema.schema]).apply(to: database)
       entities = try database.read { try Entities.read(from: $0) }
       entity = try entities.entity("Thing")
       try database.write {

@@ -1,6 +1,36 @@
-/// Calls a target with the bytes of one input. Each target's entry point forwards to it.
-public func fuzzed(_ bytes: UnsafePointer<UInt8>?, _ count: Int, _ body: ([UInt8]) -> Void) -> CInt {
-  body(bytes.map { Array(UnsafeBufferPointer(start: $0, count: count)) } ?? [])
+import CFuzzer
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// A reader of foreign data and the property that holds for each input. The conforming type is the program.
+public protocol FuzzTarget {
+  /// Reads one input and ends the process when the property does not hold.
+  static func run(_ input: [UInt8])
+}
+
+extension FuzzTarget {
+  /// Runs libFuzzer with the arguments of the process.
+  public static func main() {
+    target = run
+    var count = CommandLine.argc
+    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
+    exit(LLVMFuzzerRunDriver(&count, &arguments, runTarget))
+  }
+}
+
+/// The target of this process. It is set before the first input.
+nonisolated(unsafe) private var target: ([UInt8]) -> Void = { _ in }
+
+/// The entry point that libFuzzer calls with each input.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func runTarget(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+  target(Array(UnsafeBufferPointer(start: bytes, count: count)))
   return 0
 }
 

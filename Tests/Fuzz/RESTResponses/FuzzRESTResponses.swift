@@ -5,21 +5,24 @@ import WebTransport
 
 /// Responses of a REST API: status, body and the address of a next page. The input is a status (two bytes), the length of a
 /// reference (one byte), the reference, the body.
-private func one(_ bytes: [UInt8]) {
-  guard bytes.count >= 3 else { return }
-  let status = 200 + (Int(bytes[0]) << 8 | Int(bytes[1])) % 400
-  let rest = bytes.dropFirst(3)
-  let reference = String(decoding: rest.prefix(Int(bytes[2])), as: UTF8.self)
-  let body = Array(rest.dropFirst(Int(bytes[2])))
-  let answer = RestAnswer(HTTPAnswer(status: status, contentType: "application/json", body: body), rules)
-  if case .invalid(_, let detail) = answer { require(detail.count <= 400, "a reason is short") }
-  guard let address, let url = try? address.resolved(reference, from: "/v1/items?page=1"), address.isOrigin(of: url)
-  else {
-    return
+@main
+enum FuzzRESTResponses: FuzzTarget {
+  static func run(_ bytes: [UInt8]) {
+    guard bytes.count >= 3 else { return }
+    let status = 200 + (Int(bytes[0]) << 8 | Int(bytes[1])) % 400
+    let rest = bytes.dropFirst(3)
+    let reference = String(decoding: rest.prefix(Int(bytes[2])), as: UTF8.self)
+    let body = Array(rest.dropFirst(Int(bytes[2])))
+    let answer = RestAnswer(HTTPAnswer(status: status, contentType: "application/json", body: body), rules)
+    if case .invalid(_, let detail) = answer { require(detail.count <= 400, "a reason is short") }
+    guard let address, let url = try? address.resolved(reference, from: "/v1/items?page=1"), address.isOrigin(of: url)
+    else {
+      return
+    }
+    let after = url.dropFirst("https://api.example.org".count).first
+    require(
+      url.hasPrefix("https://api.example.org") && [nil, "/", "?", ":"].contains(after), "\(reference) stays: \(url)")
   }
-  let after = url.dropFirst("https://api.example.org".count).first
-  require(
-    url.hasPrefix("https://api.example.org") && [nil, "/", "?", ":"].contains(after), "\(reference) stays: \(url)")
 }
 
 private let address = try? ServerAddress("https://api.example.org/base")
@@ -34,7 +37,3 @@ private let rules: AnswerRules = {
     fatalError("\(error)")
   }
 }()
-
-/// The entry point that libFuzzer calls with each input.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt { fuzzed(bytes, count, one) }

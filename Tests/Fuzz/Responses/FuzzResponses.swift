@@ -2,22 +2,25 @@ import FuzzSupport
 import SyncModel
 
 /// Responses to push, changes, digests and the other requests of a device. The first byte chooses the message.
-private func one(_ bytes: [UInt8]) {
-  guard let first = bytes.first else { return }
-  let body = Array(bytes.dropFirst())
-  switch first {
-  case UInt8(ascii: "p"): check(PushAnswer.self, body)
-  case UInt8(ascii: "c"): check(ChangesPage.self, body)
-  case UInt8(ascii: "e"): check(EntityDigests.self, body)
-  case UInt8(ascii: "b"): check(BucketDigests.self, body)
-  case UInt8(ascii: "d"): check(RecordDigests.self, body)
-  case UInt8(ascii: "r"): check(RecordsAnswer.self, body)
-  case UInt8(ascii: "a"): check(AccountInfo.self, body)
-  case UInt8(ascii: "h"): check(ServerHealth.self, body)
-  case UInt8(ascii: "w"): check(WatchAnswer.self, body)
-  case UInt8(ascii: "f"): check(FileAddress.self, body)
-  case UInt8(ascii: "m"): check(MissingFilesAnswer.self, body)
-  default: check(ServerProblem.self, body)
+@main
+enum FuzzResponses: FuzzTarget {
+  static func run(_ bytes: [UInt8]) {
+    guard let first = bytes.first else { return }
+    let body = Array(bytes.dropFirst())
+    switch first {
+    case UInt8(ascii: "p"): check(PushAnswer.self, body)
+    case UInt8(ascii: "c"): check(ChangesPage.self, body)
+    case UInt8(ascii: "e"): check(EntityDigests.self, body)
+    case UInt8(ascii: "b"): check(BucketDigests.self, body)
+    case UInt8(ascii: "d"): check(RecordDigests.self, body)
+    case UInt8(ascii: "r"): check(RecordsAnswer.self, body)
+    case UInt8(ascii: "a"): check(AccountInfo.self, body)
+    case UInt8(ascii: "h"): check(ServerHealth.self, body)
+    case UInt8(ascii: "w"): check(WatchAnswer.self, body)
+    case UInt8(ascii: "f"): check(FileAddress.self, body)
+    case UInt8(ascii: "m"): check(MissingFilesAnswer.self, body)
+    default: check(ServerProblem.self, body)
+    }
   }
 }
 
@@ -27,7 +30,3 @@ private func check<Message: WireMessage>(_ type: Message.Type, _ body: [UInt8]) 
   let wire = message.wire
   require((try? Message(wire: wire))?.wire == wire, "\(type) reads back: \(wire.json)")
 }
-
-/// The entry point that libFuzzer calls with each input.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt { fuzzed(bytes, count, one) }

@@ -1,0 +1,147 @@
+import CipherSQL
+import Dispatch
+import FuzzStore
+import FuzzSupport
+import SyncModel
+
+@testable import SyncServer
+
+/// The routes of a server over an account in a folder of its own. Nothing listens, and each request meets the same records.
+final class FuzzServer: Sendable {
+  /// The token of the account's user.
+  let token: String
+  private let router: Router
+
+  /// Makes the folder, the account and its records.
+  init() throws {
+    let folder = try ServerFolder(ScratchFolder().path + "/data", isCreating: true)
+    let directory = try ServerDirectory(in: folder)
+    token = try directory.addUser("fuzz", account: "fuzz").token
+    let records = try EmbeddedStorage(
+      in: folder, schemas: [FuzzSchema.schema], accounts: try directory.accounts(), log: .silent)
+    let limits = ServerLimits()
+    let service = SyncService(
+      storage: UnchangingStorage(records), limits: limits, serverUuid: directory.serverUuid, log: .silent)
+    let files = FileService(
+      storage: NoFiles(), inUse: { _, _ in [] }, limits: limits, sessions: UploadSessions(limit: limits.uploadsAtOnce),
+      log: .silent)
+    let member = try directory.member(token: token)
+    router = Router(
+      routes: service.routes + files.routes, member: { [token] in $0 == token ? member : nil },
+      limiters: (RateLimiter(burst: .max, perSecond: .max), RateLimiter(burst: .max, perSecond: .max)), log: .silent)
+    let seeding = Router(
+      routes: SyncService(storage: records, limits: limits, serverUuid: "", log: .silent).routes,
+      member: { _ in member }, limiters: router.limiters, log: .silent)
+    let response = Self.waiting {
+      await seeding.answer(
+        Request(
+          method: "POST", path: "/v1/push",
+          headers: [
+            "authorization": "Bearer x", "content-type": "application/json",
+            WireProtocol.header.lowercased(): "\(WireProtocol.version)",
+          ], body: Array(Self.seed.utf8)))
+    }
+    require(response.status == 200, "the records of the fuzz target: \(String(decoding: response.body, as: UTF8.self))")
+  }
+
+  /// The answer to a request, after the decisions that come before its body.
+  func answer(_ request: Request) -> Response {
+    Self.waiting { [router] in
+      if case .refuse(let refusal) = router.admit(request).admission { return refusal }
+      return await router.answer(request)
+    }
+  }
+
+  private static func waiting(_ body: @escaping @Sendable () async -> Response) -> Response {
+    let answer = Locked<Response?>(nil)
+    let end = DispatchSemaphore(value: 0)
+    Task {
+      let response = await body()
+      answer.withLock { $0 = response }
+      end.signal()
+    }
+    end.wait()
+    guard let response = answer.withLock({ $0 }) else { fatalError("no answer") }
+    return response
+  }
+
+  private static let seed = """
+    {"deviceId": "d", "deviceCounter": 0, "operations": [
+      {"operationId": "1", "idempotencyKey": "k1", "operationType": "create", "entityType": "Thing",
+       "entityUuid": "01a20637-d8ce-7000-869c-dbf29d3f7743", "createdAt": "2026-03-01T08:00:00.000Z",
+       "updatedAt": "2026-03-01T08:00:00.000Z", "fields": {"title": "x", "count": 1, "tags": "[]"}, "base": {}},
+      {"operationId": "2", "idempotencyKey": "k2", "operationType": "create", "entityType": "Thing",
+       "entityUuid": "01a20637-d8ce-7000-869c-dbf29d3f7744", "createdAt": "2026-03-01T08:00:00.000Z",
+       "updatedAt": "2026-03-01T08:00:00.000Z",
+       "fields": {"title": "y", "code": "c", "parentId": "01a20637-d8ce-7000-869c-dbf29d3f7743"}, "base": {}}]}
+    """
+}
+
+/// A storage whose writes are taken back after their result is known.
+private struct UnchangingStorage: RecordStorage {
+  private let storage: EmbeddedStorage
+
+  init(_ storage: EmbeddedStorage) { self.storage = storage }
+
+  private struct Undo: Error {}
+
+  var entities: [String: EntityDescription] { storage.entities }
+  var schemas: [ServedSchema] { storage.schemas }
+
+  func read<Result: Sendable>(
+    _ account: AccountName, _ body: @escaping @Sendable (any RecordReading) throws -> Result
+  ) async throws -> Result {
+    try await storage.read(account, body)
+  }
+
+  func write<Result: Sendable>(
+    _ account: AccountName, _ body: @escaping @Sendable (any RecordWriting) throws -> Result
+  ) async throws -> Result {
+    let outcome = Locked<Result?>(nil)
+    do {
+      try await storage.write(account) { data in
+        let result = try body(data)
+        outcome.withLock { $0 = result }
+        throw Undo()
+      }
+    } catch is Undo {}
+    guard let result = outcome.withLock({ $0 }) else { fatalError("a write has no result") }
+    return result
+  }
+
+  func buryFailedChanges(_ account: AccountName) async throws {}
+  func settle(_ account: AccountName, _ names: [RecordName]) async throws {}
+  func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool { false }
+  func stopWaiting() {}
+  func close() {}
+}
+
+/// A storage of files with no file and no room.
+private struct NoFiles: FileStorage {
+  func begin(_ account: AccountName, _ upload: NewUpload, quota: Int64, at time: Int64) async throws -> StoredUpload {
+    throw FileRefusal.noSpace
+  }
+
+  func upload(_ account: AccountName, _ id: String) async throws -> StoredUpload? { nil }
+
+  func setLength(_ account: AccountName, _ id: String, to length: Int64, quota: Int64) async throws -> StoredUpload {
+    throw FileRefusal.gone
+  }
+
+  func openWriter(
+    _ account: AccountName, _ id: String, reserving bytes: Int64, quota: Int64
+  ) async throws -> any UploadWriting {
+    throw FileRefusal.gone
+  }
+
+  func removeUpload(_ account: AccountName, _ id: String) async throws {}
+  func content(_ account: AccountName, _ name: ContentName) async throws -> StoredContent? { nil }
+  func open(_ account: AccountName, _ name: ContentName) async throws -> (StoredContent, OpenedFile)? { nil }
+  func digest(_ account: AccountName, _ name: ContentName) async throws -> StoredDigest? { nil }
+  func prove(_ account: AccountName, _ name: ContentName, _ claims: [ContentClaim]) async throws {}
+  func removeContent(_ account: AccountName, _ name: ContentName) async throws {}
+  func usedBytes(_ account: AccountName, by userId: Int64) async throws -> Int64 { 0 }
+  func expire(_ account: AccountName, at time: Int64) async throws {}
+  func sweep(_ account: AccountName, _ rule: SweepRule) async throws {}
+  func close() {}
+}
