@@ -27,7 +27,7 @@ struct OutboxTriggers {
   }
 
   var statements: [String] {
-    [insertion, base, edit, move, furtherEdit, queueingAgain, deletion, identity, flags].compactMap { $0 }
+    [insertion, base, edit, move, furtherEdit, queueingAgain, deletion, identity, times, flags].compactMap { $0 }
   }
 
   /// Queues changed records that have no operation: those that an import made, and those that a migration wrote while
@@ -306,6 +306,25 @@ struct OutboxTriggers {
           SELECT RAISE(ABORT, 'uuid and local id of a record cannot be changed')
             WHERE NEW.uuid IS NOT OLD.uuid OR NEW.\(key) IS NOT OLD.\(key);
           UPDATE \(table) SET serverId = OLD.serverId, syncVersion = OLD.syncVersion, lastSyncedAt = OLD.lastSyncedAt
+            WHERE \(key) = NEW.\(key);
+        """
+      ])
+  }
+
+  /// A time that is written without an edit is never sent, and would make the record differ from the server's. The time of
+  /// the creation is sent with the creation only.
+  private var times: String {
+    let isEdited = watched.isEmpty ? "0" : isEdited
+    let isUnedited = "OLD.isDirty = 0 AND NEW.isDirty = 0 AND NEW.isDeleted = OLD.isDeleted AND NOT \(isEdited)"
+    return trigger(
+      "times", "AFTER UPDATE OF createdAt, updatedAt",
+      when: """
+        (NEW.createdAt IS NOT OLD.createdAt AND (OLD.syncVersion > 0 OR OLD.isDirty = 0)
+          OR NEW.updatedAt IS NOT OLD.updatedAt AND \(isUnedited)) AND \(byUser)
+        """,
+      [
+        """
+          UPDATE \(table) SET createdAt = OLD.createdAt, updatedAt = CASE WHEN \(isUnedited) THEN OLD.updatedAt ELSE updatedAt END
             WHERE \(key) = NEW.\(key);
         """
       ])
