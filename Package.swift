@@ -196,6 +196,6 @@ package.targets += fuzzTargets.map { target in
         "CipherSQL", "OfflineStore", "SyncEngine", "WebTransport", "SyncModel", "SyncServer", "VaultKeys",
         "RestorationModel", "CPlatform",
       ],
-      path: "Tests/Simulation", exclude: ["RESULTS.md"]),
+      path: "Tests/Simulation", exclude: ["RESULTS.md", "Schemas"]),
   ]
 #endif
