@@ -69,7 +69,9 @@ struct JournalCheck {
       return any.isDisjoint(with: [.delete, .decide]) ? .lost : .settled
     }
     if isDirty, marker == entry.marker { return .waits }
-    return isDeleted && !any.isDisjoint(with: [.delete, .decide]) ? .settled : .lost
+    // Another device may have sent a record again that was deleted here with another one.
+    let mayReturn = isDeleted || unheard.contains(entry.uuid)
+    return mayReturn && !any.isDisjoint(with: [.delete, .decide]) ? .settled : .lost
   }
 
   private func deletion(_ entry: Journal.Entry, _ own: Set<Journal.Kind>, _ any: Set<Journal.Kind>) throws -> Verdict {
