@@ -175,7 +175,7 @@ let package = Package(
         "CipherSQL", "OfflineStore", "SyncEngine", "WebTransport", "SyncModel", "SyncServer", "VaultKeys",
         "RestorationModel", "CPlatform",
       ],
-      path: "Tests/Simulation", exclude: ["RESULTS.md"]),
+      path: "Tests/Simulation", exclude: ["RESULTS.md", "Schemas"]),
   ]
 #endif
 

@@ -2,7 +2,8 @@ import Foundation
 import Glibc
 
 /// Devices, a server and a bad network as processes, round after round, checked for what must always hold:
-/// `fieldvault-simulation [--small] [--rounds N] [--seed N] [--devices N] [--from WORLD] [--results FILE]`.
+/// `fieldvault-simulation [--small] [--rounds N] [--seed N] [--devices N] [--rounds-per-world N] [--world N]
+/// [--schema NAME] [--results FILE]`.
 @main
 enum SimulationCommand {
   static func main() async throws {
@@ -26,8 +27,18 @@ struct Options: Sendable {
   /// Nil: three to five, another number in each world.
   var devices: Int?
   /// How many rounds a world lasts.
-  var roundsPerWorld = 50
+  var roundsPerWorld = 20
+  /// The only world of the campaign to run, from 1.
+  var world: Int?
+  /// The schema of all worlds, with copies and restores; `nil`: another one in each world.
+  var schema: String?
   var results: String?
+
+  /// The options that shape a world, as they were given.
+  var worldOptions: String {
+    " --rounds-per-world \(roundsPerWorld)" + (devices.map { " --devices \($0)" } ?? "")
+      + (schema.map { " --schema \($0)" } ?? "")
+  }
 
   init(_ words: [String]) throws {
     var rest = words[...]
@@ -39,11 +50,17 @@ struct Options: Sendable {
     }
     while let word = rest.popFirst() {
       switch word {
-      case "--small": (rounds, roundsPerWorld) = (6, 6)
+      case "--small": (rounds, roundsPerWorld, devices) = (5, 1, 3)
       case "--rounds": rounds = try number(word)
       case "--seed": seed = UInt64(try number(word))
       case "--devices": devices = try number(word)
       case "--rounds-per-world": roundsPerWorld = max(1, try number(word))
+      case "--world": world = max(1, try number(word))
+      case "--schema":
+        guard let name = rest.popFirst(), Workload.all.contains(where: { $0.name == name }) else {
+          throw Trouble("--schema needs one of \(Set(Workload.all.map(\.name)).sorted().joined(separator: ", "))")
+        }
+        schema = name
       case "--results":
         guard let path = rest.popFirst() else { throw Trouble("--results needs a file") }
         results = path

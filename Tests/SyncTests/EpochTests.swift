@@ -74,6 +74,33 @@ import Testing
     #expect(titles == ["first 5 1", "second 3", "third 9 2"])
   }
 
+  @Test("A record that another device sends again after the restore comes to devices that had deleted it")
+  func deletedRecordSentAgain() async throws {
+    let backup = try await server.backUp()
+    try await one.write { db in
+      let annex = try db.insert(Location(projectId: 1, title: "annex"))
+      let wing = try db.insert(Location(projectId: 1, parentLocationId: annex.locationId, title: "wing"))
+      _ = try db.execute(
+        "UPDATE OfflineLocation SET parentLocationId = \(wing.locationId) WHERE locationId = \(annex.locationId)")
+    }
+    try await one.sync()
+    try await one.write { _ = try $0.execute("UPDATE OfflineLocation SET title = 'loft' WHERE title = 'annex'") }
+    try await one.sync()
+    let three = try Device(copyOf: one, at: server)
+    // The wing goes with the loft. Both deleted rows stay, because they refer to each other.
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineLocation WHERE title = 'loft'") }
+    try await one.sync()
+    let deleted: SQL = "SELECT title FROM OfflineLocation WHERE isDeleted = 1 AND syncVersion > 1 ORDER BY title"
+    #expect(try await one.values(deleted) == ["loft", "wing"])
+    try await server.restore(backup)
+    try await one.sync()
+    try await three.sync()
+    try await expectAgreement()
+    #expect(try await one.digests() == three.digests())
+    let live: SQL = "SELECT title FROM OfflineLocation WHERE isDeleted = 0 ORDER BY title"
+    for device in [one, two, three] { #expect(try await device.values(live) == ["loft", "wing"]) }
+  }
+
   @Test("A record that was changed before and after the restore is decided by its policy, and no value is lost")
   func changedOnBothSides() async throws {
     let backup = try await server.backUp()

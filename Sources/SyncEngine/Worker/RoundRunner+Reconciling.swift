@@ -106,7 +106,12 @@ extension RoundRunner {
       }
     }
     // A record that is only here may be deleted there, or never have existed there.
-    try await fetch(type, wanted + here.keys.sorted(), comparison, &repaired)
+    var uuids = wanted + here.keys.sorted()
+    if comparison.oldEpoch != nil {
+      let known = Set(uuids)
+      uuids += try await vault.sync { try $0.deletedRecords(type) }.filter { !known.contains($0) }
+    }
+    try await fetch(type, uuids, comparison, &repaired)
   }
 
   private mutating func fetch(

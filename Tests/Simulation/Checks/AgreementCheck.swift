@@ -24,7 +24,10 @@ struct AgreementCheck {
           try StoreDigests(catalog: catalog, connection: connection).digests(of: table).whole
         }
         let summary = digests.entities[type]
-        if summary?.digest == ours.digest || summary == nil && ours.count == 0 { continue }
+        if summary?.digest == ours.digest || summary == nil && ours.count == 0 {
+          try compareVersions(device, table)
+          continue
+        }
         try compare(device, table)
       }
       try checkInbox(device)
@@ -50,6 +53,31 @@ struct AgreementCheck {
       6,
       try ["\(device.seat.name) and the server differ about \(different.count) of \(type)"]
         + different.sorted().prefix(3).flatMap { try state.lines(type, $0) })
+  }
+
+  /// Equal records have the versions of the server.
+  private func compareVersions(_ device: OpenDevice, _ table: RecordTable) throws {
+    let type = table.entity.type
+    let theirs = Dictionary(
+      try server.fetchRows(
+        """
+        SELECT shadow.entityUuid, record.syncVersion FROM ServerRecord AS shadow
+        JOIN \(identifier: table.entity.table.name) AS record ON record.uuid = shadow.entityUuid
+        WHERE shadow.entityType = \(type) AND shadow.isDeleted = 0
+        """, as: String.self, Int64.self), uniquingKeysWith: { first, _ in first })
+    let ours = try device.read { connection in
+      try connection.fetchRows(
+        "SELECT uuid, syncVersion FROM \(identifier: table.entity.table.name) WHERE isDeleted = 0 AND isDirty = 0",
+        as: String.self, Int64.self)
+    }
+    for (uuid, version) in ours where theirs[uuid] != version {
+      throw Violation(
+        6,
+        [
+          "\(device.seat.name) has version \(version) of \(type) \(uuid), and the server has "
+            + "\(theirs[uuid].map { "\($0)" } ?? "none")"
+        ] + (try state.lines(type, uuid)))
+    }
   }
 
   /// What a person has to decide is not shared yet.

@@ -9,6 +9,8 @@ struct HistoryCheck {
   let operations: [String: PushOperation]
   /// Records that a person of some device deleted, brought back or gave up.
   let handled: Set<String>
+  /// Records that may have been sent more than once, from copies and after restores.
+  let resent: Set<String>
 
   func check() throws {
     try checkMarkers()
@@ -21,7 +23,7 @@ struct HistoryCheck {
   private func checkMarkers() throws {
     var current: [String: String?] = [:]
     var seen: [String: Set<String>] = [:]
-    for version in history {
+    for version in history where !resent.contains(version.uuid) {
       if let before = current[version.uuid], before == version.marker { continue }
       current[version.uuid] = version.marker
       guard let marker = version.marker else { continue }

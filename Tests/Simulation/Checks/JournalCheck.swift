@@ -9,6 +9,9 @@ struct JournalCheck {
   /// The values that each record has had at the server.
   let markers: [String: Set<String>]
   let deletedAtServer: Set<String>
+  /// Records that the server did not know when a device deleted them: a restore had lost them, or they were not sent yet when
+  /// the vault was copied. There is nothing to tell the server then, and another device may send the record.
+  let unheard: Set<String>
 
   private enum Verdict { case settled, waits, lost }
 
@@ -27,6 +30,7 @@ struct JournalCheck {
       let own = laterOfRecord[entry.uuid] ?? []
       let verdict: Verdict
       switch entry.kind {
+      case .mark where editsOfDeleted.contains(index) && unheard.contains(entry.uuid): verdict = .settled
       case .mark: verdict = try mark(entry, own, editsOfDeleted.contains(index) ? later.union([.delete]) : later)
       case .delete: verdict = try deletion(entry, own, later)
       default: verdict = .settled
@@ -65,11 +69,17 @@ struct JournalCheck {
       return any.isDisjoint(with: [.delete, .decide]) ? .lost : .settled
     }
     if isDirty, marker == entry.marker { return .waits }
-    return isDeleted && !any.isDisjoint(with: [.delete, .decide]) ? .settled : .lost
+    // Another device may have sent a record again that was deleted here with another one.
+    let mayReturn = isDeleted || unheard.contains(entry.uuid)
+    return mayReturn && !any.isDisjoint(with: [.delete, .decide]) ? .settled : .lost
   }
 
   private func deletion(_ entry: Journal.Entry, _ own: Set<Journal.Kind>, _ any: Set<Journal.Kind>) throws -> Verdict {
-    if deletedAtServer.contains(entry.uuid) || !own.isDisjoint(with: [.revive, .decide]) { return .settled }
+    if deletedAtServer.contains(entry.uuid) || unheard.contains(entry.uuid)
+      || !own.isDisjoint(with: [.revive, .decide])
+    {
+      return .settled
+    }
     guard let (isDirty, isDeleted, _) = try row(entry) else { return markers[entry.uuid] == nil ? .settled : .lost }
     if isDeleted, markers[entry.uuid] == nil { return .settled }
     if let seen = try conflict(entry, containing: "") { return seen ? .settled : .waits }
@@ -89,7 +99,7 @@ struct JournalCheck {
   }
 
   private func row(_ entry: Journal.Entry) throws -> (isDirty: Bool, isDeleted: Bool, marker: String)? {
-    guard let kind = Kind.named(entry.entity) else { return nil }
+    guard let kind = device.seat.workload.kind(entry.entity) else { return nil }
     return try connection.fetchRows(
       """
       SELECT isDirty, isDeleted, coalesce(\(identifier: kind.marker), '') FROM \(identifier: kind.table)

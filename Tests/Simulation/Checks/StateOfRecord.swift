@@ -7,6 +7,7 @@ struct StateOfRecord {
   let devices: [OpenDevice]
   let server: Connection
   let history: HistoryCheck
+  let workload: Workload
 
   func lines(_ type: String, _ uuid: String) throws -> [String] {
     var lines = ["\(type) \(uuid)"]
@@ -16,7 +17,10 @@ struct StateOfRecord {
       SELECT 'server: sequence ' || sequence || ' deleted ' || isDeleted || ' changed ' || fieldVersions
       FROM ServerRecord WHERE entityType = \(type) AND entityUuid = \(uuid)
       """, as: String.self)
-    if let kind = Kind.named(type) {
+    if let kind = workload.kind(type) {
+      lines += try server.fetch(
+        "SELECT 'server: made ' || createdAt || ', edited ' || updatedAt FROM \(identifier: kind.table) WHERE uuid = \(uuid)",
+        as: String.self)
       lines += try references(kind, uuid)
     }
     for device in devices {
@@ -44,12 +48,12 @@ struct StateOfRecord {
 
   private func references(_ kind: Kind, _ uuid: String) throws -> [String] {
     try kind.references.flatMap { reference in
-      guard let target = Kind.named(reference.entity) else { return [String]() }
+      guard let target = workload.kind(reference.entity) else { return [String]() }
       return try server.fetch(
         SQL(
           raw: """
             SELECT 'server: \(reference.column) ' || target.uuid || CASE target.isDeleted WHEN 1 THEN ' (deleted)' ELSE '' END
-            FROM \(kind.table) AS record JOIN \(target.table) AS target ON target.\(target.key) = record.\(reference.column)
+            FROM \(kind.table) AS record JOIN \(target.table) AS target ON target.\(reference.target ?? target.key) = record.\(reference.column)
             WHERE record.uuid = ?
             """, arguments: [.text(uuid)]), as: String.self)
     }

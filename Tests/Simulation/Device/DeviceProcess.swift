@@ -1,24 +1,25 @@
 import CipherSQL
 import Foundation
 import OfflineStore
-import RestorationModel
 import SyncEngine
 import VaultKeys
 import WebTransport
 
 /// A device for a while: a person writes and decides, and a worker syncs beside that.
-/// `device NAME FOLDER URL SEED MILLISECONDS CLOCK-ERROR photos|data`
+/// `device NAME FOLDER URL SEED MILLISECONDS CLOCK-ERROR photos|data WORKLOAD`
 enum DeviceProcess {
   static func run(_ words: [String]) async -> Int32 {
-    guard words.count == 7, let seed = UInt64(words[3]), let time = Int(words[4]), let error = Int(words[5]) else {
+    guard words.count == 8, let seed = UInt64(words[3]), let time = Int(words[4]), let error = Int(words[5]),
+      let workload = Workload.all.first(where: { $0.name == words[7] })
+    else {
       return 2
     }
     do {
-      let vault = try DeviceVault.open(words[1])
+      let vault = try DeviceVault.open(words[1], workload)
       try CutTransfers.note(vault, words[1])
       try await work(
-        vault, words[0], words[1], words[2], seed, .milliseconds(time), error == 0 ? nil : error,
-        words[6] == "photos" ? .photos : .data)
+        vault, workload, words[0], words[1], words[2], seed, .milliseconds(time), error == 0 ? nil : error,
+        Habits(words[6]))
       vault.close()
       return 0
     } catch {
@@ -34,16 +35,24 @@ enum DeviceProcess {
     /// Between two steps, in milliseconds.
     let pause: Range<Int>
 
-    static let data = Habits(photos: 0.05, pause: 2..<40)
-    static let photos = Habits(photos: 0.5, pause: 20..<120)
+    /// - Parameter word: `photos` and `data` for devices with photos, `records` for others.
+    init(_ word: String) {
+      (photos, pause) =
+        switch word {
+        case "photos": (0.5, 20..<120)
+        case "data": (0.05, 2..<40)
+        default: (0, 2..<40)
+        }
+    }
   }
 
   private static func work(
-    _ vault: Vault, _ name: String, _ folder: String, _ url: String, _ seed: UInt64, _ time: Duration, _ error: Int?,
-    _ habits: Habits
+    _ vault: Vault, _ workload: Workload, _ name: String, _ folder: String, _ url: String, _ seed: UInt64,
+    _ time: Duration, _ error: Int?, _ habits: Habits
   ) async throws {
     var random = Seeded(seed)
-    let worker = try DeviceVault.worker(vault, try DeviceVault.remote(folder, vault, url: url))
+    let worker = try DeviceVault.worker(
+      vault, try DeviceVault.remote(folder, vault, url: url), seed: random.next())
     let runs = random.chance(0.5)
     let other = random.next()
     let end = ContinuousClock.now + time
@@ -57,7 +66,7 @@ enum DeviceProcess {
         } catch is CancellationError {
         }
       }
-      group.addTask { try await live(vault, name, folder, Seeded(other), until: end, error, habits) }
+      group.addTask { try await live(vault, workload, name, folder, Seeded(other), until: end, error, habits) }
       try await group.next()
       group.cancelAll()
       try await group.waitForAll()
@@ -65,7 +74,8 @@ enum DeviceProcess {
   }
 
   private static func live(
-    _ vault: Vault, _ name: String, _ folder: String, _ seeded: Seeded, until end: ContinuousClock.Instant,
+    _ vault: Vault, _ workload: Workload, _ name: String, _ folder: String, _ seeded: Seeded,
+    until end: ContinuousClock.Instant,
     _ clockError: Int?, _ habits: Habits
   ) async throws {
     let path = DeviceVault.journal(folder)
@@ -74,12 +84,14 @@ enum DeviceProcess {
     defer { journal.close() }
     var random = seeded
     var person = Person(
-      vault: vault, journal: journal, name: name, clockError: clockError, random: Seeded(random.next()),
+      vault: vault, workload: workload, journal: journal, name: name, clockError: clockError,
+      random: Seeded(random.next()),
       transaction: first)
     var decisions = Decisions(
       vault: vault, journal: journal, name: name, random: Seeded(random.next()), transaction: first)
     var photographer = Photographer(
-      vault: vault, journal: journal, name: name, folder: folder, random: Seeded(random.next()), transaction: first)
+      vault: vault, workload: workload, journal: journal, name: name, folder: folder, random: Seeded(random.next()),
+      transaction: first)
     while ContinuousClock.now < end {
       if random.chance(habits.photos) {
         photographer.transaction = person.transaction
@@ -109,21 +121,37 @@ enum DeviceVault {
   private static func key(_ folder: String) -> String { folder + "/key" }
   private static func token(_ folder: String) -> String { folder + "/token" }
 
-  static func create(_ folder: String, token: String, sendsPlaintext: Bool, fetchesAll: Bool) throws {
+  static func create(_ folder: String, _ workload: Workload, token: String, sendsPlaintext: Bool, fetchesAll: Bool)
+    throws
+  {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let secret = UnlockSecret.keyFile(try KeyFile.create(at: key(folder)))
     try Data(token.utf8).write(to: URL(filePath: Self.token(folder)))
-    let vault = try Vault.create(
-      at: vault(folder), schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
-      secret: secret)
+    let vault = try Vault.create(at: vault(folder), schemas: [try workload.schema()], secret: secret)
     defer { vault.close() }
     if fetchesAll { try vault.setPreference(.download, "all") }
     if sendsPlaintext { try vault.setPreference(.upload, "plaintext") }
   }
 
-  static func open(_ folder: String) throws -> Vault {
-    try Vault.open(
-      at: vault(folder), with: .keyFile(try KeyFile.read(at: key(folder))), schemas: [RestorationSchema.schema])
+  static func open(_ folder: String, _ workload: Workload) throws -> Vault {
+    try Vault.open(at: vault(folder), with: try secret(folder), schemas: [try workload.schema().schema])
+  }
+
+  private static func secret(_ folder: String) throws -> UnlockSecret {
+    .keyFile(try KeyFile.read(at: key(folder)))
+  }
+
+  /// Copies the files of a closed vault, as a user does with a folder, to a device without a history of its own.
+  static func copy(_ folder: String, to target: String) throws {
+    try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
+    for path in [vault, key, token] { try FileManager.default.copyItem(atPath: path(folder), toPath: path(target)) }
+    try Data().write(to: URL(filePath: journal(target)))
+  }
+
+  /// Puts a vault back from a backup.
+  static func restore(_ backup: String, in folder: String) throws {
+    try FileManager.default.removeItem(atPath: vault(folder))
+    try Vault.restore(backup, to: vault(folder), with: try secret(folder))
   }
 
   /// A remote with little patience, so that what hangs does not hold up a round.
@@ -140,9 +168,10 @@ enum DeviceVault {
       transport: HTTPTransport(address: try ServerAddress(url), limits: limits) { token })
   }
 
-  static func worker(_ vault: Vault, _ remote: FieldVaultRemote) throws -> SyncWorker {
-    SyncWorker(
+  static func worker(_ vault: Vault, _ remote: FieldVaultRemote, seed: UInt64) throws -> SyncWorker {
+    let random = Locked(Seeded(seed))
+    return SyncWorker(
       vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online),
-      jitter: { Double.random(in: 0...0.01) })
+      jitter: { random.withLock { Double.random(in: 0...0.01, using: &$0) } })
   }
 }

@@ -5,6 +5,7 @@ import OfflineStore
 /// What a person does with photos: takes them, looks at them, removes them, and makes room.
 struct Photographer {
   let vault: Vault
+  let workload: Workload
   let journal: Journal
   /// Names the device in its markers.
   let name: String
@@ -29,7 +30,7 @@ struct Photographer {
     // Now and then one that was taken in before.
     let number = random.chance(0.2) ? UInt64(random.number(1..<6)) : random.next()
     let marker = "\(Person.markerPrefix)\(name)-\(transaction)-\(String(random.next(), radix: 36))"
-    let entities = ["Project", "Room", "AtmosphericLog", "MoistureLog"].compactMap { Kind.named($0) }
+    let entities = ["Project", "Room", "AtmosphericLog", "MoistureLog"].compactMap { workload.kind($0) }
     guard let (owner, uuid) = try anyone(of: entities[random.number(0..<entities.count)]) else { return }
     let path = folder + "/camera"
     try PhotoContent.bytes(number).write(to: URL(filePath: path))
@@ -96,7 +97,7 @@ struct Photographer {
   }
 
   private mutating func anyPhoto() throws -> (entity: String, uuid: UUID)? {
-    try Kind.named("Photo").flatMap { try anyone(of: $0) }
+    try workload.kind("Photo").flatMap { try anyone(of: $0) }
   }
 
   private mutating func anyone(of kind: Kind) throws -> (entity: String, uuid: UUID)? {

@@ -20,8 +20,8 @@ final class Campaign {
   /// Whether everything held.
   func run() async throws -> Bool {
     say("seed \(options.seed)")
-    var number = 0
-    while number * options.roundsPerWorld < options.rounds {
+    var number = options.world.map { $0 - 1 } ?? 0
+    while options.world == nil ? number * options.roundsPerWorld < options.rounds : number < options.world ?? 0 {
       guard try await perform(world: number) else { return false }
       number += 1
       say("\(min(number * options.roundsPerWorld, options.rounds)) rounds, \(tally.line)")
@@ -33,20 +33,35 @@ final class Campaign {
     return true
   }
 
+  private func workload(of number: Int) -> Workload {
+    if let name = options.schema, let workload = Workload.all.first(where: { $0.name == name && $0.hasIncidents }) {
+      return workload
+    }
+    return Workload.all[(Int(options.seed % 1_000) + number) % Workload.all.count]
+  }
+
   private func perform(world number: Int) async throws -> Bool {
     let seed = Seeded(options.seed, "worlds", number).first
-    var random = Seeded(seed, "rounds", 0)
     let devices = options.devices ?? 3 + number % 3
     let place = "\(folder)/world-\(number + 1)"
-    let world = try World(folder: place, seed: seed, devices: devices, programs: programs)
+    let workload = workload(of: number)
+    let world = try World(folder: place, seed: seed, workload: workload, devices: devices, programs: programs)
     defer { world.stop() }
     let first = number * options.roundsPerWorld
-    for round in first..<min(first + options.roundsPerWorld, options.rounds) {
+    let end =
+      options.world == nil ? min(first + options.roundsPerWorld, options.rounds) : first + options.roundsPerWorld
+    for round in first..<end {
+      // One generator for each round: the timing of a round does not change the next one's plan.
+      var random = Seeded(seed, "round", round)
       do {
         try await Round(world: world, isResolving: random.chance(0.5)).perform(&random)
         tally.rounds += 1
+        tally.workloads[workload.name, default: 0] += 1
       } catch let violation as Violation {
-        say("seed \(options.seed), round \(round + 1) (world \(number + 1) of \(devices) devices): \(violation)")
+        say(
+          "seed \(options.seed), round \(round + 1) (world \(number + 1), \(workload.name), \(devices) devices): \(violation)"
+        )
+        say("again: scripts/simulate --seed \(options.seed) --world \(number + 1)\(options.worldOptions)")
         say("the folders are kept in \(place)")
         return false
       }

@@ -14,13 +14,13 @@ struct OpenDevice {
   init(_ seat: Seat, url: String) throws {
     self.seat = seat
     do {
-      vault = try DeviceVault.open(seat.folder)
+      vault = try DeviceVault.open(seat.folder, seat.workload)
     } catch {
       throw Violation(7, "the vault of \(seat.name) does not open: \(error)")
     }
     try CutTransfers.note(vault, seat.folder)
     remote = try DeviceVault.remote(seat.folder, vault, url: url, patience: 15)
-    worker = try DeviceVault.worker(vault, remote)
+    worker = try DeviceVault.worker(vault, remote, seed: 1)
     journal = try Journal(at: DeviceVault.journal(seat.folder))
   }
 
@@ -33,6 +33,42 @@ struct OpenDevice {
     Decisions(
       vault: vault, journal: journal, name: seat.name, random: Seeded(seed),
       transaction: try Journal.next(journal.path))
+  }
+
+  /// How many of its records wait for a user's decision, or for one that does.
+  func undecided() throws -> Int {
+    try read { connection in
+      try connection.fetchOne(
+        """
+        SELECT (SELECT count(*) FROM OfflineSyncQueue WHERE completedAt IS NULL)
+          + (SELECT count(*) FROM OfflineConflictResolution WHERE resolvedAt IS NULL) + (SELECT count(*) FROM SyncInbox)
+        """, as: Int.self) ?? 0
+    }
+  }
+
+  /// A line for each record, which changes with each version that comes from the server.
+  func states() throws -> Set<String> {
+    var states: Set<String> = []
+    for kind in seat.workload.kinds {
+      let lines = try read { connection in
+        try connection.fetch(
+          """
+          SELECT uuid || ' had version ' || syncVersion || ', made ' || createdAt || ', edited ' || updatedAt
+            || coalesce(', synced ' || lastSyncedAt, '')
+          FROM \(identifier: kind.table)
+          """, as: String.self)
+      }
+      states.formUnion(lines.map { "\(kind.entity) \($0)" })
+    }
+    return states
+  }
+
+  /// Makes operations due that wait for their next attempt, as if that time had passed.
+  func hasten() throws {
+    try vault.database.write { connection in
+      _ = try connection.execute(
+        "UPDATE OfflineSyncQueue SET scheduledAt = NULL WHERE status = 'pending' AND scheduledAt IS NOT NULL")
+    }
   }
 
   func read<Result>(_ body: (Connection) throws -> Result) throws -> Result { try vault.database.read(body) }

@@ -2,52 +2,96 @@ import CipherSQL
 import OfflineStore
 import SyncEngine
 
-/// The time after the faults: all devices sync until nothing changes.
+/// The time after the faults: all devices sync until nothing changes, and compare everything then.
 struct Quiet {
-  /// More passes than this are not a bounded time.
+  /// More decisions one after the other than this are not a bounded time.
   static let limit = 20
 
   let devices: [OpenDevice]
   /// Whether open conflicts are decided, or left open.
   let resolves: Bool
+  /// The depth of the reference graph.
+  let depth: Int
+  /// Whether the first comparison may find differences: a vault or the server was restored, or an epoch began.
+  let mayDiffer: Bool
 
-  /// - Returns: how many passes there were.
   /// - Throws: ``Violation``
-  func settle(_ random: inout Seeded) async throws -> Int {
+  func settle(_ random: inout Seeded) async throws {
+    try await settleDecisions(&random)
+    if mayDiffer {
+      for device in devices { _ = try await Self.sync(device, RoundRequest(isFull: true)) }
+      try await settleDecisions(&random)
+    }
+    for device in devices {
+      let before = try device.states()
+      let report = try await Self.sync(device, RoundRequest(isFull: true))
+      // A record with a conflict is compared with the server's again until a user has decided.
+      guard try report.repaired <= device.undecided() else {
+        throw Violation(
+          6,
+          ["a comparison of \(device.seat.name) finds \(report.repaired) differences"]
+            + (try before.subtracting(device.states()).sorted().prefix(6)))
+      }
+    }
+    try await settleDecisions(&random)
+  }
+
+  private func settleDecisions(_ random: inout Seeded) async throws {
     var log: [String] = []
-    for pass in 1...Self.limit {
+    for turn in 1...Self.limit {
+      try await converge(&log)
+      var decided = 0
+      for device in devices { decided += try decide(device, turn, random.next()) }
+      if decided == 0 { return }
+      log.append("turn \(turn): decided \(decided)")
+    }
+    throw Violation(5, ["not quiet after \(Self.limit) turns"] + log.suffix(devices.count * 6))
+  }
+
+  /// Lets each device make the rounds after which every operation is acknowledged, conflicted, failed or blocked.
+  private func converge(_ log: inout [String]) async throws {
+    for round in 1...(3 + depth) {
       var isQuiet = true
       for device in devices {
+        try device.hasten()
         let report = try await Self.sync(device)
         let changes =
           report.pushed + report.pulled + report.conflicts + report.failed + report.delayed + report.repaired
-        let open = try device.vault.conflictNames()
-        let decided = try decide(device, pass, Seeded(random.next()).nextValue)
-        if changes + decided > 0 {
-          isQuiet = false
-          log.append(
-            "pass \(pass), \(device.seat.name): pushed \(report.pushed), merged \(report.merged), pulled \(report.pulled), "
-              + "conflicts \(report.conflicts), failed \(report.failed), delayed \(report.delayed), decided \(decided) \(open)"
-          )
-        }
-        if try await waitForDue(device) { isQuiet = false }
+        guard changes > 0 else { continue }
+        isQuiet = false
+        log.append(
+          "round \(round), \(device.seat.name): pushed \(report.pushed), merged \(report.merged), pulled \(report.pulled), "
+            + "conflicts \(report.conflicts), failed \(report.failed), delayed \(report.delayed), repaired \(report.repaired) "
+            + (try device.vault.conflictNames()))
       }
-      if isQuiet { return pass }
+      if isQuiet { break }
     }
-    throw Violation(5, ["not quiet after \(Self.limit) passes"] + log.suffix(devices.count * 3))
+    do {
+      for device in devices {
+        try device.read { try StoreCheck(device: device, connection: $0).checkEnd() }
+      }
+    } catch let violation as Violation {
+      throw Violation(violation.statement, violation.details + log.suffix(devices.count * 6))
+    }
+    // What the last of them sent comes to the others.
+    for device in devices { _ = try await Self.sync(device, RoundRequest(pushes: false)) }
   }
 
   /// A round of a device, without faults.
-  static func sync(_ device: OpenDevice) async throws -> SyncReport {
+  static func sync(_ device: OpenDevice, _ request: RoundRequest = RoundRequest()) async throws -> SyncReport {
     var report = SyncReport()
     // A connection that the server still had from before may end once more.
     for _ in 0..<3 {
       do {
-        report = try await device.worker.sync()
+        report = try await device.worker.sync(request)
       } catch {
         throw Violation(5, "\(device.seat.name) cannot sync: \(error)")
       }
       if report.outcome == .done { return report }
+      if report.heldDeletions != nil {
+        try device.vault.acceptDeletions()
+        continue
+      }
       guard report.outcome == .offline else { break }
       try await Task.sleep(for: .milliseconds(50))
     }
@@ -55,18 +99,11 @@ struct Quiet {
       5, "\(device.seat.name) ends a round with \(report.outcome): \(report.failure.map { "\($0)" } ?? "")")
   }
 
-  private func decide(_ device: OpenDevice, _ pass: Int, _ seed: UInt64) throws -> Int {
+  private func decide(_ device: OpenDevice, _ turn: Int, _ seed: UInt64) throws -> Int {
     var decisions = try device.decisions(seed)
     // What fails again and again is given up in the end.
-    let count = try decisions.settleFailed(1, retries: pass < 5 ? 0.5 : 0)
+    let count = try decisions.settleFailed(1, retries: turn < 5 ? 0.5 : 0)
     return resolves ? try decisions.resolve(1) + count : count
-  }
-
-  /// Operations that wait for their time are a matter of milliseconds here.
-  private func waitForDue(_ device: OpenDevice) async throws -> Bool {
-    guard let due = try await device.vault.sync({ try $0.nextDue() }) else { return false }
-    try await Task.sleep(for: .milliseconds(min(max(due - Vault.now, 0), 2_000) + 5))
-    return true
   }
 }
 
@@ -75,12 +112,5 @@ extension Vault {
   fileprivate func conflictNames() throws -> String {
     try conflicts(resolved: false).map { "\($0.conflictType) \($0.fields): \($0.entityType) \($0.entityUuid)" }
       .joined(separator: ", ")
-  }
-}
-
-extension Seeded {
-  fileprivate var nextValue: UInt64 {
-    var copy = self
-    return copy.next()
   }
 }

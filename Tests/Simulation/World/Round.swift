@@ -9,6 +9,11 @@ struct Round {
   let isResolving: Bool
 
   func perform(_ random: inout Seeded) async throws {
+    var kept: KeptValues?
+    if world.workload.hasIncidents, random.chance(0.6) {
+      try world.disturb(&random, kills: true)
+      kept = try world.incidents.happen(in: world, &random)
+    }
     try world.disturb(&random)
     let devices = try world.seats.map { try OpenDevice($0, url: world.url) }
     defer { for device in devices { device.close() } }
@@ -19,16 +24,18 @@ struct Round {
       }
     }
     do {
-      _ = try await Quiet(devices: devices, resolves: isResolving).settle(&random)
-      try await PhotoQuiet(devices: devices).settle()
+      try await Quiet(
+        devices: devices, resolves: isResolving, depth: world.workload.depth, mayDiffer: kept != nil
+      ).settle(&random)
+      if world.workload.hasPhotos { try await PhotoQuiet(devices: devices).settle() }
     } catch let violation as Violation {
       throw try explained(violation, devices)
     }
-    try await check(devices)
+    try await check(devices, kept)
     for seat in world.seats { try SecrecyCheck.check(DeviceVault.vault(seat.folder)) }
   }
 
-  private func check(_ devices: [OpenDevice]) async throws {
+  private func check(_ devices: [OpenDevice], _ kept: KeptValues?) async throws {
     guard let first = devices.first else { return }
     let digests: EntityDigests
     do {
@@ -36,7 +43,7 @@ struct Round {
     } catch {
       throw Violation(5, "the server tells no digests: \(error)")
     }
-    try look(devices, digests)
+    try look(devices, digests, kept)
   }
 
   private func history(_ server: Connection) throws -> HistoryCheck {
@@ -48,7 +55,7 @@ struct Round {
     }
     return HistoryCheck(
       history: try world.store.history(in: server), connection: server, operations: world.proxy.operations,
-      handled: handled)
+      handled: handled, resent: world.incidents.resent)
   }
 
   private func explained(_ violation: Violation, _ devices: [OpenDevice]) throws -> Violation {
@@ -56,17 +63,17 @@ struct Round {
     defer { database.close() }
     return try database.read { server in
       let history = try history(server)
-      let state = StateOfRecord(devices: devices, server: server, history: history)
+      let state = StateOfRecord(devices: devices, server: server, history: history, workload: world.workload)
       return Violation(violation.statement, violation.details + (try explanation(of: violation, state)))
     }
   }
 
-  private func look(_ devices: [OpenDevice], _ digests: EntityDigests) throws {
+  private func look(_ devices: [OpenDevice], _ digests: EntityDigests, _ kept: KeptValues?) throws {
     let database = try world.store.open()
     defer { database.close() }
     try database.read { server in
       let history = try history(server)
-      let state = StateOfRecord(devices: devices, server: server, history: history)
+      let state = StateOfRecord(devices: devices, server: server, history: history, workload: world.workload)
       try explaining(state) {
         for device in devices {
           try device.read { connection in
@@ -77,6 +84,8 @@ struct Round {
         }
         try history.check()
         try checkJournals(devices, history)
+        try kept?.check(devices, history.history, isHandled: history.isHandled)
+        guard world.workload.hasPhotos else { return }
         world.lostPhotos += try PhotoCheck(
           devices: devices, server: try ServerFiles.settled(world.server.data), isHandled: history.isHandled,
           taken: try PhotoCheck.taken(devices)
@@ -89,14 +98,15 @@ struct Round {
   private func checkJournals(_ devices: [OpenDevice], _ history: HistoryCheck) throws {
     var markers: [String: Set<String>] = [:]
     var deleted: Set<String> = []
-    for version in history.history {
+    for version in world.incidents.lostHistory + history.history {
       markers[version.uuid, default: []].insert(version.marker ?? "")
       if version.isDeleted { deleted.insert(version.uuid) }
     }
     for device in devices {
       try device.read { connection in
         try JournalCheck(
-          device: device, connection: connection, markers: markers, deletedAtServer: deleted
+          device: device, connection: connection, markers: markers, deletedAtServer: deleted,
+          unheard: world.incidents.forgotten.union(world.incidents.resent)
         ).check()
       }
     }

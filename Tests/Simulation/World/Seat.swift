@@ -9,6 +9,7 @@ final class Seat {
   let token: String
   /// How wrong its clock is, in seconds; 0 for a right one.
   let clockError: Int
+  let workload: Workload
   private let program: String
   private var process: ChildProcess?
   /// Entries of the journal that need no further look.
@@ -16,8 +17,8 @@ final class Seat {
   /// Photos that were compared with what was taken.
   var seen: Set<String> = []
 
-  init(name: String, folder: String, token: String, clockError: Int, program: String) {
-    (self.name, self.folder, self.token) = (name, folder, token)
+  init(name: String, folder: String, token: String, clockError: Int, workload: Workload, program: String) {
+    (self.name, self.folder, self.token, self.workload) = (name, folder, token, workload)
     (self.clockError, self.program) = (clockError, program)
   }
 
@@ -26,9 +27,16 @@ final class Seat {
     process = try ChildProcess(
       [
         program, "device", name, folder, url, String(seed), String(milliseconds), String(clockError),
-        isForPhotos ? "photos" : "data",
+        !workload.hasPhotos ? "records" : isForPhotos ? "photos" : "data", workload.name,
       ],
       output: folder + "/log")
+  }
+
+  /// A device with a copy of this device's vault.
+  func copy(name: String, folder: String) throws -> Seat {
+    try DeviceVault.copy(self.folder, to: folder)
+    return Seat(
+      name: name, folder: folder, token: token, clockError: clockError, workload: workload, program: program)
   }
 
   /// Whether it was still running.

@@ -4,14 +4,17 @@ import SyncServer
 
 /// The server as a process that is killed and comes back at the same address.
 final class ServerProcess {
-  let data: String
+  /// The folder that it serves; another one after a restore.
+  private(set) var data: String
   let port: UInt16
   private let program: String
+  private let workload: Workload
   private let output: String
   private var process: ChildProcess?
 
-  init(program: String, folder: String) throws {
-    (self.program, data, output) = (program, folder + "/server", folder + "/server-log")
+  init(program: String, folder: String, workload: Workload) throws {
+    (self.program, self.workload) = (program, workload)
+    (data, output) = (folder + "/server", folder + "/server-log")
     port = try Ports.free()
   }
 
@@ -26,8 +29,8 @@ final class ServerProcess {
   func start(on disk: FailingDisk? = nil) throws {
     process = try ChildProcess(
       [
-        program, "serve", "--data", data, "--listen", "127.0.0.1:\(port)", "--schema", "restoration", "--quiet",
-        "--rate", "1000000",
+        program, "serve", "--data", data, "--listen", "127.0.0.1:\(port)", "--schema",
+        workload.folder ?? workload.name, "--quiet", "--rate", "1000000",
       ], output: output, variables: disk?.variables(root: data) ?? [:])
   }
 
@@ -42,6 +45,33 @@ final class ServerProcess {
       usleep(5_000)
     }
     throw Violation(5, "the server does not answer: \(lastWords)")
+  }
+
+  /// Writes a backup, while the server runs or not.
+  /// - Returns: whether it was written.
+  func backUp(to file: String) throws -> Bool { try run(["backup", file, "--data", data]) == 0 }
+
+  /// Restores a backup to a new folder, which the server serves from now on.
+  func restore(_ file: String, to folder: String) throws {
+    kill()
+    guard try run(["restore", file, "--data", folder]) == 0 else {
+      throw Violation(5, "the server's backup cannot be restored: \(lastWords)")
+    }
+    data = folder
+  }
+
+  /// Starts a new epoch in the data of the server, which does not run.
+  func startEpoch() throws {
+    kill()
+    guard try run(["epoch", "new", "--data", data]) == 0 else {
+      throw Violation(5, "the server does not start a new epoch: \(lastWords)")
+    }
+  }
+
+  private func run(_ words: [String]) throws -> Int32 {
+    let process = try ChildProcess([program] + words, output: output)
+    guard let status = process.wait(seconds: 30) else { throw Violation(5, "\(words[0]) of the server does not end") }
+    return status
   }
 
   var isRunning: Bool { process.map { $0.poll() == nil } ?? false }

@@ -5,6 +5,7 @@ import SyncServer
 /// The server's database, read from beside the server.
 struct ServerStore {
   let data: String
+  let workload: Workload
 
   /// A version of a record, as the server stored it.
   struct Version {
@@ -34,7 +35,7 @@ struct ServerStore {
           number INTEGER PRIMARY KEY, entityType TEXT NOT NULL, entityUuid TEXT NOT NULL, version INTEGER NOT NULL,
           isDeleted INTEGER NOT NULL, marker TEXT, serverId INTEGER NOT NULL, UNIQUE (entityUuid, version)) STRICT
         """)
-      for kind in Kind.all {
+      for kind in workload.kinds {
         for event in ["INSERT", "UPDATE"] {
           try connection.execute(
             SQL(
@@ -50,6 +51,17 @@ struct ServerStore {
                 END
                 """))
         }
+        // The values of a version may be written after it.
+        try connection.execute(
+          SQL(
+            raw: """
+              CREATE TRIGGER simulation_marker_\(kind.entity) AFTER UPDATE OF \(kind.marker) ON \(kind.table)
+              WHEN NEW.\(kind.marker) IS NOT OLD.\(kind.marker)
+              BEGIN
+                UPDATE SimulationHistory SET marker = NEW.\(kind.marker)
+                  WHERE entityUuid = NEW.uuid AND version = NEW.syncVersion;
+              END
+              """))
       }
     }
   }

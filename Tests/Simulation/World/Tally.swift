@@ -16,11 +16,14 @@ struct Tally {
   private var fileRequests = 0
   private var cut = (uploads: 0, downloads: 0, server: 0)
   private var faults: [Fault: Int] = [:]
+  private var incidents = (copies: 0, vaults: 0, servers: 0, epochs: 0)
+  var workloads: [String: Int] = [:]
 
   var line: String {
     "\(answers) operations answered, \(versions) versions, \(conflicts) conflicts, \(kills.devices) devices and "
       + "\(kills.server) servers killed, \(diskFailures) disks failing; \(photos) photos, \(cut.uploads) uploads and \(cut.downloads) downloads cut by the "
-      + "death of a device, \(cut.server) servers killed with a file on its way, all holds"
+      + "death of a device, \(cut.server) servers killed with a file on its way; \(incidents.copies) vaults copied, \(incidents.vaults) vaults "
+      + "and \(incidents.servers) servers restored, \(incidents.epochs) new epochs; all holds"
   }
 
   mutating func add(_ world: World) throws {
@@ -30,6 +33,10 @@ struct Tally {
     fileRequests += world.proxy.disturbedFiles
     cut.server += world.killsInTransfer
     lostPhotos += world.lostPhotos
+    incidents.copies += world.incidents.copies
+    incidents.vaults += world.incidents.vaultRestores
+    incidents.servers += world.incidents.serverRestores
+    incidents.epochs += world.incidents.epochs
     faults.merge(world.proxy.counts) { $0 + $1 }
     let database = try world.store.open()
     defer { database.close() }
@@ -60,6 +67,8 @@ struct Tally {
       ("operations that the server answered", answers), ("versions of records at the server", versions),
       ("conflicts on devices, open, decided and settled by policy", conflicts), ("devices killed", kills.devices),
       ("servers killed", kills.server), ("times in which the disk of the server failed", diskFailures),
+      ("vaults copied", incidents.copies), ("vaults restored from an older backup", incidents.vaults),
+      ("servers restored from a backup", incidents.servers), ("new epochs without a restore", incidents.epochs),
       ("photos that were taken", photos),
       ("requests for files that reached the server while things went wrong", fileRequests),
       ("uploads under way when their device was killed", cut.uploads),
@@ -74,12 +83,14 @@ struct Tally {
 enum Report {
   static func page(_ tally: Tally, _ options: Options) -> String {
     let devices = tally.devices.sorted().map(String.init).joined(separator: ", ")
+    let workloads = tally.workloads.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
     var text = """
       # Results of the simulation
 
       - date: \(Date.now.formatted(.iso8601))
       - command: `scripts/simulate --rounds \(options.rounds) --seed \(options.seed)`
       - rounds: \(tally.rounds), all hold; \(options.roundsPerWorld) in a world of \(devices) devices
+      - rounds by schema: \(workloads)
 
       | what | how often |
       |---|---|

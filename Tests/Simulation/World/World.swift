@@ -6,8 +6,9 @@ final class World {
   let seed: UInt64
   let server: ServerProcess
   let proxy: Proxy
-  let seats: [Seat]
-  let store: ServerStore
+  private(set) var seats: [Seat]
+  let workload: Workload
+  var incidents = Incidents()
   private(set) var kills = (devices: 0, server: 0)
   /// Times in which the disk of the server failed.
   private(set) var diskFailures = 0
@@ -17,29 +18,38 @@ final class World {
   /// Photos that are nowhere any more because of what people did, counted in each round.
   var lostPhotos = 0
 
-  init(folder: String, seed: UInt64, devices: Int, programs: Programs) throws {
-    (self.folder, self.seed, layer) = (folder, seed, programs.layer)
+  init(folder: String, seed: UInt64, workload: Workload, devices: Int, programs: Programs) throws {
+    (self.folder, self.seed, self.workload, layer) = (folder, seed, workload, programs.layer)
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     var random = Seeded(seed, "world", 0)
-    server = try ServerProcess(program: programs.server, folder: folder)
+    server = try ServerProcess(program: programs.server, folder: folder, workload: workload)
     var seats: [Seat] = []
     for number in 0..<devices {
       let name = "d\(number + 1)"
       let error = random.chance(0.35) ? random.number(-10..<11) * 86_400 : 0
       let token = try server.addUser(name)
       let seat = Seat(
-        name: name, folder: "\(folder)/\(name)", token: token, clockError: error, program: programs.own)
+        name: name, folder: "\(folder)/\(name)", token: token, clockError: error, workload: workload,
+        program: programs.own)
       // Some send what is in the files, for a server that works with images, and some have all files come.
       try DeviceVault.create(
-        seat.folder, token: token, sendsPlaintext: random.chance(0.25), fetchesAll: random.chance(0.8))
+        seat.folder, workload, token: token, sendsPlaintext: random.chance(0.25), fetchesAll: random.chance(0.8))
       seats.append(seat)
     }
     self.seats = seats
     proxy = try Proxy(to: server.port, seed: seed)
-    store = ServerStore(data: server.data)
     try server.start()
     try server.awaitAnswer()
     try store.keepHistory()
+  }
+
+  /// The server's database as it is now.
+  var store: ServerStore { ServerStore(data: server.data, workload: workload) }
+
+  /// Adds a device with a copy of another device's vault.
+  func copySeat(_ number: Int) throws {
+    let name = "d\(seats.count + 1)"
+    seats.append(try seats[number].copy(name: name, folder: "\(folder)/\(name)"))
   }
 
   var url: String { "http://127.0.0.1:\(proxy.port)" }
@@ -51,7 +61,8 @@ final class World {
   }
 
   private enum Event {
-    case killDevice(Int)
+    /// A device, and the seed of its next process.
+    case killDevice(Int, UInt64)
     case killServer
     case startServer
   }
@@ -71,16 +82,19 @@ final class World {
   }
 
   /// A while in which devices work and things go wrong.
-  func disturb(_ random: inout Seeded) throws {
+  /// - Parameter kills: whether the devices are killed at its end, whatever they are doing.
+  func disturb(_ random: inout Seeded, kills endsByKill: Bool = false) throws {
     // Files have their turn where people write less and the rounds of data end well now and then.
-    let isForPhotos = random.chance(0.5)
+    let isForPhotos = random.chance(0.5) && workload.hasPhotos
     let length = random.number(isForPhotos ? 900..<2_000 : 300..<1_000)
     // A device has to be open and in touch before there is a file on its way.
     let least = isForPhotos ? 300 : 60
+    // A generator of its own for what depends on the timing.
+    var dice = Seeded(random.next())
     var events: [(time: Int, event: Event)] = []
     for seat in seats.indices {
       for _ in 0..<2 where random.chance(isForPhotos ? 0.4 : 0.3) {
-        events.append((random.number(least..<length), .killDevice(seat)))
+        events.append((random.number(least..<length), .killDevice(seat, random.next())))
       }
     }
     if random.chance(isForPhotos ? 0.5 : 0.35) {
@@ -102,22 +116,23 @@ final class World {
       let pause = ContinuousClock.now.duration(to: start + .milliseconds(time))
       if pause > .zero { usleep(UInt32(pause / .microseconds(1))) }
       switch event {
-      case .killDevice(let number):
-        let number = isForPhotos ? seatInTransfer(&random) ?? number : number
+      case .killDevice(let number, let seed):
+        let number = isForPhotos ? seatInTransfer(&dice) ?? number : number
         guard seats[number].kill() else { continue }
         kills.devices += 1
-        let seed = random.next()
         guard length - time > 80 else { continue }
         try seats[number].start(url: url, seed: seed, milliseconds: length - time, isForPhotos: isForPhotos)
       case .killServer:
-        if isForPhotos { _ = seatInTransfer(&random) }
+        if isForPhotos { _ = seatInTransfer(&dice) }
         if !proxy.filesOnTheirWay.isEmpty { killsInTransfer += 1 }
         server.kill()
         kills.server += 1
       case .startServer: try server.start()
       }
     }
-    for seat in seats { try seat.finish() }
+    for seat in seats {
+      if endsByKill { kills.devices += seat.kill() ? 1 : 0 } else { try seat.finish() }
+    }
     proxy.calm()
     // What it could not bring to the disk is what the next one finds there.
     if disk != nil { server.kill() }

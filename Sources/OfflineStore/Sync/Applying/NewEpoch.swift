@@ -10,6 +10,13 @@ extension SyncTransaction {
     inbox.clear()
   }
 
+  /// The deleted records that are still here. No digest lists them, and their versions are those of the old epoch.
+  package func deletedRecords(_ type: String) throws -> [String] {
+    guard let table = catalog.tables[type]?.entity.table.name else { return [] }
+    return try connection.fetch(
+      "SELECT uuid FROM \(identifier: table) WHERE isDeleted = 1 AND syncVersion > 0 ORDER BY uuid", as: String.self)
+  }
+
   /// Stores the server's version of a record whose content is equal on both sides.
   package func align(_ type: String, _ uuid: String, version: Int64) throws {
     guard let table = catalog.tables[type], let record = try table.find(uuid, in: connection) else { return }
@@ -68,7 +75,12 @@ extension SyncTransaction {
     repaired.fetched += 1
     if record.state.isDeleted {
       try forgetOperations(of: record, table)
-      return try markClean(record, table)
+      // Another device may send it again, and its versions begin anew then.
+      var state = record.state
+      state.syncVersion = 0
+      try table.update(
+        record.key, from: record.state, to: state, .init(serverId: nil), references: references, in: connection)
+      return try markClean(try table.find(key: record.key, in: connection) ?? record, table)
     }
     for operation in try QueuedOperation.frozen(type, record.key, in: connection) { try reopen(operation) }
     try BaseTable.forget(type, record.key, in: connection)

@@ -1,0 +1,94 @@
+import CipherSQL
+import OfflineStore
+
+/// Statement 1 across copies and restores: a value of the server that a device also had stays, unless somebody changed the
+/// record afterwards.
+struct KeptValues {
+  private struct Value {
+    let entity: String
+    let marker: String
+    let isDeleted: Bool
+    let holder: String
+  }
+
+  /// The values by record, of records without unsent changes on any device.
+  private var values: [String: Value] = [:]
+  /// How long the journals were, by device.
+  private var lengths: [String: Int] = [:]
+
+  /// What there is before the server is restored, and after vaults were.
+  init(_ world: World) throws {
+    var current: [String: ServerStore.Version] = [:]
+    let database = try world.store.open()
+    defer { database.close() }
+    for version in try database.read({ try world.store.history(in: $0) }) { current[version.uuid] = version }
+    var unsent: Set<String> = []
+    for seat in world.seats {
+      let device = try OpenDevice(seat, url: world.url)
+      defer { device.close() }
+      lengths[seat.name] = try Journal.read(device.journal.path).entries.count
+      try device.read { connection in
+        unsent.formUnion(
+          try connection.fetch(
+            """
+            SELECT entityUuid FROM OfflineSyncQueue WHERE completedAt IS NULL
+            UNION SELECT entityUuid FROM OfflineConflictResolution WHERE resolvedAt IS NULL
+            UNION SELECT entityUuid FROM SyncInbox
+            """, as: String.self))
+        for kind in world.workload.kinds {
+          for (uuid, marker, isDeleted) in try connection.fetchRows(
+            """
+            SELECT uuid, coalesce(\(identifier: kind.marker), ''), isDeleted FROM \(identifier: kind.table)
+            WHERE isDirty = 0
+            """, as: String.self, String.self, Bool.self)
+          {
+            guard let version = current[uuid], version.isDeleted == isDeleted, version.marker ?? "" == marker else {
+              continue
+            }
+            values[uuid] = Value(entity: kind.entity, marker: marker, isDeleted: isDeleted, holder: seat.name)
+          }
+        }
+      }
+    }
+    values = values.filter { !unsent.contains($0.key) }
+  }
+
+  /// - Parameters:
+  ///   - isHandled: whether a user deleted, restored or gave up the record or one that it refers to, ever.
+  ///   - history: what the server has now.
+  /// - Throws: ``Violation``
+  func check(_ devices: [OpenDevice], _ history: [ServerStore.Version], isHandled: (String) -> Bool) throws {
+    var current: [String: ServerStore.Version] = [:]
+    for version in history { current[version.uuid] = version }
+    var written: Set<String> = []
+    for device in devices {
+      let entries = try Journal.read(device.journal.path).entries
+      written.formUnion(entries.dropFirst(lengths[device.seat.name] ?? 0).map(\.uuid))
+    }
+    for (uuid, value) in values.sorted(by: { $0.key < $1.key }) where !written.contains(uuid) {
+      let now = current[uuid]
+      if let now, now.marker ?? "" == value.marker, now.isDeleted == value.isDeleted || isHandled(uuid) { continue }
+      // A deleted record may be forgotten.
+      if now == nil, value.isDeleted || isHandled(uuid) { continue }
+      if try devices.contains(where: { try Self.shows($0, uuid, value.marker) }) { continue }
+      throw Violation(
+        1,
+        [
+          "\(value.holder) had '\(value.marker)'\(value.isDeleted ? ", deleted," : "") as the server did, and now the "
+            + "server has \(now.map { "'\($0.marker ?? "")'\($0.isDeleted ? ", deleted" : "")" } ?? "nothing"):",
+          "\(value.entity) \(uuid)",
+        ])
+    }
+  }
+
+  private static func shows(_ device: OpenDevice, _ uuid: String, _ marker: String) throws -> Bool {
+    try device.read { connection in
+      try connection.fetchOne(
+        """
+        SELECT EXISTS (SELECT 1 FROM OfflineConflictResolution WHERE entityUuid = \(uuid)
+          AND (instr(localVersion, \(marker)) > 0 OR instr(coalesce(remoteVersion, ''), \(marker)) > 0
+            OR instr(coalesce(base, ''), \(marker)) > 0))
+        """, as: Bool.self) ?? false
+    }
+  }
+}

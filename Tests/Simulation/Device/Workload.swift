@@ -1,0 +1,64 @@
+import CipherSQL
+import Foundation
+import OfflineStore
+import RestorationModel
+
+/// A schema with the kinds of record that the devices of a world write.
+struct Workload: Sendable {
+  let name: String
+  let kinds: [Kind]
+  /// The folder of the schema; `nil` for a schema that the programs carry.
+  let folder: String?
+
+  /// Whether the devices take photos. Their vaults and their server are neither copied nor restored.
+  var hasPhotos: Bool { folder == nil && name == "restoration" && !hasIncidents }
+  /// Whether vaults are copied, and vaults and servers restored from backups.
+  let hasIncidents: Bool
+
+  static let all = [
+    Workload("restoration", kinds: Kind.restoration, hasIncidents: false),
+    Workload("restoration", kinds: Kind.restoration, hasIncidents: true),
+    Workload("references", kinds: Kind.references), Workload("places", kinds: Kind.places),
+    Workload("values", kinds: Kind.values),
+  ]
+
+  private init(_ name: String, kinds: [Kind], hasIncidents: Bool) {
+    (self.name, self.kinds, self.hasIncidents, folder) = (name, kinds, hasIncidents, nil)
+  }
+
+  private init(_ name: String, kinds: [Kind]) {
+    (self.name, self.kinds, hasIncidents) = (name, kinds, true)
+    folder = Self.schemas.appending(path: name).path
+  }
+
+  private static let schemas = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .appending(path: "Schemas")
+
+  /// The schema as a vault takes it.
+  func schema() throws -> (source: SchemaSource, schema: Schema) {
+    (
+      SchemaSource(name: name, folder: folder),
+      try folder.map { try Schema.load(folder: $0, name: name) } ?? RestorationSchema.schema
+    )
+  }
+
+  func kind(_ entity: String) -> Kind? { kinds.first { $0.entity == entity } }
+
+  func random(_ random: inout Seeded) -> Kind {
+    var number = random.number(0..<kinds.reduce(0) { $0 + $1.weight })
+    for kind in kinds {
+      number -= kind.weight
+      if number < 0 { return kind }
+    }
+    return kinds[0]
+  }
+
+  /// The depth of the reference graph; a cycle counts each of its kinds once, and once more for its return.
+  var depth: Int { kinds.map { depth($0, []) }.max() ?? 0 }
+
+  private func depth(_ kind: Kind, _ path: Set<String>) -> Int {
+    if path.contains(kind.entity) { return 1 }
+    return kind.references.compactMap { self.kind($0.entity) }
+      .map { 1 + depth($0, path.union([kind.entity])) }.max() ?? 0
+  }
+}
