@@ -128,6 +128,32 @@ import Testing
     #expect(try logs == 4)
   }
 
+  @Test("A number beyond the range of a REAL is refused with its line and field", arguments: ["x.ndjson", "x.json"])
+  func numbersThatAreTooLarge(_ name: String) throws {
+    let object =
+      "{\"projectId\":1,\"date\":\"2013-01-01T06:00:00Z\",\"relativeHumidity\":50,\"temperature\":1e400}"
+    do {
+      _ = try importing(name == "x.json" ? "[\(object)]" : object, ImportPlan(), name: name)
+      Issue.record("the import was accepted")
+    } catch let refused as ImportRefused {
+      #expect(
+        refused.result.problems == [
+          ImportProblem(line: 1, field: "temperature", message: "is a number that is too large")
+        ])
+    }
+  }
+
+  @Test("No column takes an infinite number from JSON, not even as text")
+  func infiniteNumbers() throws {
+    for column in entities.all.flatMap(\.table.columns) {
+      for number in [Double.infinity, -.infinity, .nan] {
+        #expect(throws: FieldProblem.self, "\(column.name)") {
+          try FieldInput.typed(.real(number)).argument(for: column)
+        }
+      }
+    }
+  }
+
   @Test func numbersKeepTheir64Bits() throws {
     try database.write { db in
       let fields = try JSONFields(

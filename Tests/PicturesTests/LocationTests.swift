@@ -48,6 +48,14 @@ import Testing
     #expect(clean.suffix(rocket.count - pixels).elementsEqual(rocket[pixels...]))
   }
 
+  @Test("A PNG whose end is left out is not clean")
+  func endsWithContent() throws {
+    var file = png(10, 10)
+    file[file.count - 9] = 4
+    #expect(try withoutLocation(file + [0, 0, 0, 0]).1 == .unsure)
+    #expect(try withoutLocation(png(10, 10)).1 == .clean)
+  }
+
   @Test("Of a picture without a place only the comment is left out")
   func aPictureWithoutAPlaceKeepsItsBytes() throws {
     for name in ["rocket.jpg", "retina.jpg"] {

@@ -32,6 +32,18 @@ import Testing
     #expect(found.first?.contains("1 rows of log would refer to rows of room that do not exist") == true, "\(found)")
   }
 
+  @Test("A reference to columns that are not unique is reported at its file")
+  func referencesThatCannotBeChecked() throws {
+    let reference = "CREATE TABLE log (title TEXT REFERENCES room (title)) STRICT;"
+    #expect(
+      try mistakes(["0001_rooms.sql": table, "0002_logs.sql": reference])
+        == ["0002_logs.sql:1:1: error: foreign key mismatch - \"log\" referencing \"room\""])
+    let unknown = "CREATE TABLE log (title TEXT REFERENCES room (colour)) STRICT;"
+    #expect(
+      try mistakes(["0001_rooms.sql": table + unknown])
+        == ["0001_rooms.sql:1:1: error: foreign key mismatch - \"log\" referencing \"room\""])
+  }
+
   @Test(arguments: [
     (["0001_a.sql", "0003_c.sql"], "version 2 is missing"), (["0001_a.sql", "0001_b.sql"], "version 1 stands twice"),
     (["1_a.sql"], "the name is not NNNN_what_it_does.sql"), (["0001_A.sql"], "the name is not NNNN_what_it_does.sql"),

@@ -64,6 +64,11 @@ import Testing
       ("no slash", get("v1/health")),
       ("a byte that is not ASCII", get("/v1/hé")),
       ("an escaped NUL in the query", get("/v1/changes?cursor=%00")),
+      ("a control character in the query", get("/v1/changes?cursor=\u{1}")),
+      ("a control character in the name of a parameter", get("/v1/changes?cur\u{7F}sor=1")),
+      ("a byte that is not ASCII in the query", get("/v1/changes?cursor=é")),
+      ("a fragment behind the query", get("/v1/changes?cursor=1#x")),
+      ("a backslash in the query", get("/v1/changes?cursor=\\")),
       ("a parameter twice", get("/v1/changes?limit=1&limit=2")),
       ("two spaces in the request line", "GET  /v1/health HTTP/1.1\r\n\(host)\r\n"),
       ("a space in the path", "GET /v1/he alth HTTP/1.1\r\n\(host)\r\n"),
@@ -148,4 +153,20 @@ import Testing
       ("*", "*"), ("", nil), ("/.", nil), ("/..a/...", "/..a/..."),
     ] as [(String, String?)])
   func escapes(_ raw: String, _ path: String?) { #expect(RequestHead.path(raw) == path) }
+
+  @Test("A byte that no request target has is refused in the path and in each parameter")
+  func bytesOfTheTarget() {
+    for byte in UInt8.min...UInt8.max {
+      let character = String(UnicodeScalar(byte))
+      let isAllowed = (0x21...0x7E).contains(byte) && !"\"#<>\\^`{|}%".utf8.contains(byte)
+      for (name, value) in [("a\(character)b", "1"), ("a", "1\(character)2")] {
+        let head = RequestHead(
+          method: "GET", path: "/v1/health", version: "HTTP/1.1", parameters: [(name, value)], fields: [("Host", "x")],
+          isPlain: true)
+        // libmicrohttpd writes a space where + stood.
+        #expect(((try? head.request()) != nil) == (isAllowed || byte == 0x20), "byte \(byte) in \(name)")
+      }
+      #expect((RequestHead.path("/a\(character)b") != nil) == isAllowed, "byte \(byte) in the path")
+    }
+  }
 }

@@ -114,14 +114,7 @@ public struct Migrator: Sendable {
         }
       }
     } catch {
-      // A full disk, a cut connection or a lock is no mistake of the file.
-      switch error.error.code {
-      case .invalidSQL, .notAllowed, .constraint, .migration, .typeMismatch, .misuse, .notADatabase:
-        throw SchemaProblem(
-          schema: schema, file: file, line: error.line,
-          message: error.error.hint.map { "\(error.error.message) (\($0))" } ?? error.error.message)
-      default: throw error.error
-      }
+      throw Self.problem(error.error, line: error.line, of: file, schema)
     }
     try checkForeignKeys(after: file, of: schema, on: connection)
     try didApply(connection, file)
@@ -132,14 +125,31 @@ public struct Migrator: Sendable {
     return record
   }
 
+  /// A mistake of a file with its place; an error that is no mistake of the file stays as it is.
+  private static func problem(_ error: SQLError, line: Int, of file: MigrationFile, _ schema: String) -> any Error {
+    // A full disk, a cut connection or a lock is no mistake of the file.
+    switch error.code {
+    case .invalidSQL, .notAllowed, .constraint, .migration, .typeMismatch, .misuse, .notADatabase:
+      SchemaProblem(
+        schema: schema, file: file, line: line, message: error.hint.map { "\(error.message) (\($0))" } ?? error.message)
+    default: error
+    }
+  }
+
   private static let forbidden: Set<String> = [
     "BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "PRAGMA", "ATTACH", "DETACH", "VACUUM",
   ]
 
   private func checkForeignKeys(after file: MigrationFile, of schema: String, on connection: Connection) throws {
-    let broken = try connection.fetchRows(
-      "SELECT \"table\", \"parent\", count(*) FROM pragma_foreign_key_check GROUP BY 1, 2",
-      as: String.self, String.self, Int.self)
+    let broken: [(String, String, Int)]
+    do {
+      broken = try connection.fetchRows(
+        "SELECT \"table\", \"parent\", count(*) FROM pragma_foreign_key_check GROUP BY 1, 2",
+        as: String.self, String.self, Int.self)
+    } catch let error as SQLError {
+      // A reference to columns that are missing or not unique cannot be checked.
+      throw Self.problem(error, line: 1, of: file, schema)
+    }
     guard let first = broken.first else { return }
     throw SchemaProblem(
       schema: schema, file: file, line: 1,

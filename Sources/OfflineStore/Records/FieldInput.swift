@@ -38,6 +38,8 @@ public enum FieldInput: Sendable {
   private func argument(of scalar: JSONScalar, for type: Catalog.ColumnType) throws -> SQLArgument {
     switch (scalar, type) {
     case (.null, _): return .null
+    // JSON has no largest number, and 1e400 is read as an infinite one.
+    case (.real(let value), _) where !value.isFinite: throw FieldProblem(message: "is a number that is too large")
     case (.bool(let value), .bool), (.bool(let value), .any): return .integer(value ? 1 : 0)
     case (.integer(let value), .integer), (.integer(let value), .any): return .integer(value)
     case (.integer(let value), .real): return .real(Double(value))

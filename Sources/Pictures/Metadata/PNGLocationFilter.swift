@@ -51,7 +51,8 @@ final class PNGLocationFilter: LocationFilter {
     let length = head[..<4].reduce(0) { $0 << 8 | Int($1) }
     // The four bytes of the checksum follow the content.
     left = length + 4
-    isEnd = name == "IEND"
+    // An end with content is left out, so that the picture stays without an end.
+    isEnd = name == "IEND" && length == 0
     if Self.kept[name]?.contains(length) == true {
       fate = .kept
       try head.withUnsafeBytes { try output($0) }

@@ -30,6 +30,10 @@ struct RequestHead {
     guard let path = Self.path(path) else { throw Self.refusal("its path is ambiguous") }
     var query: [String: String] = [:]
     for parameter in parameters {
+      // libmicrohttpd writes a space where + stood.
+      guard [parameter.name, parameter.value].allSatisfy({ Self.isWritten($0, allowing: " ") }) else {
+        throw Self.refusal("a parameter has a character that no address has")
+      }
       guard let name = Self.unescaped(parameter.name), let value = Self.unescaped(parameter.value) else {
         throw Self.refusal("a parameter has a wrong percent escape")
       }
@@ -86,13 +90,19 @@ struct RequestHead {
   /// control character behind an escape, with `.` or `..` as a part, or with characters that no path has.
   static func path(_ raw: String) -> String? {
     if raw == "*" { return raw }
-    let isWritten = raw.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"#<>\\^`{|}".utf8.contains($0) }
-    guard raw.hasPrefix("/"), isWritten else { return nil }
+    guard raw.hasPrefix("/"), isWritten(raw) else { return nil }
     guard !escapes(in: raw).contains(where: { [UInt8(ascii: "/"), UInt8(ascii: "\\")].contains($0) }),
       let path = unescaped(raw)
     else { return nil }
     guard !path.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }) else { return nil }
     return path
+  }
+
+  /// Whether a part of a request target has only characters that stand in one without an escape (RFC 3986, section 2).
+  private static func isWritten(_ raw: String, allowing others: String = "") -> Bool {
+    raw.utf8.allSatisfy { byte in
+      (0x21...0x7E).contains(byte) && !"\"#<>\\^`{|}".utf8.contains(byte) || others.utf8.contains(byte)
+    }
   }
 
   /// A text with percent escapes resolved; nil when one is cut short, stands for a control character, or the text is not UTF-8.
