@@ -123,7 +123,7 @@ let package = Package(
     .testTarget(name: "PicturesTests", dependencies: ["Pictures"]),
     .testTarget(
       name: "OfflineStoreTests",
-      dependencies: ["OfflineStore", "CipherSQL", "SyncModel", "VaultKeys", "RestorationModel"]),
+      dependencies: ["OfflineStore", "CipherSQL", "SyncModel", "VaultKeys", "RestorationModel", "DrawnSchema"]),
     .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "OfflineStore"]),
     .testTarget(
       name: "RangeModelTests",
@@ -145,8 +145,9 @@ let package = Package(
       name: "SyncTests",
       dependencies: [
         "SyncEngine", "WebTransport", "RawNetwork", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL",
-        "VaultKeys", "RestorationModel", "ReceiptsModel",
+        "VaultKeys", "RestorationModel", "ReceiptsModel", "DrawnSchema",
       ]),
+    .target(name: "DrawnSchema", dependencies: ["OfflineStore", "CipherSQL"], path: "Tests/DrawnSchema"),
     .testTarget(
       name: "RestTests",
       dependencies: [

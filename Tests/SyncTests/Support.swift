@@ -84,10 +84,11 @@ final class Device: Sendable {
   }
 
   /// A device with the vault `job.vault` of a folder.
-  init(opening folder: TemporaryFolder, url: String, token: String) throws {
+  init(
+    opening folder: TemporaryFolder, url: String, token: String, schema: Schema = RestorationSchema.schema
+  ) throws {
     self.folder = folder
-    vault = try Vault.open(
-      at: folder.path + "/job.vault", with: keyFileSecret(1), schemas: [RestorationSchema.schema])
+    vault = try Vault.open(at: folder.path + "/job.vault", with: keyFileSecret(1), schemas: [schema])
     self.token = token
     worker = try Self.worker(vault, url: url, token: token)
   }

@@ -185,8 +185,8 @@ struct CascadeTriggers {
 }
 
 extension Dependency {
-  /// What a column of the child is set to when the parent goes.
-  func replacement(of pair: Catalog.ForeignKey.Pair) -> String {
+  /// The expression that a column of the child is set to when the parent goes.
+  package func replacement(of pair: Catalog.ForeignKey.Pair) -> String {
     guard key.onDelete == .setDefault else { return "NULL" }
     return child.table.column(pair.from)?.defaultSQL.map { "(\($0))" } ?? "NULL"
   }

@@ -15,6 +15,8 @@ struct OutboxTriggers {
   let keepsUserEdits: Bool
   private let marks: UserEditMarks?
   private let computed: ComputedColumns?
+  /// The foreign keys to synced records.
+  private let references: [Dependency]
 
   init?(_ entity: Entity, in entities: Entities) {
     guard let behaviour = entity.sync, entity.hasCommonFields else { return nil }
@@ -24,6 +26,10 @@ struct OutboxTriggers {
     keepsUserEdits = entity.table.column(RecordTable.userEditsColumn) != nil
     marks = UserEditMarks(entity)
     computed = ComputedColumns(entity)
+    references = entity.table.foreignKeys.compactMap { key in
+      guard let parent = entities.entity(ofTable: key.table), parent.sync != nil else { return nil }
+      return Dependency(child: entity, parent: parent, key: key)
+    }
   }
 
   var statements: [String] {
@@ -244,24 +250,27 @@ struct OutboxTriggers {
   /// Not one that was deleted before it was sent.
   private var isKnownSomewhere: String { "NEW.isDeleted = 0 OR OLD.syncVersion > 0" }
 
-  /// Remembers the parent that a record is moved away from. A trigger of its own, so that other edits do not carry it;
+  /// Remembers the records that a record references no longer. A trigger of its own, so that other edits do not carry it;
   /// before the row changes, so that the record can leave the queue behind it.
   private var move: String? {
-    let references = columns.compactMap { column in
-      column.reference.flatMap { $0.cascades ? (name: SQL.quoted(column.name), parent: $0.entityType) : nil }
+    let columns = references.flatMap { $0.key.columns.map(\.from) }
+    guard !columns.isEmpty else { return nil }
+    func isMoved(_ names: [String]) -> String {
+      "(" + names.map { "NEW.\(SQL.quoted($0)) IS NOT OLD.\(SQL.quoted($0))" }.joined(separator: " OR ") + ")"
     }
-    guard !references.isEmpty else { return nil }
-    let isMoved = references.map { "NEW.\($0.name) IS NOT OLD.\($0.name)" }
+    let watched = Set(columns).sorted()
     return trigger(
-      "move", "BEFORE UPDATE OF \(references.map(\.name).joined(separator: ", "))",
+      "move", "BEFORE UPDATE OF \(watched.map(SQL.quoted).joined(separator: ", "))",
       when: """
-        (\(isMoved.joined(separator: " OR "))) AND NEW.isDeleted = OLD.isDeleted AND OLD.syncVersion > 0 AND \(byUser)
+        \(isMoved(watched)) AND NEW.isDeleted = OLD.isDeleted AND (OLD.syncVersion > 0 OR \(hasFrozen)) AND \(byUser)
         """,
-      references.map { name, parent in
+      references.map { reference in
         """
           INSERT INTO SyncMoved (entityType, entityId, parentType, parentId)
-            SELECT \(type), NEW.\(key), '\(parent.replacingQuotes)', OLD.\(name)
-            WHERE OLD.\(name) IS NOT NULL AND NEW.\(name) IS NOT OLD.\(name) ON CONFLICT DO NOTHING;
+            SELECT \(type), NEW.\(key), '\(reference.parent.type.replacingQuotes)', parent.\(SQL.quoted(reference.parent.key))
+            FROM \(SQL.quoted(reference.parent.table.name)) AS parent
+            WHERE \(reference.isReferring(child: "OLD", parent: "parent"))
+              AND \(isMoved(reference.key.columns.map(\.from))) ON CONFLICT DO NOTHING;
         """
       })
   }

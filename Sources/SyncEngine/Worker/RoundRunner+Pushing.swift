@@ -15,8 +15,13 @@ extension RoundRunner {
         hint: "nothing is lost; the next round tries it again. The server's rules and those of this vault may differ")
       return .failed(.unreachable, operations: 0)
     }
-    let choice = try await takeChoice(plan.step)
+    var choice = try await takeChoice(plan.step)
     noteFailed(choice.failed)
+    while choice.request == nil, choice.isUnfinished {
+      try Task.checkCancellation()
+      choice = try await takeChoice(plan.step)
+      noteFailed(choice.failed)
+    }
     guard let request = choice.request else { return .pushed(sent: 0, sawOthers: false) }
     let batch = request.operations
     var following = plan
@@ -73,7 +78,9 @@ extension RoundRunner {
   }
 
   private static func choice(_ batch: ChosenBatch, _ transaction: SyncTransaction) throws -> Choice {
-    Choice(request: batch.operations.isEmpty ? nil : try request(batch, transaction), failed: batch.failed)
+    Choice(
+      request: batch.operations.isEmpty ? nil : try request(batch, transaction), failed: batch.failed,
+      isUnfinished: batch.isUnfinished)
   }
 
   private static func nextBatch(

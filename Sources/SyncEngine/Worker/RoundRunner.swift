@@ -29,6 +29,8 @@ struct RoundRunner {
     var request: PushRequest?
     /// Operations that have failed because a value of theirs cannot be sent.
     var failed = 0
+    /// Whether another choice may find operations.
+    var isUnfinished = false
   }
 
   init(

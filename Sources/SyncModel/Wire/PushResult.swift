@@ -7,8 +7,8 @@ public struct PushResult: Equatable, Sendable {
     case accepted(version: Int64, serverId: ServerId?, times: RecordTimes? = nil)
     /// Stored together with changes that the device had not seen; `lost` are the values that gave way.
     case merged(RemoteRecord, lost: [LostValue])
-    /// Not stored; a person has to decide. The record is nil when the server has none.
-    case conflict(ConflictKind, fields: [String], record: RemoteRecord?)
+    /// Not stored; a user has to decide. The record is nil when the server has none. `other` names the record that stands in the way.
+    case conflict(ConflictKind, fields: [String], record: RemoteRecord?, other: RecordReference? = nil)
     /// Not stored; the problem's status says why.
     case rejected(ServerProblem)
     /// Not tried, because the operation with this id was not stored.
@@ -65,7 +65,9 @@ extension PushResult: WireMessage {
     let details = try reader.object("conflict")
     do throws(SyncModelError) {
       let inner = try WireReader(.object(details))
-      return .conflict(try inner.word("kind"), fields: try inner.names("fields"), record: record)
+      return .conflict(
+        try inner.word("kind"), fields: try inner.names("fields"), record: record,
+        other: try inner.optional("other") { name throws(SyncModelError) in try inner.message(name) })
     } catch {
       throw error.inside("conflict")
     }
@@ -88,9 +90,12 @@ extension PushResult: WireMessage {
       object["serverId"] = record.serverId?.value
       object["record"] = record.wire
       object["lost"] = .array(lost.map(\.wire))
-    case .conflict(let kind, let fields, let record):
+    case .conflict(let kind, let fields, let record, let other):
       object["result"] = .text(Word.conflict.rawValue)
-      object["conflict"] = ["fields": .array(fields.map(SyncValue.text)), "kind": .text(kind.rawValue)]
+      object["conflict"] = .object(
+        SyncObject(present: [
+          "fields": .array(fields.map(SyncValue.text)), "kind": .text(kind.rawValue), "other": other?.wire,
+        ]))
       object["record"] = record?.wire ?? .null
     case .rejected(let problem):
       object["result"] = .text(Word.rejected.rawValue)

@@ -36,7 +36,7 @@ final class AccountStore: Sendable {
       }
     }) {}
     try database.write { [map] connection in
-      try map.makeIndexes(on: connection)
+      try map.makeIndexes(on: connection, entities)
       try WriteMode.sync(on: connection) {
         try EmbeddedWriter(connection, entities, map).adoptRows(at: Date.nowInMilliseconds().milliseconds)
       }

@@ -132,5 +132,14 @@ enum BookkeepingSchema {
           -- JSON: the fields whose value a service wrote. What was stored before counts as written by devices.
           ALTER TABLE ServerRecord ADD COLUMN serviceFields TEXT NOT NULL DEFAULT '[]';
           """),
+      MigrationFile(
+        version: 6, name: "released_values",
+        sql: """
+          -- JSON: UNIQUE values that the row of a deleted record has given up to another record, by field; NULL for none.
+          ALTER TABLE ServerRecord ADD COLUMN released TEXT;
+
+          -- The references that jobs follow are numbered in another way now: they are followed again from the first.
+          UPDATE ServerJob SET reference = 0, after = NULL;
+          """),
     ])
 }

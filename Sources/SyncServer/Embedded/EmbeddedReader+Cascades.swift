@@ -8,6 +8,8 @@ final class JobNotes {
   /// How many dependents may still change in this transaction.
   var left = EmbeddedWriter.dependentsPerWrite
   var isWorking = false
+  /// Whether a reference that cannot be emptied refuses the deletion: in the transaction of the deletion.
+  var isRefusing = false
 }
 
 extension EmbeddedReader {

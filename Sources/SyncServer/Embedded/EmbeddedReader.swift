@@ -59,12 +59,15 @@ struct EmbeddedReader: RecordReading {
     var deletedWith: RecordName?
     var startVersions: [Int: Int64]
     var serviceFields: Set<String>
+    /// UNIQUE values that the row of a deleted record has given up to another record.
+    var released: SyncObject
   }
 
   func bookkeeping(_ name: RecordName) throws -> Bookkeeping? {
     try connection.withStatement(
       """
-      SELECT sequence, serverId, firstVersion, editTimes, fieldVersions, rootType, rootUuid, startVersions, serviceFields
+      SELECT sequence, serverId, firstVersion, editTimes, fieldVersions, rootType, rootUuid, startVersions, serviceFields,
+        released
       FROM ServerRecord
       WHERE entityType = ? AND entityUuid = ?
       """
@@ -78,7 +81,8 @@ struct EmbeddedReader: RecordReading {
         fieldVersions: try Self.numbers(statement.row.decode(at: 4)),
         deletedWith: try Self.name(statement.row.decode(at: 5), statement.row.decode(at: 6)),
         startVersions: try Self.startVersions(statement.row.decode(at: 7)),
-        serviceFields: try Self.names(statement.row.decode(at: 8)))
+        serviceFields: try Self.names(statement.row.decode(at: 8)),
+        released: try Self.released(statement.row.decode(at: 9)))
     }
   }
 
@@ -86,13 +90,16 @@ struct EmbeddedReader: RecordReading {
     guard let table = map.tables[name.entityType], let kept = try bookkeeping(name),
       let row = try table.find(name.entityUuid, in: connection)
     else { return nil }
-    return ServerRecord(
+    var record = ServerRecord(
       name: name, serverId: kept.serverId, sequence: kept.sequence, createdAt: row.createdAt,
       state: RecordState(
-        fields: row.state.fields, isDeleted: row.state.isDeleted, syncVersion: row.state.syncVersion,
+        fields: row.state.fields.overlaid(with: kept.released), isDeleted: row.state.isDeleted,
+        syncVersion: row.state.syncVersion,
         updatedAt: row.state.updatedAt, editTimes: kept.editTimes, userEditedFields: row.state.userEditedFields),
       fieldVersions: kept.fieldVersions, firstVersion: kept.firstVersion, startVersions: kept.startVersions,
       deletedWith: kept.deletedWith, serviceFields: kept.serviceFields)
+    record.released = kept.released
+    return record
   }
 
   func isDeleted(_ name: RecordName) throws -> Bool? {
@@ -146,6 +153,11 @@ struct EmbeddedReader: RecordReading {
       if case .integer(let number) = member.value { numbers[member.name] = number }
     }
     return numbers
+  }
+
+  private static func released(_ text: String?) throws -> SyncObject {
+    guard let text, case .object(let fields) = try SyncValue(parsing: text) else { return [:] }
+    return fields
   }
 
   static func startVersions(_ text: String) throws -> [Int: Int64] {

@@ -30,6 +30,9 @@ extension EmbeddedWriter {
 
   func cascade(from record: ServerRecord, at time: Int64) throws -> Int {
     try addJob(.cascade, record.name, at: time)
+    if record.state.isDeleted { try requireNoObstacle(to: record.name) }
+    reader.notes.isRefusing = true
+    defer { reader.notes.isRefusing = false }
     // The others of its cycles follow at once, so that a restored record is not below a deleted one.
     try settle(record.name)
     return try workWithinRequest()
@@ -99,7 +102,13 @@ extension EmbeddedWriter {
     let references = map.references(job.kind, to: job.name.entityType)
     let size = min(limit, Self.pageSize)
     var (reference, after, visited) = (job.reference, job.after, 0)
+    let isDeleted = try reader.isDeleted(job.name) == true
     while reference < references.count, visited < size, budget?.isOver != true {
+      // A restored record has no effect on those that stayed when it was deleted.
+      if job.kind == .cascade, references[reference].action != .cascade, !isDeleted {
+        (reference, after) = (reference + 1, nil)
+        continue
+      }
       let page = try reader.dependents(of: job.name, by: references[reference], after: after, limit: size - visited)
       if page.isEmpty {
         (reference, after) = (reference + 1, nil)
@@ -107,7 +116,9 @@ extension EmbeddedWriter {
       }
       for (row, name) in page {
         switch job.kind {
-        case .cascade: try settle(name)
+        case .cascade:
+          try settle(name)
+          if references[reference].action != .cascade { try detach(name, from: job.name, references[reference]) }
         case .project: try moveIfNeeded(name, at: job.time)
         }
         visited += 1
@@ -160,7 +171,7 @@ extension EmbeddedWriter {
   }
 
   /// The server's time of the change that a record follows.
-  private func jobTime(of parents: [RecordName]) throws -> Int64 {
+  func jobTime(of parents: [RecordName]) throws -> Int64 {
     for parent in parents {
       let time = try connection.fetchOne(
         """
@@ -199,7 +210,7 @@ extension EmbeddedWriter {
   }
 
   /// When the deletion or restoration that a record follows was made.
-  private func changeTime(_ parents: [RecordName], isDeleted: Bool) throws -> Int64 {
+  func changeTime(_ parents: [RecordName], isDeleted: Bool) throws -> Int64 {
     var latest: Int64 = 0
     for parent in parents {
       guard let state = try reader.record(parent)?.state, state.isDeleted == isDeleted else { continue }

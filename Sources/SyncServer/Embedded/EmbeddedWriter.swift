@@ -119,35 +119,39 @@ struct EmbeddedWriter: RecordWriting {
     var state = new.state
     state.syncVersion = (new.previous?.version ?? 0) + 1
     let serverId = try new.previous?.serverId ?? nextServerId(new.name.entityType)
-    try write(new, state, serverId, table, at: time)
+    // While the record is deleted, values that it has given up stay out of its row. A restored record takes them back, which fails
+    // when another record has one.
+    let before = new.previous?.released ?? [:]
+    let released = state.isDeleted ? before.filter { state.fields[$0.name] == $0.value } : [:]
+    try write(new, state, leavingOut: released, serverId, table, at: time)
     guard let row = try table.find(new.name.entityUuid, in: connection) else {
       throw ServerError(.system, "a row of \(new.name.entityType) is not there after it was written")
     }
-    state.fields = row.state.fields
-    let record = ServerRecord(
+    if released != before { try note(released, of: new.name) }
+    state.fields = row.state.fields.overlaid(with: released)
+    var record = ServerRecord(
       name: new.name, serverId: serverId, sequence: try nextSequence(), createdAt: row.createdAt, state: state,
       fieldVersions: Self.fieldVersions(from: new.previous, to: state), firstVersion: new.previous?.firstVersion ?? 1,
       startVersions: try startVersions(after: new.previous),
       deletedWith: state.isDeleted ? new.previous?.deletedWith : nil,
       serviceFields: new.serviceFields ?? new.previous?.serviceFields ?? [])
+    record.released = released
     try note(record, at: time)
     return record
   }
 
   private func write(
-    _ new: NewVersion, _ state: RecordState, _ serverId: Int64, _ table: RecordTable, at time: Int64
+    _ new: NewVersion, _ state: RecordState, leavingOut released: SyncObject, _ serverId: Int64, _ table: RecordTable,
+    at time: Int64
   ) throws {
-    let bookkeeping = RecordTable.Bookkeeping(
-      serverId: .integer(serverId), createdAt: new.previous == nil ? new.createdAt : nil, lastSyncedAt: time)
     do {
-      if let previous = new.previous, let row = try table.find(new.name.entityUuid, in: connection) {
-        try table.update(
-          row.key, from: previous.state, to: state, bookkeeping, references: references, in: connection)
-        try table.compute(new.computing.filter { !table.alwaysComputed.contains($0) }, ofKey: row.key, in: connection)
-        try table.compute(table.alwaysComputed, ofKey: row.key, in: connection)
-      } else {
-        let key = try table.insert(new.name.entityUuid, state, bookkeeping, references: references, in: connection)
-        try table.compute(table.alwaysComputed, ofKey: key, in: connection)
+      do {
+        try writeRow(new, state, leavingOut: released, serverId, table, at: time)
+      } catch let error as SQLError where error.isOfUniqueness {
+        guard let holder = try makeRoom(for: new.name, state, table) else {
+          return try writeRow(new, state, leavingOut: released, serverId, table, at: time)
+        }
+        throw refusal(error, table, holder: holder)
       }
     } catch let error as MissingReferences {
       throw StorageRefusal.invalid(
@@ -159,9 +163,26 @@ struct EmbeddedWriter: RecordWriting {
     }
   }
 
-  private func refusal(_ error: SQLError, _ table: RecordTable) -> StorageRefusal {
+  private func writeRow(
+    _ new: NewVersion, _ state: RecordState, leavingOut released: SyncObject, _ serverId: Int64, _ table: RecordTable,
+    at time: Int64
+  ) throws {
+    let bookkeeping = RecordTable.Bookkeeping(
+      serverId: .integer(serverId), createdAt: new.previous == nil ? new.createdAt : nil, lastSyncedAt: time)
+    guard new.previous != nil, let row = try table.find(new.name.entityUuid, in: connection) else {
+      let key = try table.insert(new.name.entityUuid, state, bookkeeping, references: references, in: connection)
+      return try table.compute(table.alwaysComputed, ofKey: key, in: connection)
+    }
+    var state = state
+    for member in released.members { state.fields[member.name] = row.state.fields[member.name] }
+    try table.update(row.key, from: row.state, to: state, bookkeeping, references: references, in: connection)
+    try table.compute(new.computing.filter { !table.alwaysComputed.contains($0) }, ofKey: row.key, in: connection)
+    try table.compute(table.alwaysComputed, ofKey: row.key, in: connection)
+  }
+
+  private func refusal(_ error: SQLError, _ table: RecordTable, holder: RecordName? = nil) -> StorageRefusal {
     if case .unique(let columns) = error.constraint {
-      return .notUnique(columns: columns.map { $0.split(separator: ".").last.map(String.init) ?? $0 })
+      return .notUnique(columns: columns.map { $0.split(separator: ".").last.map(String.init) ?? $0 }, holder: holder)
     }
     let (field, message) = ConstraintMessage(entity: table.entity).explain(error, connection)
     return .invalid(field: field, message: field.map { "\($0) \(message)" } ?? message)

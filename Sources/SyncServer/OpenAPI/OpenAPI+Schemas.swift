@@ -74,7 +74,9 @@ extension OpenAPI {
           "field": {"type": "string"}, "side": {"enum": ["local", "remote"]}, "value": true}}},
         "conflict": {"type": "object", "required": ["kind", "fields"], "properties": {
           "kind": {"enum": ["concurrent_edit", "deleted_remotely", "deleted_locally", "not_unique", "parent_missing"]},
-          "fields": {"$ref": "#/components/schemas/Names"}}},
+          "fields": {"$ref": "#/components/schemas/Names"}, "other": {
+            "type": "object", "required": ["entityType", "entityUuid"], "properties": {
+              "entityType": {"type": "string"}, "entityUuid": {"$ref": "#/components/schemas/Uuid"}}}}},
         "problem": {"$ref": "#/components/schemas/Problem"}, "waitsFor": {"type": "string"}}},
       "PushAnswer": {"type": "object", "required": ["serverTime", "epoch", "results"], "properties": {
         "serverTime": {"$ref": "#/components/schemas/Time"}, "epoch": {"$ref": "#/components/schemas/Epoch"},

@@ -38,11 +38,16 @@ struct OperationJudge {
       return (conflict, 0)
     }
     do {
-      return try decide(operation, entity, existing)
+      // A deletion that a dependent refuses leaves nothing behind.
+      return try operation.kind == .delete
+        ? storage.attempt { try decide(operation, entity, existing) } : decide(operation, entity, existing)
     } catch let refusal as StorageRefusal {
       switch refusal {
       case .invalid(let field, let message): return (.rejected(.invalid(message, field: field)), 0)
-      case .notUnique(let columns): return (.conflict(.notUnique, fields: columns, existing), 0)
+      case .notUnique(let columns, let holder):
+        return (.conflict(.notUnique, fields: columns, existing, other: holder), 0)
+      // From the device's view the record was deleted there, and the server's side uses it.
+      case .referenced(let other): return (.conflict(.deletedLocally, fields: [], existing, other: other), 0)
       }
     }
   }

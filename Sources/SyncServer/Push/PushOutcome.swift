@@ -6,8 +6,8 @@ enum PushOutcome {
   case accepted(ServerRecord?)
   /// Stored together with changes that the device had not seen.
   case merged(ServerRecord, lost: [LostValue])
-  /// Not stored; a person has to decide.
-  case conflict(ConflictKind, fields: [String], ServerRecord?)
+  /// Not stored; a user has to decide. `other` is the record that stands in the way, if one does.
+  case conflict(ConflictKind, fields: [String], ServerRecord?, other: RecordName? = nil)
   /// Not stored.
   case rejected(HTTPProblem)
   /// Not tried, because another operation of the request was not stored.
@@ -33,7 +33,7 @@ enum PushOutcome {
   /// Whether a value of the operation breaks a rule of the data.
   var isBrokenRule: Bool {
     switch self {
-    case .conflict(.notUnique, _, _): true
+    case .conflict(.notUnique, _, _, _): true
     case .rejected(let problem): problem.status == 422
     default: false
     }
@@ -56,8 +56,10 @@ enum PushOutcome {
       object["record"] = record.json(entities)
       object["lost"] = .array(
         lost.map { ["field": .text($0.field), "side": .text($0.side.rawValue), "value": $0.value] })
-    case .conflict(let kind, let fields, let record):
-      object["conflict"] = ["kind": .text(kind.rawValue), "fields": .array(fields.map { .text($0) })]
+    case .conflict(let kind, let fields, let record, let other):
+      var conflict: SyncObject = ["kind": .text(kind.rawValue), "fields": .array(fields.map { .text($0) })]
+      conflict["other"] = other?.reference.wire
+      object["conflict"] = .object(conflict)
       object["record"] = record?.json(entities) ?? .null
     case .rejected(let problem): object["problem"] = problem.json
     case .waiting(let other): object["waitsFor"] = .text(other)

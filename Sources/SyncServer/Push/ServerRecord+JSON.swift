@@ -9,12 +9,7 @@ extension ServerRecord {
       "version": .integer(version), "isDeleted": .bool(state.isDeleted), "createdAt": wireTime(createdAt),
       "updatedAt": wireTime(state.updatedAt), "fields": .object(state.fields),
     ]
-    if state.isDeleted, let deletedWith {
-      object["deletedWith"] =
-        RecordReference(
-          entityType: deletedWith.entityType, entityUuid: deletedWith.entityUuid
-        ).wire
-    }
+    if state.isDeleted, let deletedWith { object["deletedWith"] = deletedWith.reference.wire }
     object["sharedVersion"] = sharedVersion.map { .integer($0) }
     if !state.editTimes.isEmpty {
       object["editTimes"] = wireTimes(state.editTimes)
@@ -24,6 +19,11 @@ extension ServerRecord {
     }
     return .object(object)
   }
+}
+
+extension RecordName {
+  /// The name as it stands on the wire.
+  var reference: RecordReference { RecordReference(entityType: entityType, entityUuid: entityUuid) }
 }
 
 /// Times by name as the wire writes them.

@@ -37,6 +37,8 @@ public struct ServerRecord: Sendable, Equatable {
   public let deletedWith: RecordName?
   /// The fields whose value a service wrote; devices wrote all others.
   public let serviceFields: Set<String>
+  /// UNIQUE values of a deleted record that another record may have by now.
+  var released: SyncObject = [:]
 
   /// A record from its parts.
   public init(
@@ -101,8 +103,10 @@ public struct NewVersion: Sendable {
 public enum StorageRefusal: Error, Equatable, Sendable {
   /// A field has a value that it must not have; nil where no single field is to blame.
   case invalid(field: String?, message: String)
-  /// Another record has the values of these columns.
-  case notUnique(columns: [String])
+  /// Another record has the values of these columns: `holder`, where it is known.
+  case notUnique(columns: [String], holder: RecordName? = nil)
+  /// The record cannot be deleted, because this one references it, or one of its dependents, by a key that refuses that.
+  case referenced(by: RecordName)
 }
 
 /// A page of changes.

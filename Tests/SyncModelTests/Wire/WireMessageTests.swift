@@ -96,6 +96,11 @@ import Testing
       PushResult(
         operationId: "4", outcome: .conflict(.concurrentEdit, fields: ["title"], record: record)),
       PushResult(operationId: "5", outcome: .conflict(.parentMissing, fields: ["roomId"], record: nil)),
+      PushResult(
+        operationId: "9",
+        outcome: .conflict(
+          .notUnique, fields: ["title"], record: nil,
+          other: RecordReference(entityType: "Room", entityUuid: "00000000-0000-7000-8000-000000000001"))),
       PushResult(operationId: "6", outcome: .rejected(problem)),
       PushResult(operationId: "7", outcome: .waiting(for: "6")),
     ]
@@ -110,6 +115,8 @@ import Testing
         + #","result":"conflict"}"#,
       #"{"conflict":{"fields":["roomId"],"kind":"parent_missing"},"operationId":"5","record":null,"#
         + #""result":"conflict"}"#,
+      #"{"conflict":{"fields":["title"],"kind":"not_unique","other":{"entityType":"Room","#
+        + #""entityUuid":"00000000-0000-7000-8000-000000000001"}},"operationId":"9","record":null,"result":"conflict"}"#,
       #"{"operationId":"6","problem":{"detail":"title is too long","field":"title","status":422,"#
         + #""title":"Not valid","type":"urn:example"},"result":"rejected"}"#,
       #"{"operationId":"7","result":"waiting","waitsFor":"6"}"#,

@@ -68,51 +68,15 @@ extension SyncTransaction {
       guard let json, set.count < Self.largestClash, let table = catalog.tables[next.entityType] else { return nil }
       let remote = try RemoteRecord(json: Array(json.utf8))
       set.append(remote)
-      for (holder, isDirty) in try holders(of: remote, table) {
-        if isDirty { return nil }
-        let key = RecordIdentity(entityType: next.entityType, entityUuid: holder)
+      for holder in try table.holders(of: remote.state.fields, besides: remote.entityUuid, in: connection) {
+        if holder.isDirty { return nil }
+        // The server has the deletion, so the row is only to be removed.
+        if holder.isDeleted, try purgeDeleted(holder.uuid, of: table) { continue }
+        let key = RecordIdentity(entityType: next.entityType, entityUuid: holder.uuid)
         if seen.insert(key).inserted { open.append(key) }
       }
     }
     return set
-  }
-
-  /// The records that have a UNIQUE value of a version.
-  private func holders(of remote: RemoteRecord, _ table: RecordTable) throws -> [(uuid: String, isDirty: Bool)] {
-    var holders: [(String, Bool)] = []
-    for key in try uniqueKeys(of: table) {
-      var conditions: [SQL] = []
-      for name in key.columns {
-        guard let place = table.places[name], let value = remote.state.fields[name] else { continue }
-        let column = table.columns[place]
-        var argument: SQLArgument
-        do throws(FieldProblem) {
-          argument = try column.argument(value)
-        } catch {
-          // No table takes this version.
-          return []
-        }
-        if let reference = column.reference, case .text(let uuid) = argument {
-          argument =
-            try connection.fetchOne(
-              "SELECT \(identifier: reference.key) FROM \(identifier: reference.table) WHERE uuid = \(uuid)",
-              as: SQLArgument.self) ?? .null
-        }
-        // NULL is equal to nothing.
-        if argument == .null {
-          conditions = []
-          break
-        }
-        conditions.append("\(identifier: name) = \(argument)")
-      }
-      if conditions.isEmpty { continue }
-      if let condition = key.condition { conditions.append("(\(raw: condition))") }
-      let all = conditions.dropFirst().reduce(conditions[0]) { "\($0) AND \($1)" }
-      holders += try connection.fetchRows(
-        "SELECT uuid, isDirty FROM \(identifier: table.entity.table.name) WHERE \(all) AND uuid <> \(remote.entityUuid)",
-        as: String.self, Bool.self)
-    }
-    return holders
   }
 
   private func store(_ set: [RemoteRecord], counts: inout ApplyCounts) throws {
@@ -136,16 +100,9 @@ extension SyncTransaction {
   private func clear(_ remote: RemoteRecord, _ table: RecordTable) throws {
     guard let record = try table.find(remote.entityUuid, in: connection), !record.isDirty else { return }
     var assignments: [SQL] = []
-    for key in try uniqueKeys(of: table) {
-      let columns = key.columns.compactMap { name -> SharedColumn? in
-        guard remote.state.fields[name] != nil, let place = table.places[name] else { return nil }
-        return table.columns[place]
-      }
-      let column =
-        columns.first { !$0.column.isNotNull } ?? columns.first { $0.reference == nil } ?? columns.first
-      guard let column else { continue }
-      assignments.append(
-        "\(identifier: column.name) = \(column.column.isNotNull ? Self.unusedValue(of: column) : .null)")
+    for key in try table.uniqueKeys(in: connection) {
+      guard let (column, value) = key.having(remote.state.fields).clearing else { continue }
+      assignments.append("\(identifier: column.name) = \(value)")
     }
     guard let first = assignments.first else { return }
     let all = assignments.dropFirst().reduce(first) { "\($0), \($1)" }
@@ -154,38 +111,6 @@ extension SyncTransaction {
         """
         UPDATE \(identifier: table.entity.table.name) SET \(all) WHERE \(identifier: table.entity.key) = \(record.key)
         """)
-    }
-  }
-
-  private static func unusedValue(of column: SharedColumn) -> SQLArgument {
-    if column.reference != nil { return .integer(Int64.random(in: Int64.min..<0)) }
-    return switch column.column.type {
-    case .integer, .bool: .integer(Int64.random(in: Int64.min..<0))
-    case .real: .real(-Double.random(in: 1e100...1e200))
-    case .blob: .blob(Array(SyncSettings.newIdentifier().utf8))
-    case .text, .json, .timestamp, .day, .uuid, .enumeration, .any: .text(SyncSettings.newIdentifier())
-    }
-  }
-
-  private struct UniqueKey {
-    let columns: [String]
-    /// Of a partial index.
-    let condition: String?
-  }
-
-  /// The UNIQUE constraints and unique indexes of a table, other than of its uuid. One over an expression has the other columns.
-  private func uniqueKeys(of table: RecordTable) throws -> [UniqueKey] {
-    let name = table.entity.table.name
-    let indexes = try connection.fetchRows(
-      """
-      SELECT name, (SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = list.name), partial
-      FROM pragma_index_list(\(name)) AS list WHERE "unique" = 1 AND origin <> 'pk'
-      """, as: String.self, String?.self, Bool.self)
-    return try indexes.compactMap { index, sql, isPartial in
-      let columns = try connection.fetch(
-        "SELECT name FROM pragma_index_info(\(index)) WHERE name IS NOT NULL ORDER BY seqno", as: String.self)
-      guard columns.contains(where: { table.places[$0] != nil }) else { return nil }
-      return UniqueKey(columns: columns, condition: isPartial ? sql.flatMap(SQLText.condition(ofIndex:)) : nil)
     }
   }
 }

@@ -4,9 +4,10 @@ import SyncModel
 extension SyncTransaction {
   /// Parks a record until a person has decided: its conflict is written or brought up to date, its operation waits, and
   /// what a person changes meanwhile becomes part of the local version.
+  /// - Parameter other: the record that stands in the way, if one does.
   func openConflict(
-    _ kind: ConflictKind, _ fields: [String], base: RecordState?, remote: RecordState?, _ record: StoredRecord,
-    _ table: RecordTable
+    _ kind: ConflictKind, _ fields: [String], base: RecordState?, remote: RecordState?,
+    other: RecordReference? = nil, _ record: StoredRecord, _ table: RecordTable
   ) throws {
     let type = table.entity.type
     let names = SyncValue.array(fields.map { .text($0) }).json
@@ -20,16 +21,17 @@ extension SyncTransaction {
         """
         UPDATE OfflineConflictResolution SET base = \(base.map(RecordVersion.json).sqlArgument), conflictType = \(kind.rawValue),
           localVersion = \(RecordVersion.json(record.state)), remoteVersion = \(remote.map(RecordVersion.json).sqlArgument),
-          fields = \(names)
+          fields = \(names), otherType = \((other?.entityType).sqlArgument), otherUuid = \((other?.entityUuid).sqlArgument)
         WHERE conflictId = \(open)
         """)
     } else {
       try connection.execute(
         """
         INSERT INTO OfflineConflictResolution
-          (entityType, entityId, entityUuid, base, localVersion, remoteVersion, conflictType, fields)
+          (entityType, entityId, entityUuid, base, localVersion, remoteVersion, conflictType, fields, otherType, otherUuid)
         VALUES (\(type), \(record.key), \(record.uuid), \(base.map(RecordVersion.json).sqlArgument),
-          \(RecordVersion.json(record.state)), \(remote.map(RecordVersion.json).sqlArgument), \(kind.rawValue), \(names))
+          \(RecordVersion.json(record.state)), \(remote.map(RecordVersion.json).sqlArgument), \(kind.rawValue), \(names),
+          \((other?.entityType).sqlArgument), \((other?.entityUuid).sqlArgument))
         """)
     }
     try park(record, table)

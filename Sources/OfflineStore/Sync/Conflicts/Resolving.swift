@@ -129,7 +129,8 @@ extension SyncTransaction {
         choosing: choices, deletion: open.isAboutDeletion ? decision.side : nil, rules: table.rules, at: now
       ).state
     } else {
-      var state = result.merged
+      // The server refuses the deletion because of another record: then the two versions themselves do not conflict.
+      var state = conflict.kind == .deletedLocally && decision.side == .remote ? remote : result.merged
       for (field, choice) in choices {
         switch choice {
         case .local: state.fields[field] = record.state.fields[field]

@@ -21,6 +21,7 @@ struct BatchPlan {
   /// Those whose predecessors are looked at now.
   private var visited: Set<Int64> = []
   private var ofParents: [String: [Int64: [QueuedOperation]]] = [:]
+  private var ofEntities: [String: [Dependency]] = [:]
   /// References that go round in a circle, by operation: they are left out at first and follow in an update.
   private(set) var circular: [Int64: Set<String>] = [:]
   /// UNIQUE columns whose values go round in a circle, by operation: they are NULL at first and follow in an update.
@@ -103,7 +104,7 @@ struct BatchPlan {
 
   /// What the server must have before it can take an operation.
   private mutating func predecessors(of operation: QueuedOperation) throws -> [Predecessor] {
-    if operation.kind == .delete { return try movedAway(from: operation).map { Predecessor(operation: $0) } }
+    if operation.kind == .delete { return try formerDependents(of: operation) }
     guard let table = catalog.tables[operation.entityType] else { return [] }
     var result: [Predecessor] = []
     for (column, key) in try parents(of: operation, table) {
@@ -185,15 +186,44 @@ struct BatchPlan {
       "SELECT isDeleted FROM SyncBase WHERE entityId = \(key) AND entityType = \(type)", as: Bool.self) ?? false
   }
 
-  /// Records that were moved to another parent before this one was deleted: the server must not delete them with it.
-  private func movedAway(from operation: QueuedOperation) throws -> [QueuedOperation] {
+  /// The operations of records that referenced this one before it was deleted. Without them the server would delete these records, change
+  /// their references, or refuse the deletion.
+  private mutating func formerDependents(of operation: QueuedOperation) throws -> [Predecessor] {
+    var result: [Predecessor] = []
     let moved = try connection.fetchRows(
       """
       SELECT entityType, entityId FROM SyncMoved
       WHERE parentId = \(operation.entityId) AND parentType = \(operation.entityType)
       """, as: String.self, Int64.self)
-    return try moved.flatMap { type, key in
-      try QueuedOperation.ofRecord(type, key, in: connection).filter { $0.number != operation.number }
+    for (type, key) in moved {
+      result += try operations(of: type, key).filter { $0.number != operation.number }.map {
+        Predecessor(operation: $0)
+      }
     }
+    for reference in references(to: operation.entityType) where !reference.cascades {
+      // The pluses keep SQLite from reading all deleted records.
+      let deleted = try connection.fetch(
+        """
+        SELECT child.\(identifier: reference.child.key) FROM \(identifier: reference.parent.table.name) AS parent
+        CROSS JOIN \(identifier: reference.child.table.name) AS child
+          ON \(raw: reference.isReferring(child: "child", parent: "parent"))
+        WHERE parent.\(identifier: reference.parent.key) = \(operation.entityId) AND +child.isDeleted = 1 AND +child.isDirty = 1
+        """, as: Int64.self)
+      for key in deleted {
+        result += try operations(of: reference.child.type, key).filter { $0.number != operation.number }
+          .map { Predecessor(operation: $0) }
+      }
+    }
+    return result
+  }
+
+  /// The foreign keys by which synced records reference those of an entity.
+  private mutating func references(to type: String) -> [Dependency] {
+    if let known = ofEntities[type] { return known }
+    let entity = catalog.tables[type]?.entity
+    let found =
+      entity.map { catalog.entities.dependencies(on: $0).filter { catalog.tables[$0.child.type] != nil } } ?? []
+    ofEntities[type] = found
+    return found
   }
 }

@@ -8,6 +8,8 @@ package struct ChosenBatch: Sendable {
   package let failed: Int
   /// Whether nothing more would go along, whatever waits.
   let isFull: Bool
+  /// Whether another call may find operations although this one found none: it looked at many, and ended to stay short.
+  package let isUnfinished: Bool
   let order: SyncTransaction.Order
 }
 
@@ -29,8 +31,10 @@ extension SyncTransaction {
     limit: Int, order: Order = .priority, bytes: Int = 4 << 20, isAhead: Bool = false
   ) throws -> ChosenBatch {
     try wakeScheduled()
-    try wakeParked()
+    _ = try wakeParked()
     var batch: [PushOperation] = []
+    var looks = 0
+    var isUnfinished = false
     var size = 0
     var isCut = false
     var failed = 0
@@ -59,13 +63,21 @@ extension SyncTransaction {
           batch.append(sent.operation)
         }
       }
-      // Operations that changed nothing, or were set aside, make room for others; nothing else does.
-      guard plan.hasMadeRoom else { break }
+      if !batch.isEmpty { break }
+      // Operations that changed nothing, or were set aside, make room for others; nothing else does. What waited for other
+      // operations that go on may be ready as well.
+      isUnfinished = try plan.hasMadeRoom || wakeParked()
+      looks += 1
+      guard isUnfinished, looks < Self.mostLooks else { break }
     }
-    return ChosenBatch(operations: batch, failed: failed, isFull: isCut || batch.count == limit, order: order)
+    return ChosenBatch(
+      operations: batch, failed: failed, isFull: isCut || batch.count == limit,
+      isUnfinished: batch.isEmpty && isUnfinished, order: order)
   }
 
   private static let lookAtMost = 500
+  /// How often one transaction looks for operations that can be sent.
+  private static let mostLooks = 4
 
   private func fill(_ plan: inout BatchPlan, _ order: Order) throws {
     switch order {
@@ -100,7 +112,7 @@ extension SyncTransaction {
       "SELECT count(*) FROM OfflineSyncQueue WHERE status = 'processing'", as: Int.self)
     guard count == batch.operations.count else { return false }
     try wakeScheduled()
-    try wakeParked()
+    _ = try wakeParked()
     let last = try connection.fetchRows(
       """
       SELECT priority, queueNumber, max(queueNumber) OVER () FROM OfflineSyncQueue WHERE status = 'processing'
@@ -148,8 +160,9 @@ extension SyncTransaction {
     }
   }
 
-  /// What waited behind an operation that goes on again, or is gone; some at a time.
-  private func wakeParked() throws {
+  /// Wakes what waited behind an operation that goes on again, or is gone; some at a time.
+  /// - Returns: whether any was woken.
+  private func wakeParked() throws -> Bool {
     var last: Int64 = .min
     while let number = try connection.fetchOne(
       "SELECT parkedBehind FROM OfflineSyncQueue WHERE parkedBehind > \(last) ORDER BY parkedBehind LIMIT 1",
@@ -163,8 +176,9 @@ extension SyncTransaction {
         UPDATE OfflineSyncQueue SET parkedBehind = NULL WHERE queueNumber IN (
           SELECT queueNumber FROM OfflineSyncQueue WHERE parkedBehind = \(number) LIMIT 500)
         """)
-      return
+      return true
     }
+    return false
   }
 
   /// When the next operation becomes due that waits for its time; nil when none does. Milliseconds since 1970.

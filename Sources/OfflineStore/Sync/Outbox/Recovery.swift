@@ -87,26 +87,45 @@ extension SyncTransaction {
     var removed = 0
     for table in catalog.childrenFirst where removed < limit {
       let entity = table.entity
-      let referring = catalog.entities.dependencies(on: entity).map { dependency in
-        """
-        NOT EXISTS (SELECT 1 FROM \(SQL.quoted(dependency.child.table.name)) AS other
-          WHERE \(dependency.isReferring(child: "other", parent: "record")))
-        """
-      }
-      let conditions =
-        [
-          "isDeleted = 1", "isDirty = 0",
-          "NOT EXISTS (SELECT 1 FROM SyncCascade WHERE entityId = record.\(SQL.quoted(entity.key)) AND entityType = '\(entity.type.replacingQuotes)')",
-        ] + referring + [Self.isNotKept, Self.isNotRemembered]
       try connection.execute(
         """
         DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) IN (
           SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) AS record
-          WHERE \(raw: conditions.joined(separator: " AND ")) LIMIT \(limit - removed))
+          WHERE \(raw: isPurgeable(entity)) LIMIT \(limit - removed))
         """)
       removed += connection.changedRowCount
     }
     return removed
+  }
+
+  /// Removes one such record.
+  /// - Returns: false when it stays.
+  func purgeDeleted(_ uuid: String, of table: RecordTable) throws -> Bool {
+    let name = table.entity.table.name
+    return try WriteMode.purge(on: connection) {
+      try connection.execute(
+        """
+        DELETE FROM \(identifier: name) WHERE \(identifier: table.entity.key) IN (
+          SELECT \(identifier: table.entity.key) FROM \(identifier: name) AS record
+          WHERE uuid = \(uuid) AND \(raw: isPurgeable(table.entity)))
+        """)
+      return connection.changedRowCount > 0
+    }
+  }
+
+  private func isPurgeable(_ entity: Entity) -> String {
+    let referring = catalog.entities.dependencies(on: entity).map { dependency in
+      """
+      NOT EXISTS (SELECT 1 FROM \(SQL.quoted(dependency.child.table.name)) AS other
+        WHERE \(dependency.isReferring(child: "other", parent: "record")))
+      """
+    }
+    let conditions =
+      [
+        "isDeleted = 1", "isDirty = 0",
+        "NOT EXISTS (SELECT 1 FROM SyncCascade WHERE entityId = record.\(SQL.quoted(entity.key)) AND entityType = '\(entity.type.replacingQuotes)')",
+      ] + referring + [Self.isNotKept, Self.isNotRemembered]
+    return conditions.joined(separator: " AND ")
   }
 }
 

@@ -49,11 +49,17 @@ extension SyncTransaction {
       counts.merged += 1
       try complete(queued)
       if let record { try merged(sent, remote, lost, record, table) }
-    case .conflict(_, _, let remote?) where record.map({ $0.state.syncVersion > remote.state.syncVersion }) == true:
+    case .conflict(_, _, let remote?, _) where record.map({ $0.state.syncVersion > remote.state.syncVersion }) == true:
       // The response is older than what is known of the record, so the server has not seen the operation as it is now.
       try reseal(queued, .stale, &counts)
-    case .conflict(let kind, let fields, let remote):
-      try contested(queued, kind, fields, remote, record, table, &counts)
+    case .conflict(let kind, let fields, let remote, _)
+    where record.map { hasGivenUp(fields, of: sent, kind, remote, $0, table) } == true:
+      // Sealed before the reference was given up: it goes without it.
+      counts.delayed += 1
+      try reopen(queued)
+      try setStatus("pending", queued)
+    case .conflict(let kind, let fields, let remote, let other):
+      try contested(queued, kind, fields, remote, other, record, table, &counts)
     case .rejected(let problem) where problem.type == ServerProblem.keyReused:
       try reseal(queued, problem, &counts)
     case .rejected(let problem):
@@ -143,9 +149,23 @@ extension SyncTransaction {
 
   // MARK: Not stored
 
+  /// Whether the server does not have records that a sealed operation references, and the record has other references by now.
+  private func hasGivenUp(
+    _ fields: [String], of sent: PushOperation, _ kind: ConflictKind, _ remote: RemoteRecord?, _ record: StoredRecord,
+    _ table: RecordTable
+  ) -> Bool {
+    guard kind == .deletedRemotely || kind == .parentMissing, !fields.isEmpty, !record.state.isDeleted,
+      remote?.state.isDeleted != true
+    else { return false }
+    return fields.allSatisfy { name in
+      guard let place = table.places[name], table.columns[place].reference != nil else { return false }
+      return sent.patch.fields[name] != record.state.fields[name]
+    }
+  }
+
   private func contested(
     _ queued: QueuedOperation, _ kind: ConflictKind, _ fields: [String], _ remote: RemoteRecord?,
-    _ record: StoredRecord?, _ table: RecordTable, _ counts: inout PushCounts
+    _ other: RecordReference?, _ record: StoredRecord?, _ table: RecordTable, _ counts: inout PushCounts
   ) throws {
     guard let record else { return try complete(queued) }
     let isGone = kind == .deletedRemotely || kind == .parentMissing
@@ -162,7 +182,7 @@ extension SyncTransaction {
     }
     counts.conflicts += 1
     let base = try BaseTable.find(queued.entityType, record.key, in: connection)
-    try openConflict(kind, fields, base: base, remote: remote?.state, record, table)
+    try openConflict(kind, fields, base: base, remote: remote?.state, other: other, record, table)
   }
 
   private func rejected(

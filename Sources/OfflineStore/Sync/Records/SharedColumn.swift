@@ -53,7 +53,7 @@ package struct SharedColumn: Sendable {
 
   /// Reads the value of a selection.
   /// - Throws: ``FieldProblem`` for a value that cannot be sent.
-  func value(in row: borrowing Row, at index: Int32) throws(FieldProblem) -> SyncValue {
+  package func value(in row: borrowing Row, at index: Int32) throws(FieldProblem) -> SyncValue {
     if row.isNull(index) { return .null }
     do {
       if reference != nil { return .text(try row.decode(at: index)) }

@@ -13,10 +13,14 @@ enum SyncBaseIndex {
     }
   }
 
-  /// The shared columns of each UNIQUE constraint, that of the uuid excepted.
+  /// The shared columns of each UNIQUE constraint and unique index, that of the uuid excepted. An index with a condition counts for all
+  /// records, because its values also move from one record to another in an order.
   static func keys(of entity: Entity, _ columns: [SharedColumn]) -> [[String]] {
+    let partial = entity.table.uniqueIndexes.filter { $0.condition != nil }.map { index in
+      index.terms.compactMap { term in entity.table.columns.first { SQL.quoted($0.name) == term.expression }?.name }
+    }
     let names = Set(columns.map(\.name))
-    return entity.table.uniqueKeys.map { $0.filter(names.contains) }.filter { !$0.isEmpty }
+    return (entity.table.uniqueKeys + partial).map { $0.filter(names.contains) }.filter { !$0.isEmpty }
   }
 
   /// The condition that a base has the values of some fields; nil when one of them is NULL, which is equal to nothing, or no simple

@@ -25,6 +25,8 @@ public struct ConflictEntry: Sendable, Hashable {
   public internal(set) var remoteVersion: String?
   /// The fields to decide, or those whose value gave way.
   public let fields: [String]
+  /// The record that stands in the way, if one does: the one that has the UNIQUE value, or that references what was deleted here.
+  public let other: RecordReference?
   /// When it was found, as text.
   public let detectedAt: String
   /// When it was resolved; nil as long as it is open.
@@ -38,7 +40,7 @@ public struct ConflictEntry: Sendable, Hashable {
 
   static let columns: SQL = """
     conflictId, entityType, entityUuid, conflictType, base, localVersion, remoteVersion, fields, detectedAt, resolvedAt,
-    resolution, resolvedBy, notes
+    resolution, resolvedBy, notes, otherType, otherUuid
     """
 
   init(_ row: borrowing Row) throws {
@@ -59,6 +61,8 @@ public struct ConflictEntry: Sendable, Hashable {
     resolution = try row.decode(at: 10)
     resolvedBy = try row.decode(at: 11)
     notes = try row.decode(at: 12)
+    let (type, uuid): (String?, String?) = (try row.decode(at: 13), try row.decode(at: 14))
+    other = type.flatMap { type in uuid.map { RecordReference(entityType: type, entityUuid: $0) } }
   }
 }
 

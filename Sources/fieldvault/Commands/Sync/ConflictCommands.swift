@@ -104,6 +104,8 @@ enum ConflictFormat {
     try json.member("localVersion", json: entry.localVersion)
     try json.member("remoteVersion", json: entry.remoteVersion)
     json.member("fields", entry.fields)
+    json.member("otherType", entry.other?.entityType)
+    json.member("otherUuid", entry.other?.entityUuid)
     json.member("detectedAt", entry.detectedAt)
     json.member("resolvedAt", entry.resolvedAt)
     json.member("resolution", entry.resolution)

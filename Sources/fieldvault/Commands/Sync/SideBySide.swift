@@ -31,6 +31,9 @@ struct SideBySide {
     let terminal = context.output.terminal
     try context.output.line(terminal.styled("\(entry.entityType) \(entry.entityUuid)", .bold))
     try context.output.line(Self.explanation(of: entry.conflictType))
+    if let other = entry.other {
+      try context.output.line("The other record: \(escaped(other.entityType)) \(escaped(other.entityUuid))")
+    }
     if let resolved = entry.resolvedAt {
       let outcome = (entry.resolution ?? "").replacing("_", with: " ")
       try context.output.line(
@@ -110,7 +113,7 @@ struct SideBySide {
     switch kind {
     case "concurrent_edit": "Changed here and on the server."
     case "deleted_remotely": "Changed here; on the server it, or what it hangs on, was deleted."
-    case "deleted_locally": "Deleted here; changed on the server."
+    case "deleted_locally": "Deleted here; changed or still referenced on the server."
     case "not_unique": "Another record on the server has a value that may be there once."
     case "parent_missing": "What it refers to is not on the server."
     default: kind.replacing("_", with: " ")

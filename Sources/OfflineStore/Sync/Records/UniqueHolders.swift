@@ -1,0 +1,108 @@
+import CipherSQL
+import SyncModel
+
+/// A UNIQUE constraint or unique index of a table, other than of its uuid.
+package struct UniqueKey: Sendable {
+  /// Its shared columns. One over an expression has the other columns.
+  package let columns: [SharedColumn]
+  /// Of a partial index.
+  let condition: String?
+  /// Whether it is about these columns alone.
+  package let isWhole: Bool
+
+  /// The column that a row gives up so that another row can have its values, and the value that it gets instead: NULL where the
+  /// column takes it, else a value that no other row has.
+  package var clearing: (column: SharedColumn, value: SQLArgument)? {
+    let column = columns.first { !$0.column.isNotNull } ?? columns.first { $0.reference == nil } ?? columns.first
+    return column.map { ($0, $0.column.isNotNull ? Self.unusedValue(of: $0) : .null) }
+  }
+
+  /// The key with those of its columns that a version has.
+  func having(_ fields: SyncObject) -> UniqueKey {
+    UniqueKey(columns: columns.filter { fields[$0.name] != nil }, condition: condition, isWhole: isWhole)
+  }
+
+  private static func unusedValue(of column: SharedColumn) -> SQLArgument {
+    if column.reference != nil { return .integer(Int64.random(in: Int64.min..<0)) }
+    return switch column.column.type {
+    case .integer, .bool: .integer(Int64.random(in: Int64.min..<0))
+    case .real: .real(-Double.random(in: 1e100...1e200))
+    case .blob: .blob(Array(SyncSettings.newIdentifier().utf8))
+    case .text, .json, .timestamp, .day, .uuid, .enumeration, .any: .text(SyncSettings.newIdentifier())
+    }
+  }
+}
+
+/// A record that has a UNIQUE value.
+package struct UniqueHolder: Sendable {
+  /// The key whose values it has.
+  package let key: UniqueKey
+  /// The uuid of the record.
+  package let uuid: String
+  /// Whether it has changes of this device.
+  package let isDirty: Bool
+  /// Whether it is marked as deleted.
+  package let isDeleted: Bool
+}
+
+extension RecordTable {
+  /// The unique keys of the table.
+  package func uniqueKeys(in connection: Connection) throws -> [UniqueKey] {
+    let name = entity.table.name
+    let indexes = try connection.fetchRows(
+      """
+      SELECT name, (SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = list.name), partial
+      FROM pragma_index_list(\(name)) AS list WHERE "unique" = 1 AND origin <> 'pk'
+      """, as: String.self, String?.self, Bool.self)
+    return try indexes.compactMap { index, sql, isPartial in
+      let names = try connection.fetch(
+        "SELECT name FROM pragma_index_info(\(index)) ORDER BY seqno", as: String?.self)
+      let shared = names.compactMap { name in name.flatMap { places[$0] }.map { columns[$0] } }
+      guard !shared.isEmpty else { return nil }
+      return UniqueKey(
+        columns: shared, condition: isPartial ? sql.flatMap(SQLText.condition(ofIndex:)) : nil,
+        isWhole: shared.count == names.count)
+    }
+  }
+
+  /// The other records that have UNIQUE values of a version.
+  package func holders(
+    of fields: SyncObject, besides uuid: String, in connection: Connection
+  ) throws -> [UniqueHolder] {
+    var holders: [UniqueHolder] = []
+    for key in try uniqueKeys(in: connection) {
+      var conditions: [SQL] = []
+      for column in key.columns {
+        guard let value = fields[column.name] else { continue }
+        var argument: SQLArgument
+        do throws(FieldProblem) {
+          argument = try column.argument(value)
+        } catch {
+          // No table takes this version.
+          return []
+        }
+        if let reference = column.reference, case .text(let uuid) = argument {
+          argument =
+            try connection.fetchOne(
+              "SELECT \(identifier: reference.key) FROM \(identifier: reference.table) WHERE uuid = \(uuid)",
+              as: SQLArgument.self) ?? .null
+        }
+        // NULL is equal to nothing.
+        if argument == .null {
+          conditions = []
+          break
+        }
+        conditions.append("\(identifier: column.name) = \(argument)")
+      }
+      if conditions.isEmpty { continue }
+      if let condition = key.condition { conditions.append("(\(raw: condition))") }
+      let all = conditions.dropFirst().reduce(conditions[0]) { "\($0) AND \($1)" }
+      holders += try connection.fetchRows(
+        """
+        SELECT uuid, isDirty, isDeleted FROM \(identifier: entity.table.name) WHERE \(all) AND uuid <> \(uuid)
+        """, as: String.self, Bool.self, Bool.self
+      ).map { UniqueHolder(key: key, uuid: $0, isDirty: $1, isDeleted: $2) }
+    }
+    return holders
+  }
+}

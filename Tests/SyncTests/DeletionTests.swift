@@ -1,0 +1,348 @@
+import CipherSQL
+import Foundation
+import SyncModel
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// What a deletion on one device does to the records that refer to the deleted one, and to its UNIQUE values.
+@Suite struct DeletionTests {
+  private let server: LocalServer
+  private let one: Device
+  private let two: Device
+
+  init() async throws {
+    server = try LocalServer(schemas: [Storeroom.schema])
+    one = try await Device("ada", at: server, schema: Storeroom.schema)
+    two = try await Device("ben", at: server, schema: Storeroom.schema)
+    try await one.write { db in
+      for number in 1...3 {
+        _ = try db.execute(
+          "INSERT INTO OfflineShelf (uuid, code) VALUES (\(Storeroom.uuid(1, number)), \("s\(number)"))")
+      }
+      for number in 1...3 {
+        _ = try db.execute(
+          """
+          INSERT INTO OfflineThing (uuid, code, row, place, shelfId, shelfCode)
+          VALUES (\(Storeroom.uuid(2, number)), \("t\(number)"), 1, \(number), \(number), \("s\(number)"))
+          """)
+        _ = try db.execute(
+          "INSERT INTO OfflineSeat (uuid, number) VALUES (\(Storeroom.uuid(3, number)), \(number))")
+      }
+    }
+    try await one.sync()
+    try await two.sync()
+  }
+
+  private func expectAgreement(_ note: Comment? = nil, _ place: SourceLocation = #_sourceLocation) async throws {
+    for device in [one, two, one, two] { try await device.sync() }
+    #expect(try await one.digests() == two.digests(), note, sourceLocation: place)
+    for device in [one, two] {
+      #expect(try device.conflicts().map(\.conflictType) == [], note, sourceLocation: place)
+      #expect(
+        try await device.values("SELECT entityType || status FROM OfflineSyncQueue WHERE completedAt IS NULL") == [],
+        note, sourceLocation: place)
+      #expect(try await device.values("SELECT entityType || detail FROM SyncInbox") == [], note, sourceLocation: place)
+      #expect(try await device.sync(RoundRequest(isFull: true)).repaired == 0, note, sourceLocation: place)
+    }
+  }
+
+  // MARK: References
+
+  @Test("A sealed reference to a record that was deleted before it could be sent is no conflict")
+  func sealedReferenceToWhatNeverWas() async throws {
+    try await one.write { db in
+      _ = try db.execute("INSERT INTO OfflineShelf (uuid, code) VALUES (\(Storeroom.uuid(1, 9)), 's9')")
+      _ = try db.execute("UPDATE OfflineThing SET shelfId = 4, shelfCode = 's9', title = 'lamp' WHERE thingId = 1")
+    }
+    let batch = try await one.vault.sync { try $0.nextBatch(limit: 25).operations }
+    #expect(batch.map(\.kind) == [.create, .update])
+    // The server takes neither.
+    try await one.vault.sync { transaction in
+      var counts = PushCounts()
+      try transaction.settle(
+        .rejected(ServerProblem(title: "", status: 422, detail: "no")), of: batch[0], jitter: 0, counts: &counts)
+      try transaction.release([batch[1].operationId])
+    }
+    try await one.write { db in _ = try db.execute("DELETE FROM OfflineShelf WHERE shelfId = 4") }
+    #expect(try await one.sync().conflicts == 0)
+    try await expectAgreement()
+    #expect(try await two.values("SELECT title FROM OfflineThing WHERE shelfId IS NULL") == ["lamp"])
+  }
+
+  @Test("A sealed reference that waits for its next attempt goes before the deletion of the record")
+  func delayedReference() async throws {
+    try await one.write { db in
+      _ = try db.execute("UPDATE OfflineThing SET shelfId = 2, partOf = 2, title = 'lamp' WHERE thingId = 1")
+    }
+    let batch = try await one.vault.sync { try $0.nextBatch(limit: 25).operations }
+    try await one.vault.sync { transaction in
+      var counts = PushCounts()
+      try transaction.settle(
+        .rejected(ServerProblem(title: "", status: 500, detail: "no")), of: batch[0], jitter: 0, counts: &counts)
+    }
+    try await one.write { db in
+      _ = try db.execute("DELETE FROM OfflineShelf WHERE shelfId = 2")
+      _ = try db.execute("DELETE FROM OfflineThing WHERE thingId = 2")
+    }
+    #expect(try await one.sync().conflicts == 0)
+    try await one.write { db in
+      _ = try db.execute(
+        "UPDATE OfflineSyncQueue SET scheduledAt = '2020-01-01T00:00:00.000Z' WHERE scheduledAt IS NOT NULL")
+    }
+    #expect(try await one.sync().conflicts == 0)
+    try await expectAgreement()
+    #expect(try await two.values("SELECT title FROM OfflineThing WHERE shelfId IS NULL AND partOf IS NULL") == ["lamp"])
+  }
+
+  @Test(
+    "A deletion that empties references is sent without a conflict, whatever is lost on the way",
+    arguments: (1...20).map { UInt64($0) } + [UInt64.random(in: 1000...UInt64.max)])
+  func randomDeletions(seed: UInt64) async throws {
+    var random = Seeded(seed)
+    let faulty = FaultyRemote(await one.worker.remote)
+    let worker = SyncWorker(
+      vault: one.vault, remote: faulty, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+    var next = 10
+    var log: [String] = []
+    for _ in 0..<25 {
+      let number = Int.random(in: 1...5, using: &random)
+      let other = Int.random(in: 1...5, using: &random)
+      next += 1
+      let uuid = { Storeroom.uuid($0, next) }
+      let statement: String
+      switch Int.random(in: 0..<12, using: &random) {
+      case 0: statement = "INSERT INTO OfflineShelf (uuid, code) VALUES ('\(uuid(1))', 's\(next)')"
+      case 1:
+        statement =
+          "INSERT INTO OfflineThing (uuid, code, shelfId) SELECT '\(uuid(2))', 't\(next)', max(shelfId) FROM OfflineShelf WHERE isDeleted = 0"
+      case 2:
+        statement =
+          "INSERT INTO OfflineLabel (uuid, thingId, shelfId) SELECT '\(uuid(4))', max(thingId), NULL FROM OfflineThing WHERE isDeleted = 0 HAVING max(thingId) IS NOT NULL"
+      case 3, 4:
+        statement =
+          "UPDATE OfflineThing SET shelfId = (SELECT shelfId FROM OfflineShelf WHERE shelfId = \(other) AND isDeleted = 0), title = 'x\(next)' WHERE thingId = \(number) AND isDeleted = 0"
+      case 5:
+        statement =
+          "UPDATE OfflineThing SET shelfCode = (SELECT code FROM OfflineShelf WHERE shelfId = \(other) AND isDeleted = 0) WHERE thingId = \(number) AND isDeleted = 0"
+      case 6, 7:
+        statement =
+          "UPDATE OfflineThing SET partOf = (SELECT thingId FROM OfflineThing WHERE thingId = \(other) AND isDeleted = 0) WHERE thingId = \(number) AND isDeleted = 0"
+      case 8: statement = "DELETE FROM OfflineShelf WHERE shelfId = \(number)"
+      case 9: statement = "DELETE FROM OfflineThing WHERE thingId = \(number)"
+      default:
+        faulty.plan(Int.random(in: 0..<5, using: &random))
+        let report = try await worker.sync(RoundRequest())
+        log.append("sync \(report.outcome) \(faulty.fault)")
+        #expect(report.conflicts == 0, "seed \(seed): \(log.joined(separator: "\n"))")
+        try await one.write { db in
+          _ = try db.execute(
+            "UPDATE OfflineSyncQueue SET scheduledAt = '2020-01-01T00:00:00.000Z' WHERE scheduledAt IS NOT NULL")
+        }
+        continue
+      }
+      log.append(statement)
+      try await one.write { db in _ = try db.execute(SQL(raw: statement)) }
+    }
+    faulty.plan(0)
+    try one.retryAll()
+    for _ in 0..<3 {
+      try await one.write { db in
+        _ = try db.execute(
+          "UPDATE OfflineSyncQueue SET scheduledAt = '2020-01-01T00:00:00.000Z' WHERE scheduledAt IS NOT NULL")
+      }
+      #expect(try await one.sync().conflicts == 0, "seed \(seed): \(log.joined(separator: "\n"))")
+    }
+    let conflicts = try await one.values("SELECT entityType || conflictType || fields FROM OfflineConflictResolution")
+    #expect(conflicts == [], "seed \(seed): \(log.joined(separator: "\n"))")
+    try await expectAgreement("seed \(seed)")
+  }
+
+  // MARK: UNIQUE values
+
+  @Test("The value of a deleted record is free at the server for a record of the same device, in two syncs")
+  func valueInTwoSyncs() async throws {
+    try await one.write { db in _ = try db.execute("DELETE FROM OfflineThing WHERE code = 't1'") }
+    try await one.sync()
+    try await one.write { db in
+      _ = try db.execute("UPDATE OfflineThing SET code = 't1', place = 1 WHERE thingId = 2")
+    }
+    #expect(try await one.sync().conflicts == 0)
+    try await expectAgreement()
+    #expect(try await two.values("SELECT uuid FROM OfflineThing WHERE code = 't1'") == [Storeroom.uuid(2, 2)])
+  }
+
+  @Test("The value of a deleted record is free at the server for another device that has its deletion")
+  func valueOnAnotherDevice() async throws {
+    try await one.write { db in _ = try db.execute("DELETE FROM OfflineThing WHERE code = 't1'") }
+    try await one.sync()
+    try await two.sync()
+    try await two.write { db in
+      _ = try db.execute(
+        "INSERT INTO OfflineThing (uuid, code, row, place) VALUES (\(Storeroom.uuid(2, 9)), 't1', 1, 1)")
+    }
+    #expect(try await two.sync().conflicts == 0)
+    try await expectAgreement()
+    #expect(try await one.values("SELECT uuid FROM OfflineThing WHERE code = 't1'") == [Storeroom.uuid(2, 9)])
+  }
+
+  @Test(
+    "A value that a record gives up before its deletion goes to another record in the same sync",
+    arguments: [false, true])
+  func valueInOneSync(isDeletedFirst: Bool) async throws {
+    try await one.write { db in
+      _ = try db.execute("UPDATE OfflineThing SET code = 'gone', place = NULL WHERE thingId = 1")
+      if isDeletedFirst { _ = try db.execute("DELETE FROM OfflineThing WHERE thingId = 1") }
+      _ = try db.execute("UPDATE OfflineThing SET code = 't1', place = 1 WHERE thingId = 2")
+      if !isDeletedFirst { _ = try db.execute("DELETE FROM OfflineThing WHERE thingId = 1") }
+    }
+    #expect(try await one.sync().conflicts == 0)
+    try await expectAgreement()
+  }
+
+  @Test("A value that is unique among the records that are not deleted goes to another record in the same sync")
+  func valueOfAPartialIndex() async throws {
+    try await one.write { db in
+      _ = try db.execute("DELETE FROM OfflineSeat WHERE number = 1")
+      _ = try db.execute("UPDATE OfflineSeat SET number = 1 WHERE number = 3")
+      _ = try db.execute("INSERT INTO OfflineSeat (uuid, number) VALUES (\(Storeroom.uuid(3, 9)), 3)")
+    }
+    #expect(try await one.sync().conflicts == 0)
+    try await expectAgreement()
+  }
+
+  @Test("A restored record whose value another record has taken is a conflict that names that record")
+  func restoredWithoutItsValue() async throws {
+    try await one.write { db in _ = try db.execute("DELETE FROM OfflineThing WHERE code = 't1'") }
+    try await one.syncKeepingDeleted()
+    try await two.sync()
+    try await two.write { db in
+      _ = try db.execute("UPDATE OfflineThing SET code = 't1' WHERE thingId = 2")
+    }
+    #expect(try await two.sync().conflicts == 0)
+    try await one.write { db in _ = try db.execute("UPDATE OfflineThing SET isDeleted = 0 WHERE thingId = 1") }
+    let report = try await one.sync(RoundRequest(pulls: false))
+    #expect(report.conflicts == 1)
+    let conflict = try #require(try one.conflicts().first)
+    #expect(conflict.conflictType == "not_unique" && conflict.fields == ["code"])
+    #expect(conflict.other == RecordReference(entityType: "Thing", entityUuid: Storeroom.uuid(2, 2)))
+  }
+
+  // MARK: Restoration
+
+  @Test(
+    "A record that another device restores comes back with the dependents that its deletion took, and no others",
+    arguments: [false, true])
+  func restoredElsewhere(isReopened: Bool) async throws {
+    try await one.write { db in
+      for number in 1...3 {
+        _ = try db.execute(
+          "INSERT INTO OfflineLabel (uuid, thingId, text) VALUES (\(Storeroom.uuid(4, number)), 1, \("l\(number)"))")
+      }
+    }
+    try await one.sync()
+    try await two.sync()
+    try await one.write { db in _ = try db.execute("DELETE FROM OfflineLabel WHERE labelId = 2") }
+    try await one.sync()
+    try await one.write { db in _ = try db.execute("DELETE FROM OfflineThing WHERE thingId = 1") }
+    try await one.sync()
+    try await two.pullKeepingDeleted()
+    #expect(try await two.value("SELECT count(*) FROM OfflineLabel WHERE isDeleted = 1", as: Int.self) == 3)
+    let restored = isReopened ? try Device(reopening: two, at: server) : two
+    try await restored.write { db in _ = try db.execute("UPDATE OfflineThing SET isDeleted = 0 WHERE thingId = 1") }
+    try await restored.sync()
+    for device in [one, restored] {
+      try await device.sync()
+      #expect(
+        try await device.values("SELECT text FROM OfflineLabel JOIN OfflineThing USING (thingId) ORDER BY labelId")
+          == ["l1", "l3"])
+    }
+    try await expectAgreement()
+  }
+
+  // MARK: What waited
+
+  @Test("What waited for conflicts that are resolved is sent in the next sync, beside what still waits")
+  func dependentsOfResolvedConflicts() async throws {
+    func shelves(_ first: Int) -> @Sendable (WriteConnection) throws -> Void {
+      { db in
+        for (index, code) in ["a", "b", "c", "d"].enumerated() {
+          _ = try db.execute(
+            "INSERT INTO OfflineShelf (uuid, code) VALUES (\(Storeroom.uuid(1, first + index)), \(code))")
+        }
+      }
+    }
+    try await two.write(shelves(20))
+    try await two.sync()
+    try await one.write(shelves(30))
+    try await one.write { db in
+      // The first thing waits for two shelves, each of the others for one.
+      for (index, code) in ["a", "b", "d"].enumerated() {
+        _ = try db.execute(
+          """
+          INSERT INTO OfflineThing (uuid, code, shelfId, shelfCode) SELECT \(Storeroom.uuid(2, 30 + index)), \("new\(code)"),
+            shelfId, CASE code WHEN 'a' THEN 'c' END FROM OfflineShelf WHERE code = \(code)
+          """)
+        _ = try db.execute(
+          """
+          INSERT INTO OfflineLabel (uuid, thingId) SELECT \(Storeroom.uuid(4, 30 + index)), thingId FROM OfflineThing
+          WHERE uuid = \(Storeroom.uuid(2, 30 + index))
+          """)
+      }
+    }
+    #expect(try await one.sync().conflicts == 4)
+    for conflict in try one.conflicts() where !conflict.localVersion.contains(#""code":"c""#) {
+      try one.resolve(
+        conflict.conflictId, takesLocal: true, choices: ["code": .value(conflict.conflictId)])
+    }
+    try await one.sync()
+    #expect(
+      try await one.values(
+        "SELECT entityType || substr(entityUuid, -2) FROM OfflineSyncQueue WHERE completedAt IS NULL ORDER BY queueNumber"
+      )
+        == ["Shelf32", "Thing30", "Label30"])
+    try one.resolve(try #require(try one.conflicts().first).conflictId, takesLocal: false)
+    try await one.sync()
+    #expect(try await one.values("SELECT entityType FROM OfflineSyncQueue WHERE completedAt IS NULL") == [])
+    try await expectAgreement()
+  }
+}
+
+extension Device {
+  /// Pushes what waits, without the end of the round, which would remove the rows of deleted records.
+  fileprivate func syncKeepingDeleted() async throws {
+    let vault = vault
+    let request = try await vault.sync { transaction in
+      PushRequest(
+        deviceId: try transaction.deviceId(), deviceCounter: try transaction.nextDeviceCounter(), cursor: nil,
+        operations: try transaction.nextBatch(limit: 25).operations)
+    }
+    let answer = try await worker.remote.push(request)
+    try await vault.sync { transaction in
+      var counts = PushCounts()
+      for (sent, result) in zip(request.operations, answer.results) {
+        try transaction.settle(result.outcome, of: sent, jitter: 0, counts: &counts)
+      }
+    }
+  }
+
+  /// Applies what the server has, without the end of the round.
+  fileprivate func pullKeepingDeleted() async throws {
+    let cursor = try await vault.database.read { try SyncSettings.value(.cursor, in: $0) }
+    let page = try await worker.remote.changes(cursor: cursor, limit: 500, projects: [])
+    try await vault.sync { transaction in
+      var counts = ApplyCounts()
+      try transaction.apply(page.changes, counts: &counts)
+      try SyncSettings.set(.cursor, page.cursor, in: transaction.connection)
+      try transaction.endPull(counts: &counts)
+    }
+  }
+
+  /// The same vault, opened once more.
+  fileprivate convenience init(reopening device: Device, at server: LocalServer) throws {
+    try self.init(opening: device.folder, url: server.server.url, token: device.token, schema: Storeroom.schema)
+  }
+
+  fileprivate func retryAll() throws { _ = try vault.retryAll() }
+}
