@@ -200,7 +200,10 @@ extension SyncTransaction {
       if let remote = conflict.remote { return try settle(record, on: remote, remote: remote, table) }
       return try letGo(record, table)
     }
-    let solved = conflict.fields.allSatisfy { changes[$0] != nil }
+    // Of the columns of a unique key one other value is enough.
+    let solved =
+      conflict.kind == .notUnique
+      ? conflict.fields.contains { changes[$0] != nil } : conflict.fields.allSatisfy { changes[$0] != nil }
     if !solved {
       guard conflict.kind != .notUnique else {
         throw VaultError(
