@@ -67,4 +67,28 @@ import Testing
       #expect(try await one.values("SELECT status FROM OfflineSyncQueue WHERE completedAt IS NULL") == [])
     }
   }
+
+  @Test("A conflict about a key of two columns ends with another value of one of them", arguments: ["place", "shelf"])
+  func oneOtherValueIsEnough(_ field: String) async throws {
+    let server = try LocalServer(schemas: [Self.schema])
+    let one = try await Device("ada", at: server, schema: Self.schema)
+    let two = try await Device("ben", at: server, schema: Self.schema)
+    for device in [one, two] {
+      try await device.write { db in
+        _ = try db.execute(
+          "INSERT INTO OfflineThing (uuid, place, shelf) VALUES (\(UUID.version7().uuidString.lowercased()), 'p', 1)")
+      }
+      try await device.sync()
+    }
+    let conflict = try #require(try two.conflicts().first)
+    #expect(conflict.conflictType == "not_unique" && Set(conflict.fields) == ["place", "shelf"])
+    try two.resolve(
+      conflict.conflictId, takesLocal: true, choices: [field: .value(field == "place" ? "q" : "2")])
+    for device in [two, one] { try await device.sync() }
+    #expect(try two.conflicts().isEmpty)
+    #expect(
+      try await one.values("SELECT place || shelf FROM OfflineThing ORDER BY 1")
+        == ["p1", field == "place" ? "q1" : "p2"])
+    #expect(try await one.digests() == two.digests())
+  }
 }
