@@ -77,11 +77,13 @@ enum Program {
 /// A program that runs; its output goes to files, so that no pipe can fill up.
 final class Running {
   let process: pid_t
+  private let path: String
   private let folder: URL
   private var peakMemory = 0
 
   /// Starts a program with nothing in its environment but what is given.
   init(_ path: String, _ arguments: [String], environment: [String: String], input: Int32? = nil) throws {
+    self.path = path
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("run-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     var actions = posix_spawn_file_actions_t()
@@ -125,7 +127,7 @@ final class Running {
       if ended == process { break }
       if ended < 0 && errno != EINTR { throw Unexpected("cannot wait: \(String(cString: strerror(errno)))") }
       if ended == 0 {
-        peakMemory = max(peakMemory, Self.peakMemory(of: process))
+        if isRunning() { peakMemory = max(peakMemory, Self.peakMemory(of: process)) }
         usleep(5_000)
       }
     }
@@ -138,6 +140,12 @@ final class Running {
   }
 
   private func read(_ name: String) throws -> Data { try Data(contentsOf: folder.appendingPathComponent(name)) }
+
+  /// Whether the process runs the program already. At the very beginning it has the memory of the tests.
+  private func isRunning() -> Bool {
+    let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/exe")
+    return link.map { ($0 as NSString).lastPathComponent == (path as NSString).lastPathComponent } ?? false
+  }
 
   private static func peakMemory(of process: pid_t) -> Int {
     guard let text = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8),
