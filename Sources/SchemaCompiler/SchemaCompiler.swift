@@ -103,8 +103,8 @@ public struct SchemaCompiler {
     var problems: [CompilerProblem] = []
     for name in try Self.queryFiles(in: source.folder) {
       let path = source.folder + "/queries/" + name
-      let text = try Schema.text(of: path)
       do {
+        let text = try Self.text(of: path)
         let parsed = try NamedQueryFile(text: text, path: path).queries
         let typed = parsed.compactMap { query in
           do {
@@ -132,6 +132,14 @@ public struct SchemaCompiler {
   public static func queryFiles(in folder: String) throws -> [String] {
     guard FileSystem.isFolder(folder + "/queries") else { return [] }
     return try Schema.sqlFiles(in: folder + "/queries")
+  }
+
+  private static func text(of path: String) throws -> String {
+    do {
+      return try Schema.text(of: path)
+    } catch let error as SQLError {
+      throw problem(in: path, error).problems[0]
+    }
   }
 
   // The loader's messages begin with the path of the file, where one is to blame.

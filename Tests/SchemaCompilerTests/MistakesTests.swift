@@ -44,6 +44,14 @@ import Testing
         == ["0001_rooms.sql:1:1: error: foreign key mismatch - \"log\" referencing \"room\""])
   }
 
+  @Test("A view of a table that is not there is reported at its line")
+  func viewsThatCannotBeRead() throws {
+    let view = "-- Large ones.\nCREATE VIEW big AS SELECT size FROM rooms;"
+    #expect(
+      try mistakes(["0001_rooms.sql": table, "0002_views.sql": view])
+        == ["0002_views.sql:2:1: error: after this file the view big cannot be read: no such table: main.rooms"])
+  }
+
   @Test(arguments: [
     (["0001_a.sql", "0003_c.sql"], "version 2 is missing"), (["0001_a.sql", "0001_b.sql"], "version 1 stands twice"),
     (["1_a.sql"], "the name is not NNNN_what_it_does.sql"), (["0001_A.sql"], "the name is not NNNN_what_it_does.sql"),

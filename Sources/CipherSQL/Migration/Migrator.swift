@@ -117,6 +117,7 @@ public struct Migrator: Sendable {
       throw Self.problem(error.error, line: error.line, of: file, schema)
     }
     try checkForeignKeys(after: file, of: schema, on: connection)
+    try checkViews(after: file, of: schema, on: connection)
     try didApply(connection, file)
     let record = MigrationRecord(
       schema: schema, version: file.version, name: file.name, checksum: file.checksum, sql: file.sql,
@@ -154,6 +155,20 @@ public struct Migrator: Sendable {
     throw SchemaProblem(
       schema: schema, file: file, line: 1,
       message: "after this file \(first.2) rows of \(first.0) would refer to rows of \(first.1) that do not exist")
+  }
+
+  /// A view may be made before what it reads, and nothing of the database could be read through the catalogue then.
+  private func checkViews(after file: MigrationFile, of schema: String, on connection: Connection) throws {
+    for view in try connection.fetch("SELECT name FROM sqlite_schema WHERE type = 'view'", as: String.self) {
+      do {
+        _ = try connection.fetch("SELECT name FROM pragma_table_xinfo(\(view))", as: String.self)
+      } catch let error as SQLError where error.code == .invalidSQL {
+        let lines = file.sql.split(separator: "\n", omittingEmptySubsequences: false)
+        throw SchemaProblem(
+          schema: schema, file: file, line: 1 + (lines.firstIndex { $0.contains(view) } ?? 0),
+          message: "after this file the view \(view) cannot be read: \(error.message)")
+      }
+    }
   }
 
   private func checkNumbers(of schema: Schema) throws {
