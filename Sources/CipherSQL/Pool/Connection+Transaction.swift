@@ -7,7 +7,7 @@ extension Connection {
     try control("BEGIN DEFERRED")
     do {
       let result = try body(self)
-      try uncancelled { try control("COMMIT") }
+      try control("COMMIT")
       return result
     } catch {
       rollBack()
@@ -16,11 +16,16 @@ extension Connection {
   }
 
   /// Runs BEGIN, COMMIT and their like, which callers may not run.
+  ///
+  /// A cancellation does not reach them: SQLite asks about it once more when such a statement has taken effect, and would
+  /// report as interrupted a transaction that is open, or one that stands.
   final func control(_ sql: StaticString) throws {
-    try authorizer.asLibrary {
-      let statement = try literalStatements[sql.utf8Start] ?? prepareLiteral(sql)
-      defer { statement.reset() }
-      try statement.run()
+    try uncancelled {
+      try authorizer.asLibrary {
+        let statement = try literalStatements[sql.utf8Start] ?? prepareLiteral(sql)
+        defer { statement.reset() }
+        try statement.run()
+      }
     }
   }
 
@@ -43,7 +48,7 @@ extension WriteConnection {
           hint: "throw an error to roll back, return to commit")
       }
       try checkCancellation()
-      try uncancelled { try control("COMMIT") }
+      try control("COMMIT")
       return result
     } catch {
       rollBack()
@@ -67,10 +72,8 @@ extension WriteConnection {
       return result
     } catch {
       if isInTransaction {
-        try uncancelled {
-          try control("ROLLBACK TO fieldvault")
-          try control("RELEASE fieldvault")
-        }
+        try control("ROLLBACK TO fieldvault")
+        try control("RELEASE fieldvault")
       }
       throw error
     }

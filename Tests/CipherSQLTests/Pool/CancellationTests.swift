@@ -224,6 +224,43 @@ import Testing
     }
   }
 
+  /// A cancellation that comes between the start of a call and its BEGIN leaves no transaction open, in which all later
+  /// calls would fail. SQLite asks about it once in a thousand steps of its machine, over all runs of the same BEGIN.
+  @Test func aCancelledBeginLeavesNoTransaction() throws {
+    let database = try Database.house()
+    try database.withWriter { db in
+      for begin in [{ try db.inTransaction {} }, { try db.inSnapshot { _ in } }] {
+        for attempt in 0..<1000 {
+          let call = CancellableCall()
+          do {
+            try call.run(on: db) {
+              call.cancel()
+              try begin()
+            }
+          } catch let error as SQLError where error.code == .interrupted {
+          }
+          try #require(!db.isInTransaction, "attempt \(attempt)")
+        }
+      }
+    }
+  }
+
+  /// The same for savepoints: each ends before the one around it.
+  @Test func aCancelledSavepointEndsItself() throws {
+    let database = try Database.house()
+    try database.write { db in
+      for attempt in 0..<1000 {
+        let call = CancellableCall()
+        try call.run(on: db) {
+          call.cancel()
+          try db.savepoint { try db.savepoint {} }
+        }
+        // Without a savepoint there is none to release.
+        #expect(throws: SQLError.self, "attempt \(attempt)") { try db.control("RELEASE fieldvault") }
+      }
+    }
+  }
+
   /// A write says what happened: it is there, or it was cancelled.
   @Test(arguments: [true, false]) func aCancelledWriteTellsTheTruth(inMemory: Bool) async throws {
     print("CancellationTests: TEST_SEED=\(testSeed)")
