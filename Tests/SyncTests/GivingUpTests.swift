@@ -59,4 +59,32 @@ import Testing
     try two.discardAll()
     try await expectGone()
   }
+
+  /// How a conflict about a title ends, and who is named for it.
+  enum Ending: CaseIterable { case remoteTaken, otherValueTaken, discarded, merged }
+
+  @Test("What a conflict ends with keeps the local version as it was last", arguments: Ending.allCases)
+  func localVersionIsKept(ending: Ending) async throws {
+    for (device, title) in [(one, "Hall"), (two, "Attic")] {
+      try await device.write { _ = try $0.execute("UPDATE OfflineProject SET title = \(title)") }
+      try await device.sync()
+    }
+    let conflict = try #require(try two.conflicts().first)
+    try await two.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Loft'") }
+    switch ending {
+    case .remoteTaken: try two.resolve(conflict.conflictId, takesLocal: false)
+    case .otherValueTaken:
+      try two.vault.resolveConflict(
+        conflict.conflictId, takesLocal: true, choices: ["title": .value("Cellar")], person: "ben")
+    case .discarded: try two.discardAll()
+    case .merged:
+      try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'House'") }
+      try await one.sync()
+      try await two.sync()
+    }
+    #expect(try two.conflicts().isEmpty)
+    #expect(
+      try await two.values("SELECT localVersion ->> 'title' FROM OfflineConflictResolution WHERE resolvedAt IS NOT NULL")
+        == ["Loft"])
+  }
 }

@@ -145,7 +145,8 @@ extension SyncTransaction {
     try noteLost(
       result.lost, base: base, local: record.state, remote: remote.state, kind: result.kind ?? .concurrentEdit, record,
       table, resolution: nil)
-    try closeConflict(of: record, table, note: "the server's newer version could be merged")
+    try closeConflict(
+      of: record, table, resolution: "merge", by: "policy", note: "the server's newer version could be merged")
     var record = record
     if record.state.isDeleted, !result.merged.isDeleted {
       // The deletion has lost, and what it took along comes back with the record.
@@ -180,17 +181,6 @@ extension SyncTransaction {
       isGone: remote.state.isDeleted, in: connection)
     try table.compute(result.fieldsToCompute, ofKey: record.key, in: connection)
     return isDone ? .clean : .queued
-  }
-
-  /// Closes the open conflict of a record that nobody has to decide about any more.
-  func closeConflict(of record: StoredRecord, _ table: RecordTable, note: String) throws {
-    guard record.syncStatus == "conflict" else { return }
-    try connection.execute(
-      """
-      UPDATE OfflineConflictResolution SET resolvedAt = \(WireTime.text(now)), resolution = 'merge', resolvedBy = 'policy',
-        notes = \(note)
-      WHERE entityId = \(record.key) AND entityType = \(table.entity.type) AND resolvedAt IS NULL
-      """)
   }
 
   /// Records that were made here under one that is gone at the server: they are shown, never dropped.

@@ -84,7 +84,9 @@ extension SyncTransaction {
     }
     for operation in try QueuedOperation.frozen(type, record.key, in: connection) { try reopen(operation) }
     try BaseTable.forget(type, record.key, in: connection)
-    try closeConflict(of: record, table, note: "the server lost the record, and this device sends it again")
+    try closeConflict(
+      of: record, table, resolution: "local_wins", by: "policy",
+      note: "the server lost the record, and this device sends it again")
     var state = record.state
     state.syncVersion = 0
     try table.update(

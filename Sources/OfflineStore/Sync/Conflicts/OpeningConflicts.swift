@@ -62,6 +62,26 @@ extension SyncTransaction {
       """)
   }
 
+  /// Closes the open conflict of a record, if it has one.
+  ///
+  /// The table keeps the local version as it was until now, with the edits since the conflict was found: it is the last
+  /// place that has what was given up.
+  /// - Parameters:
+  ///   - record: the record before anything of the resolution is written.
+  ///   - person: who decided; nil for a discarded operation, `policy` when nobody had to decide.
+  func closeConflict(
+    of record: StoredRecord, _ table: RecordTable, resolution: String, by person: String?, note: String?,
+    choices: SyncObject? = nil
+  ) throws {
+    try connection.execute(
+      """
+      UPDATE OfflineConflictResolution SET resolvedAt = \(WireTime.text(now)), resolution = \(resolution),
+        resolvedBy = \(person.sqlArgument), notes = \(note.sqlArgument),
+        choices = \(choices.map { SyncValue.object($0).json }.sqlArgument), localVersion = \(RecordVersion.json(record.state))
+      WHERE entityId = \(record.key) AND entityType = \(table.entity.type) AND resolvedAt IS NULL
+      """)
+  }
+
   /// Writes down what a policy let lose although a person had entered it, so that it can still be seen.
   func noteLost(
     _ lost: [LostValue], base: RecordState?, local: RecordState, remote: RecordState,

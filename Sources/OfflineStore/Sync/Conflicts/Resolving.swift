@@ -63,7 +63,7 @@ extension SyncTransaction {
         .badValue, "\(table.entity.type).\(first.column) refers to a \(first.entityType) that is not here",
         name: first.column)
     }
-    try close(conflictId, decision, record, table)
+    try close(decision, record, table)
   }
 
   /// The unique columns of another entity as a person knows them; nil when they are of this one.
@@ -92,7 +92,7 @@ extension SyncTransaction {
       clock: MergeClock(serverNow: serverNow, localOffset: clockOffset))
   }
 
-  private func close(_ id: String, _ decision: ConflictDecision, _ record: StoredRecord, _ table: RecordTable) throws {
+  private func close(_ decision: ConflictDecision, _ record: StoredRecord, _ table: RecordTable) throws {
     let sides = Set(decision.fields.values.map(\.word) + [decision.side.rawValue])
     let resolution =
       decision.fields.isEmpty ? "\(decision.side.rawValue)_wins" : sides.contains("value") ? "manual" : "merge"
@@ -103,14 +103,8 @@ extension SyncTransaction {
           if case .value(let value) = choice { return (name, ["value": value]) }
           return (name, .text(choice.word))
         }))
-    let after = try table.find(key: record.key, in: connection)
-    try connection.execute(
-      """
-      UPDATE OfflineConflictResolution SET resolvedAt = \(WireTime.text(now)), resolution = \(resolution),
-        resolvedBy = \(decision.person), notes = \(decision.note.sqlArgument), choices = \(SyncValue.object(choices).json),
-        localVersion = \(RecordVersion.json((after ?? record).state))
-      WHERE conflictId = \(id)
-      """)
+    try closeConflict(
+      of: record, table, resolution: resolution, by: decision.person, note: decision.note, choices: choices)
   }
 
   /// Two versions of the record become one.
@@ -249,15 +243,6 @@ extension SyncTransaction {
       try asPerson { try revive(parent, parents) }
       try bringBackAncestors(of: parent, parents)
     }
-  }
-
-  func abandonConflict(of record: StoredRecord, _ table: RecordTable, by person: String?, note: String) throws {
-    try connection.execute(
-      """
-      UPDATE OfflineConflictResolution SET resolvedAt = \(WireTime.text(now)), resolution = 'remote_wins',
-        resolvedBy = \(person.sqlArgument), notes = \(note)
-      WHERE entityId = \(record.key) AND entityType = \(table.entity.type) AND resolvedAt IS NULL
-      """)
   }
 }
 

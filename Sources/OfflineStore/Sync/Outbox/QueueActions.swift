@@ -43,7 +43,7 @@ extension SyncTransaction {
     }
     let type = operation.entityType
     let conflict = try OpenConflict.find(of: record, type, in: connection)
-    try abandonConflict(of: record, table, by: nil, note: "discarded with its operation")
+    try closeConflict(of: record, table, resolution: "remote_wins", by: nil, note: "discarded with its operation")
     // A contested record has a base that is older than what the server is known to have.
     if let remote = conflict?.remote {
       try settle(record, on: remote, remote: remote, table)
