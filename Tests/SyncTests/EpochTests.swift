@@ -101,6 +101,27 @@ import Testing
     for device in [one, two, three] { #expect(try await device.values(live) == ["loft", "wing"]) }
   }
 
+  @Test("A conflict with a version that the server lost does not outlive the comparison")
+  func conflictWithLostVersion() async throws {
+    let backup = try await server.backUp()
+    for (device, title) in [(two, "Elm"), (one, "Oak")] {
+      try await device.write { _ = try $0.execute("UPDATE OfflineProject SET title = \(title)") }
+      try await device.sync()
+    }
+    #expect(try one.conflicts().count == 1)
+    try await server.restore(backup)
+    try await one.sync()
+    // The restored server has what both started from: nothing is left to decide.
+    #expect(try one.conflicts().isEmpty)
+    #expect(try await one.sync(RoundRequest(isFull: true)).repaired == 0)
+    let three = try await Device("cid", at: server)
+    try await three.sync()
+    #expect(try await three.value("SELECT title FROM OfflineProject", as: String.self) == "Oak")
+    // The other device still has the value that the server lost.
+    try await two.sync()
+    #expect(try await two.conflictTexts().contains { $0.contains("Elm") && $0.contains("Oak") })
+  }
+
   @Test("A record that was changed before and after the restore is decided by its policy, and no value is lost")
   func changedOnBothSides() async throws {
     let backup = try await server.backUp()

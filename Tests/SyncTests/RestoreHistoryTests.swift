@@ -39,6 +39,9 @@ import Testing
     try await Self.run(seed: 10_195_279_237_024_457_659)
   }
 
+  @Test("A conflict with a version that the server lost leaves no difference behind")
+  func conflictWithLostVersion() async throws { try await Self.run(seed: 11_916_947_980_656_161_027) }
+
   private static func run(seed: UInt64) async throws {
     var history = try await History(seed: seed)
     for step in 0..<28 {

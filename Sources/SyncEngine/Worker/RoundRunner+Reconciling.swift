@@ -109,7 +109,7 @@ extension RoundRunner {
     var uuids = wanted + here.keys.sorted()
     if comparison.oldEpoch != nil {
       let known = Set(uuids)
-      uuids += try await vault.sync { try $0.deletedRecords(type) }.filter { !known.contains($0) }
+      uuids += try await vault.sync { try $0.recordsOfOldEpoch(type) }.filter { !known.contains($0) }
     }
     try await fetch(type, uuids, comparison, &repaired)
   }

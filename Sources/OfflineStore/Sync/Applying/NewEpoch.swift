@@ -10,11 +10,16 @@ extension SyncTransaction {
     inbox.clear()
   }
 
-  /// The deleted records that are still here. No digest lists them, and their versions are those of the old epoch.
-  package func deletedRecords(_ type: String) throws -> [String] {
+  /// The records that a comparison of digests does not find and that have something of the old epoch all the same: deleted
+  /// ones, which no digest lists, by their version, and contested ones by the server's version in their conflict.
+  package func recordsOfOldEpoch(_ type: String) throws -> [String] {
     guard let table = catalog.tables[type]?.entity.table.name else { return [] }
     return try connection.fetch(
-      "SELECT uuid FROM \(identifier: table) WHERE isDeleted = 1 AND syncVersion > 0 ORDER BY uuid", as: String.self)
+      """
+      SELECT uuid FROM \(identifier: table) WHERE isDeleted = 1 AND syncVersion > 0
+      UNION SELECT entityUuid FROM OfflineConflictResolution
+      WHERE entityType = \(type) AND resolvedAt IS NULL AND remoteVersion IS NOT NULL
+      """, as: String.self)
   }
 
   /// Stores the server's version of a record whose content is equal on both sides.
