@@ -44,6 +44,34 @@ import Testing
     #expect(read["fields"]?["serverId"] == nil && read["fields"]?["uuid"] == nil)
   }
 
+  @Test("A record whose deletion came before it is stored only when it is restored")
+  func deletionBeforeRecord() async throws {
+    let (room, other) = (Operation.newUuid(), Operation.newUuid())
+    try await makeProject()
+    let fields: SyncObject = ["title": "Hall", "projectId": .text(project)]
+    #expect(
+      try await client.results([
+        Operation.delete("Room", room, version: 3), Operation.create("Room", room, fields),
+        Operation.create("Room", other, fields),
+      ]) == ["accepted", "conflict deleted_remotely", "accepted"])
+    #expect(try await client.pull().changes.filter { $0["entityType"] == "Room" }.count == 1)
+    #expect(
+      try await client.results([
+        Operation.update("Room", room, ["title": "Hall"], version: 0),
+        Operation.update("Room", Operation.newUuid(), fields, version: 0, isDeleted: false),
+      ]) == ["rejected 404", "rejected 404"])
+    #expect(
+      try await client.results([Operation.update("Room", room, fields, version: 0, isDeleted: false)]) == ["accepted"])
+    let read = try await record("Room", room)
+    #expect(read["version"] == 1 && read["isDeleted"] == false && read["fields"]?["title"] == "Hall")
+    // From here on it is a record like any other.
+    #expect(
+      try await client.results([
+        Operation.delete("Room", room, version: 1),
+        Operation.update("Room", room, ["title": "Loft"], version: 2, isDeleted: false),
+      ]) == ["accepted", "accepted"])
+  }
+
   @Test func sameOperationTakesEffectOnce() async throws {
     let operation = Operation.create("Project", project, ["title": "Elm"])
     let first = try await client.push([operation])

@@ -141,5 +141,18 @@ enum BookkeepingSchema {
           -- The references that jobs follow are numbered in another way now: they are followed again from the first.
           UPDATE ServerJob SET reference = 0, after = NULL;
           """),
+      MigrationFile(
+        version: 7, name: "tombstones",
+        sql: """
+          -- Deleted records that the account did not have: a device that still has one does not bring it back unasked.
+          CREATE TABLE ServerTombstone (
+            entityType TEXT NOT NULL,
+            entityUuid TEXT NOT NULL,
+            storedAt INTEGER NOT NULL, -- in milliseconds since 1970
+            PRIMARY KEY (entityType, entityUuid)
+          ) STRICT, WITHOUT ROWID;
+
+          CREATE INDEX ServerTombstone_age ON ServerTombstone (storedAt);
+          """),
     ])
 }

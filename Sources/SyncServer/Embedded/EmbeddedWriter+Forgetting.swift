@@ -19,6 +19,37 @@ extension EmbeddedWriter {
     return isFull || connection.changedRowCount == limit
   }
 
+  func hasTombstone(of name: RecordName) throws -> Bool {
+    try connection.withStatement("SELECT 1 FROM ServerTombstone WHERE entityType = ? AND entityUuid = ?") { statement in
+      try statement.bind(name.entityType, at: 1)
+      try statement.bind(name.entityUuid, at: 2)
+      return try statement.step()
+    }
+  }
+
+  func keepTombstone(of name: RecordName, at time: Int64) throws {
+    try connection.execute(
+      """
+      INSERT INTO ServerTombstone (entityType, entityUuid, storedAt)
+      VALUES (\(name.entityType), \(name.entityUuid), \(time))
+      ON CONFLICT (entityType, entityUuid) DO UPDATE SET storedAt = excluded.storedAt
+      """)
+  }
+
+  func removeTombstone(of name: RecordName) throws {
+    try connection.execute(
+      "DELETE FROM ServerTombstone WHERE entityType = \(name.entityType) AND entityUuid = \(name.entityUuid)")
+  }
+
+  func forgetTombstones(before time: Int64, atMost limit: Int) throws -> Bool {
+    try connection.execute(
+      """
+      DELETE FROM ServerTombstone WHERE (entityType, entityUuid) IN (
+        SELECT entityType, entityUuid FROM ServerTombstone WHERE storedAt < \(time) ORDER BY storedAt LIMIT \(limit))
+      """)
+    return connection.changedRowCount == limit
+  }
+
   func forgetDeletions(
     before time: Int64, after place: DeletionPlace?, atMost limit: Int
   ) throws -> (forgotten: Int, last: DeletionPlace?) {

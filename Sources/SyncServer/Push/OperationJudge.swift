@@ -30,10 +30,7 @@ struct OperationJudge {
     var operation = operation
     if !entity.hasUserEdits { operation.patch.userEditedFields = nil }
     let existing = try storage.record(operation.name)
-    if existing == nil, operation.kind == .delete { return (.accepted(nil), 0) }
-    if existing == nil, operation.kind == .update {
-      return (.rejected(HTTPProblem(404, "There is no such record", "an update makes no record")), 0)
-    }
+    if existing == nil, let outcome = try judgeUnknown(operation) { return (outcome, 0) }
     if operation.kind != .delete, let conflict = try conflict(ofReferences: operation, entity, existing) {
       return (conflict, 0)
     }
@@ -49,6 +46,22 @@ struct OperationJudge {
       // From the device's view the record was deleted there, and the server's side uses it.
       case .referenced(let other): return (.conflict(.deletedLocally, fields: [], existing, other: other), 0)
       }
+    }
+  }
+
+  /// What becomes of an operation on a record that the server does not have; nil when it makes the record.
+  ///
+  /// The deletion of such a record is remembered, because another device may still have the record: after a restore of the
+  /// server, or because an earlier deletion is forgotten. What was deleted comes back only as an undeletion.
+  private func judgeUnknown(_ operation: IncomingOperation) throws -> PushOutcome? {
+    switch operation.kind {
+    case .delete:
+      try storage.keepTombstone(of: operation.name, at: storedAt)
+      return .accepted(nil)
+    case .create: return try storage.hasTombstone(of: operation.name) ? .conflict(.deletedRemotely, fields: [], nil) : nil
+    case .update:
+      if operation.patch.isDeleted == false, try storage.hasTombstone(of: operation.name) { return nil }
+      return .rejected(HTTPProblem(404, "There is no such record", "an update makes no record"))
     }
   }
 
@@ -70,6 +83,7 @@ struct OperationJudge {
     guard let existing else {
       let state = RecordState(fields: [:], updatedAt: operation.patch.updatedAt).applying(operation.patch)
       let record = try store(operation, state, entity, over: nil)
+      if operation.kind == .update { try storage.removeTombstone(of: operation.name) }
       return (.accepted(record), 0)
     }
     let trusted = epochs.trustedBase(

@@ -122,11 +122,20 @@ public protocol RecordWriting: RecordReading {
   func canReturn(_ name: RecordName) throws -> Bool
   /// A record that a deletion took along was deleted by itself as well: it does not come back with the other one.
   func keepDeleted(_ record: ServerRecord) throws
+  /// Whether the deletion of a record that the account did not have is remembered.
+  func hasTombstone(of name: RecordName) throws -> Bool
+  /// Remembers the deletion of a record that the account does not have.
+  func keepTombstone(of name: RecordName, at time: Int64) throws
+  /// Forgets such a deletion, because the record is restored.
+  func removeTombstone(of name: RecordName) throws
   /// Runs a part that may fail by itself: what it did is undone when it throws, and the rest stays.
   func attempt<Result>(_ body: () throws -> Result) throws -> Result
   /// Forgets some of the answers from before a time, in milliseconds since 1970-01-01 UTC.
   /// - Returns: whether there may be more.
   func forgetAnswers(before time: Int64, atMost limit: Int) throws -> Bool
+  /// Forgets some of the tombstones from before a time, in milliseconds since 1970-01-01 UTC.
+  /// - Returns: whether there may be more.
+  func forgetTombstones(before time: Int64, atMost limit: Int) throws -> Bool
   /// Forgets some of the deletions from before a time, in the order of their time, without those that a record still refers to.
   /// - Parameter place: the last one that was looked at before.
   /// - Returns: how many were forgotten, and the last one that was looked at; nil at the end.
@@ -154,6 +163,9 @@ extension RecordStorage {
   func forget(_ account: AccountName, before time: Int64) async throws {
     let limit = Self.forgottenPerWrite
     while try await write(account, { try $0.forgetAnswers(before: time, atMost: limit) }) {
+      try Task.checkCancellation()
+    }
+    while try await write(account, { try $0.forgetTombstones(before: time, atMost: limit) }) {
       try Task.checkCancellation()
     }
     // A record that others still refer to stays; those that go make way for those that they referred to.

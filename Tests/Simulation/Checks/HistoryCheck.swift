@@ -36,11 +36,11 @@ struct HistoryCheck {
     }
   }
 
-  /// Versions grow by one, and each has its own operation, but for deletions and returns: another record may have caused
-  /// them.
+  /// Versions grow by one, and each that gives the record another marker has its own operation, but for deletions: another
+  /// record may have caused what is left out.
   private func checkVersions() throws {
     var last: [String: ServerStore.Version] = [:]
-    var stored: [String: Int] = [:]
+    var stored: [String: [String]] = [:]
     for version in history {
       let before = last[version.uuid]
       guard version.version == (before?.version ?? 0) + 1 else {
@@ -48,8 +48,11 @@ struct HistoryCheck {
           3, ["\(version.entity) \(version.uuid): versions do not follow each other"] + lines(of: version.uuid))
       }
       last[version.uuid] = version
-      let isReturn = before?.isDeleted == true && before?.marker == version.marker
-      if !version.isDeleted, !isReturn { stored["\(version.serverId) \(version.version)", default: 0] += 1 }
+      // A return, or a reference that the deletion of another record has cleared.
+      let isOfOther = before.map { $0.marker == version.marker } ?? false
+      if !version.isDeleted, !isOfOther {
+        stored["\(version.serverId) \(version.version)", default: []].append(version.uuid)
+      }
     }
     var answered: [String: Int] = [:]
     for text in try connection.fetch("SELECT answer FROM ServerAnswer", as: String.self) {
@@ -59,11 +62,12 @@ struct HistoryCheck {
       else { continue }
       answered["\(id) \(version)", default: 0] += 1
     }
-    for (name, count) in stored where count > answered[name, default: 0] {
+    for (name, records) in stored where records.count > answered[name, default: 0] {
       throw Violation(
         3,
-        "\(count) records have the server id and version \(name), by \(answered[name, default: 0]) operations that were answered"
-      )
+        [
+          "\(records.count) records have the server id and version \(name), by \(answered[name, default: 0]) operations that were answered"
+        ] + records.flatMap { uuid in (last[uuid].map { ["\($0.entity) \(uuid)"] } ?? []) + lines(of: uuid) })
     }
   }
 

@@ -9,9 +9,9 @@ struct JournalCheck {
   /// The values that each record has had at the server.
   let markers: [String: Set<String>]
   let deletedAtServer: Set<String>
-  /// Records that the server did not know when a device deleted them: a restore had lost them, or they were not sent yet when
-  /// the vault was copied. There is nothing to tell the server then, and another device may send the record.
-  let unheard: Set<String>
+  /// Records that may be sent more than once, from copies and after restores. One that a device deletes before it has sent it
+  /// leaves nothing to tell the server, and another copy of the vault may send it.
+  let resent: Set<String>
 
   private enum Verdict { case settled, waits, lost }
 
@@ -30,7 +30,7 @@ struct JournalCheck {
       let own = laterOfRecord[entry.uuid] ?? []
       let verdict: Verdict
       switch entry.kind {
-      case .mark where editsOfDeleted.contains(index) && unheard.contains(entry.uuid): verdict = .settled
+      case .mark where editsOfDeleted.contains(index) && resent.contains(entry.uuid): verdict = .settled
       case .mark: verdict = try mark(entry, own, editsOfDeleted.contains(index) ? later.union([.delete]) : later)
       case .delete: verdict = try deletion(entry, own, later)
       default: verdict = .settled
@@ -70,12 +70,12 @@ struct JournalCheck {
     }
     if isDirty, marker == entry.marker { return .waits }
     // Another device may have sent a record again that was deleted here with another one.
-    let mayReturn = isDeleted || unheard.contains(entry.uuid)
+    let mayReturn = isDeleted || resent.contains(entry.uuid)
     return mayReturn && !any.isDisjoint(with: [.delete, .decide]) ? .settled : .lost
   }
 
   private func deletion(_ entry: Journal.Entry, _ own: Set<Journal.Kind>, _ any: Set<Journal.Kind>) throws -> Verdict {
-    if deletedAtServer.contains(entry.uuid) || unheard.contains(entry.uuid)
+    if deletedAtServer.contains(entry.uuid) || resent.contains(entry.uuid)
       || !own.isDisjoint(with: [.revive, .decide])
     {
       return .settled

@@ -81,13 +81,15 @@ struct Decisions {
           try discard(operation)
         }
         count += 1
-      } catch let error as VaultError where error.code == .noSuchRecord || error.code == .busy {
-        // Another has settled it meanwhile, or is sending it.
+      } catch let error as VaultError where Self.reasonsAgainstDiscarding.contains(error.code) {
         continue
       }
     }
     return count
   }
+
+  /// Another has settled the operation meanwhile, or is sending it; or another record has the value that would come back.
+  private static let reasonsAgainstDiscarding: [VaultError.Code] = [.noSuchRecord, .busy, .badValue, .refused]
 
   /// Gives up an operation that waits, whatever it is.
   mutating func discardAny() throws {
@@ -96,7 +98,7 @@ struct Decisions {
     guard !waiting.isEmpty else { return }
     do {
       try discard(waiting[random.number(0..<waiting.count)])
-    } catch let error as VaultError where error.code == .noSuchRecord || error.code == .busy {
+    } catch let error as VaultError where Self.reasonsAgainstDiscarding.contains(error.code) {
       return
     }
   }

@@ -16,9 +16,8 @@ struct Incidents {
   private(set) var lostHistory: [ServerStore.Version] = []
   /// Records that devices may have sent more than once, under different keys.
   private(set) var resent: Set<String> = []
-
-  /// Records that a restore of the server has lost.
-  private(set) var forgotten: Set<String> = []
+  /// Deletions of records that the server did not have, in data that a restore has replaced.
+  private(set) var lostTombstones: Set<String> = []
 
   /// Does one or two of them, while no device runs.
   /// - Returns: what the devices and the server have to have afterwards.
@@ -84,15 +83,17 @@ struct Incidents {
     serverRestores += 1
     world.server.kill()
     let database = try world.store.open()
-    let old = try database.read { try world.store.history(in: $0) }
+    let (old, tombstones) = try database.read {
+      (try world.store.history(in: $0), try world.store.tombstones(in: $0))
+    }
     database.close()
     lostHistory += old
+    lostTombstones.formUnion(tombstones)
     try world.server.restore(serverBackup, to: "\(world.folder)/server-\(serverRestores)")
     let restored = try world.store.open()
     defer { restored.close() }
     let new = try restored.read { try world.store.history(in: $0) }
     let known = Set(new.map { "\($0.uuid) \($0.version)" })
-    forgotten.formUnion(Set(old.map(\.uuid)).subtracting(new.map(\.uuid)))
     resent.formUnion(old.filter { !known.contains("\($0.uuid) \($0.version)") }.map(\.uuid))
   }
 

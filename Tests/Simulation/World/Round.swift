@@ -97,7 +97,7 @@ struct Round {
 
   private func checkJournals(_ devices: [OpenDevice], _ history: HistoryCheck) throws {
     var markers: [String: Set<String>] = [:]
-    var deleted: Set<String> = []
+    var deleted = world.incidents.lostTombstones.union(try world.store.tombstones(in: history.connection))
     for version in world.incidents.lostHistory + history.history {
       markers[version.uuid, default: []].insert(version.marker ?? "")
       if version.isDeleted { deleted.insert(version.uuid) }
@@ -106,7 +106,7 @@ struct Round {
       try device.read { connection in
         try JournalCheck(
           device: device, connection: connection, markers: markers, deletedAtServer: deleted,
-          unheard: world.incidents.forgotten.union(world.incidents.resent)
+          resent: world.incidents.resent
         ).check()
       }
     }

@@ -35,6 +35,13 @@ struct ServerStore {
           number INTEGER PRIMARY KEY, entityType TEXT NOT NULL, entityUuid TEXT NOT NULL, version INTEGER NOT NULL,
           isDeleted INTEGER NOT NULL, marker TEXT, serverId INTEGER NOT NULL, UNIQUE (entityUuid, version)) STRICT
         """)
+      // Deletions of records that the server did not have.
+      try connection.execute("CREATE TABLE SimulationTombstone (entityUuid TEXT PRIMARY KEY) STRICT")
+      try connection.execute(
+        """
+        CREATE TRIGGER simulation_tombstone AFTER INSERT ON ServerTombstone
+        BEGIN INSERT OR IGNORE INTO SimulationTombstone VALUES (NEW.entityUuid); END
+        """)
       for kind in workload.kinds {
         for event in ["INSERT", "UPDATE"] {
           try connection.execute(
@@ -64,6 +71,11 @@ struct ServerStore {
               """))
       }
     }
+  }
+
+  /// The records whose deletion came when the server did not have them.
+  func tombstones(in connection: Connection) throws -> Set<String> {
+    Set(try connection.fetch("SELECT entityUuid FROM SimulationTombstone", as: String.self))
   }
 
   func history(in connection: Connection) throws -> [Version] {

@@ -270,6 +270,7 @@ struct StorageConformance: Sendable {
     let storage = try await make()
     defer { storage.close() }
     let (gone, stays) = (RecordName("Project", Operation.newUuid()), RecordName("Project", Operation.newUuid()))
+    let (early, late) = (RecordName("Project", Operation.newUuid()), RecordName("Room", Operation.newUuid()))
     try await storage.write(one) { data in
       let record = try project(gone.entityUuid, in: data)
       _ = try project(stays.entityUuid, in: data)
@@ -279,6 +280,9 @@ struct StorageConformance: Sendable {
           state: record.state.applying(RecordPatch(isDeleted: true, updatedAt: 1)), createdAt: 1), at: 3)
       try data.keep(answer: "{}", to: SealedContent(key: "old", operation: [:]), at: 3)
       try data.keep(answer: "{}", to: SealedContent(key: "new", operation: [:]), at: 30)
+      try data.keepTombstone(of: early, at: 3)
+      try data.keepTombstone(of: late, at: 3)
+      try data.keepTombstone(of: late, at: 30)
     }
     try await storage.forget(one, before: 3)
     #expect(try await storage.read(one) { try $0.horizon } == 0)
@@ -290,6 +294,15 @@ struct StorageConformance: Sendable {
       #expect(answers == [nil, "{}"])
       let horizon = try data.horizon
       #expect(horizon == 3)
+      let tombstones = [try data.hasTombstone(of: early), try data.hasTombstone(of: late)]
+      #expect(tombstones == [false, true])
+      try data.removeTombstone(of: late)
+      let isRemoved = try !data.hasTombstone(of: late)
+      #expect(isRemoved)
+    }
+    try await storage.write(two) { data in
+      let isOfOther = try data.hasTombstone(of: late)
+      #expect(!isOfOther)
     }
   }
 

@@ -74,36 +74,42 @@ extension SyncTransaction {
     }
   }
 
-  /// Queues a record that the server lost as new. A record that is deleted here as well is done.
+  /// Queues a record that the server lost as new, or its deletion, so that no other device brings it back.
   package func resendAfterNewEpoch(_ type: String, _ uuid: String, repaired: inout RepairCounts) throws {
-    guard let table = catalog.tables[type], var record = try table.find(uuid, in: connection) else { return }
+    guard let table = catalog.tables[type], let record = try table.find(uuid, in: connection) else { return }
     repaired.fetched += 1
-    if record.state.isDeleted {
-      try forgetOperations(of: record, table)
-      // Another device may send it again, and its versions begin anew then.
-      var state = record.state
-      state.syncVersion = 0
-      try table.update(
-        record.key, from: record.state, to: state, .init(serverId: nil), references: references, in: connection)
-      return try markClean(try table.find(key: record.key, in: connection) ?? record, table)
+    if record.state.isDeleted, try isTaken(record.key, table) || record.state.syncVersion == 0 && !record.isDirty {
+      return try forgetLost(record, table)
     }
     for operation in try QueuedOperation.frozen(type, record.key, in: connection) { try reopen(operation) }
-    try BaseTable.forget(type, record.key, in: connection)
     try closeConflict(
       of: record, table, resolution: "local_wins", by: "policy",
       note: "the server lost the record, and this device sends it again")
     var state = record.state
     state.syncVersion = 0
+    try BaseTable.forget(type, record.key, in: connection)
     try table.update(
       record.key, from: record.state, to: state, .init(serverId: nil, isDirty: true, syncStatus: "pending"),
       references: references, in: connection)
-    record = try table.find(key: record.key, in: connection) ?? record
-    try ensureGrowing(.create, QueuedOperation.growing(type, record.key, in: connection), record, table)
+    try ensureGrowing(
+      state.isDeleted ? .delete : .create, QueuedOperation.growing(type, record.key, in: connection),
+      try table.find(key: record.key, in: connection) ?? record, table)
     try connection.execute(
       """
       UPDATE OfflineSyncQueue SET status = 'pending', retryCount = 0, errorMessage = NULL, errorStatus = NULL
       WHERE entityId = \(record.key) AND entityType = \(type) AND completedAt IS NULL
       """)
+  }
+
+  /// A record that was deleted with another one is done: the server lost both, and hears of the other one.
+  private func forgetLost(_ record: StoredRecord, _ table: RecordTable) throws {
+    try forgetOperations(of: record, table)
+    // Another device may send it again, and its versions begin anew then.
+    var state = record.state
+    state.syncVersion = 0
+    try table.update(
+      record.key, from: record.state, to: state, .init(serverId: nil), references: references, in: connection)
+    try markClean(try table.find(key: record.key, in: connection) ?? record, table)
   }
 
   /// Ends the comparison: sealed operations that it left alone are sealed again, with bases of the new epoch.

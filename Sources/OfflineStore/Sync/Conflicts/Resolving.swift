@@ -39,7 +39,7 @@ extension SyncTransaction {
         .badValue, "\(table.entity.type).\(unsendable.message)", hint: "change the value first, or take the server's",
         name: unsendable.field)
     }
-    do {
+    try explainingConstraints(of: table) {
       switch conflict.kind {
       case .concurrentEdit, .deletedRemotely, .deletedLocally:
         if let remote = conflict.remote, try !isAboutParents(conflict, record, table) {
@@ -49,6 +49,15 @@ extension SyncTransaction {
         }
       case .notUnique, .parentMissing: try resolveOrphan(conflict, record, table, decision)
       }
+    }
+    try close(decision, record, table)
+  }
+
+  /// Says which value keeps a record from being as a person wants it.
+  /// - Throws: ``VaultError`` with `badValue` or `refused` for a rule of the table; what else `body` throws.
+  func explainingConstraints(of table: RecordTable, _ body: () throws -> Void) throws {
+    do {
+      try body()
     } catch let error as SQLError where error.code == .constraint {
       if case .unique(let columns) = error.constraint, let clash = clash(of: columns, besides: table.entity) {
         throw VaultError(
@@ -63,7 +72,6 @@ extension SyncTransaction {
         .badValue, "\(table.entity.type).\(first.column) refers to a \(first.entityType) that is not here",
         name: first.column)
     }
-    try close(decision, record, table)
   }
 
   /// The unique columns of another entity as a person knows them; nil when they are of this one.
@@ -211,7 +219,14 @@ extension SyncTransaction {
     if let remote = conflict.remote { return try settle(record, on: state, remote: remote, table) }
     try forgetOperations(of: record, table)
     state.updatedAt = now
-    try ensureGrowing(state.syncVersion == 0 ? .create : .update, [], record, table)
+    let isRestored = conflict.kind == .deletedRemotely && conflict.fields.isEmpty
+    if isRestored {
+      // The server remembers the deletion, and takes the record back only as one that is restored.
+      try BaseTable.set(
+        .tombstone(at: state.updatedAt), table.entity.type, record.key, keepsUserEdits: table.keepsUserEdits,
+        in: connection)
+    }
+    try ensureGrowing(state.syncVersion == 0 && !isRestored ? .create : .update, [], record, table)
     try table.update(
       record.key, from: record.state, to: state,
       .init(serverId: record.serverId, isDirty: true, syncStatus: "pending"), references: references, in: connection)

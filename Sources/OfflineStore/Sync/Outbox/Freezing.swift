@@ -83,7 +83,16 @@ extension SyncTransaction {
   ) throws -> PushOperation? {
     let schemaVersion = try schemaVersion(of: table)
     func corrected(_ time: Int64) -> Int64 { time + clockOffset }
-    if record.state.syncVersion == 0, base == nil || !record.state.isDeleted {
+    let isRestored = base?.isOfTombstone == true
+    if isRestored, record.state.isDeleted { return nil }
+    if record.state.syncVersion == 0, record.state.isDeleted, base == nil, queued.kind == .delete {
+      // The server lost the record, and another device may still have it.
+      return PushOperation(
+        operationId: queued.operationId, kind: .delete, entityType: queued.entityType, entityUuid: queued.entityUuid,
+        baseVersion: 0, baseEpoch: try epoch(), schemaVersion: schemaVersion,
+        patch: RecordPatch(isDeleted: true, updatedAt: corrected(record.state.updatedAt)))
+    }
+    if record.state.syncVersion == 0, !isRestored, base == nil || !record.state.isDeleted {
       // A row that every device makes by itself has a base at version 0. A server that made it too merges, one that does
       // not know it takes it whole.
       if let base, base.hasContent(of: record.state) { return nil }
@@ -110,7 +119,8 @@ extension SyncTransaction {
     return PushOperation(
       operationId: queued.operationId, kind: patch.isDeleted == true ? .delete : .update,
       entityType: queued.entityType, entityUuid: queued.entityUuid, baseVersion: ground.syncVersion,
-      baseEpoch: try epoch(), schemaVersion: schemaVersion, patch: patch,
+      baseEpoch: try epoch(), schemaVersion: schemaVersion,
+      createdAt: isRestored ? corrected(record.createdAt) : nil, patch: patch,
       base: ground.fields.filter { patch.fields[$0.name] != nil })
   }
 

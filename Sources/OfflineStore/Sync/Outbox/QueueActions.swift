@@ -25,7 +25,8 @@ extension SyncTransaction {
   /// Gives up what an operation would have told the server: the record is again as the server is known to have it, and one
   /// that the server never had goes, with what hangs on it.
   /// - Returns: the records that went.
-  /// - Throws: ``VaultError`` with `noSuchRecord`, with `busy` while an operation of the record is being sent.
+  /// - Throws: ``VaultError`` with `noSuchRecord`, with `busy` while an operation of the record is being sent, with `badValue` or
+  ///   `refused` when another record has a value by now that the record would take back.
   @discardableResult
   package func discard(_ operationId: String) throws -> Int {
     let operation = try waiting(operationId)
@@ -46,25 +47,27 @@ extension SyncTransaction {
     try closeConflict(of: record, table, resolution: "remote_wins", by: nil, note: "discarded with its operation")
     // A contested record has a base that is older than what the server is known to have.
     if let remote = conflict?.remote {
-      try settle(record, on: remote, remote: remote, table)
+      try explainingConstraints(of: table) { try settle(record, on: remote, remote: remote, table) }
       return 0
     }
-    guard let base = try BaseTable.find(type, record.key, in: connection) else {
+    guard let base = try BaseTable.find(type, record.key, in: connection), !base.isOfTombstone else {
       let gone =
         record.state.isDeleted
         ? 0 : try Dependents(connection: connection, entities: catalog.entities).count(of: table.entity, record.key)
       try letGo(record, table)
       return gone
     }
-    if record.state.isDeleted, !base.isDeleted {
-      try asPerson { try revive(record, table) }
-      record = try table.find(key: record.key, in: connection) ?? record
+    try explainingConstraints(of: table) {
+      if record.state.isDeleted, !base.isDeleted {
+        try asPerson { try revive(record, table) }
+        record = try table.find(key: record.key, in: connection) ?? record
+      }
+      try forgetOperations(of: record, table)
+      try table.update(
+        record.key, from: record.state, to: base, .init(serverId: record.serverId), references: references,
+        in: connection)
+      try BaseTable.forget(type, record.key, in: connection)
     }
-    try forgetOperations(of: record, table)
-    try table.update(
-      record.key, from: record.state, to: base, .init(serverId: record.serverId), references: references, in: connection
-    )
-    try BaseTable.forget(type, record.key, in: connection)
     return 0
   }
 

@@ -56,6 +56,14 @@ enum BaseTable {
   }
 }
 
+extension RecordState {
+  /// The base of a record that the server does not have and whose deletion it remembers: a user restores it.
+  static func tombstone(at time: Int64) -> RecordState { RecordState(fields: [:], isDeleted: true, updatedAt: time) }
+
+  /// Whether this is such a base. No other base is deleted at version 0.
+  var isOfTombstone: Bool { isDeleted && syncVersion == 0 }
+}
+
 extension SyncObject {
   /// Reads a JSON object.
   init(parsing json: String) throws(SyncModelError) {

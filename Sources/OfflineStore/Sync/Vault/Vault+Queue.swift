@@ -96,7 +96,8 @@ extension Vault {
   /// Gives up operations, all or none: their records are again as the server is known to have them, and those that it never
   /// had go.
   /// - Returns: how many records went.
-  /// - Throws: ``VaultError`` with `noSuchRecord` or `busy`.
+  /// - Throws: ``VaultError`` with `noSuchRecord`, `busy`, or `badValue` and `refused` when another record has a value by now that
+  ///   the record would take back.
   public func discard(_ ids: [String]) throws -> Int {
     try syncNow { transaction in
       for id in ids { try transaction.requireWaiting(id) }
