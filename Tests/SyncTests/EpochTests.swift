@@ -74,7 +74,9 @@ import Testing
     #expect(titles == ["first 5 1", "second 3", "third 9 2"])
   }
 
-  @Test("A record that waits for its deletion comes back after a restore only when a user restores it", arguments: [true, false])
+  @Test(
+    "A record that waits for its deletion comes back after a restore only when a user restores it",
+    arguments: [true, false])
   func deletedRecordSentAgain(isRestored: Bool) async throws {
     let backup = try await server.backUp()
     try await one.write { db in

@@ -58,7 +58,8 @@ struct OperationJudge {
     case .delete:
       try storage.keepTombstone(of: operation.name, at: storedAt)
       return .accepted(nil)
-    case .create: return try storage.hasTombstone(of: operation.name) ? .conflict(.deletedRemotely, fields: [], nil) : nil
+    case .create:
+      return try storage.hasTombstone(of: operation.name) ? .conflict(.deletedRemotely, fields: [], nil) : nil
     case .update:
       if operation.patch.isDeleted == false, try storage.hasTombstone(of: operation.name) { return nil }
       return .rejected(HTTPProblem(404, "There is no such record", "an update makes no record"))
