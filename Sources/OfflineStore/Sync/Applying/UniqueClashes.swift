@@ -68,6 +68,8 @@ extension SyncTransaction {
       guard let json, set.count < Self.largestClash, let table = catalog.tables[next.entityType] else { return nil }
       let remote = try RemoteRecord(json: Array(json.utf8))
       set.append(remote)
+      // The server keeps the values of a deleted record beside it, and another record may have them.
+      if remote.state.isDeleted { continue }
       for holder in try table.holders(of: remote.state.fields, besides: remote.entityUuid, in: connection) {
         if holder.isDirty { return nil }
         // The server has the deletion, so the row is only to be removed.
@@ -86,6 +88,10 @@ extension SyncTransaction {
       }
       for remote in set {
         try forgetKept(remote.entityType, remote.entityUuid)
+        guard !remote.state.isDeleted else {
+          try delete(remote, counts: &counts)
+          continue
+        }
         try apply(remote, counts: &counts)
         let isKept = try connection.fetchOne(
           "SELECT 1 FROM SyncInbox WHERE entityType = \(remote.entityType) AND entityUuid = \(remote.entityUuid)",
@@ -93,6 +99,18 @@ extension SyncTransaction {
         if isKept != nil { throw UnsolvedClash() }
       }
     }
+  }
+
+  /// Applies a deletion whose version has UNIQUE values of another record. The row keeps its own for as long as it stays here.
+  private func delete(_ remote: RemoteRecord, counts: inout ApplyCounts) throws {
+    guard let table = catalog.tables[remote.entityType], let record = try table.find(remote.entityUuid, in: connection)
+    else { return }
+    var remote = remote
+    for key in try table.uniqueKeys(in: connection) {
+      for column in key.columns { remote.state.fields[column.name] = record.state.fields[column.name] }
+    }
+    try apply(remote, counts: &counts)
+    _ = try purgeDeleted(remote.entityUuid, of: table)
   }
 
   /// Takes the UNIQUE values from the row of a version that is stored next, and so gives them to the columns again: NULL where the
