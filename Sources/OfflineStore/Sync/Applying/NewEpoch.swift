@@ -45,13 +45,13 @@ extension SyncTransaction {
       try setStatus("pending", sealed)
     }
     let version = base?.syncVersion ?? record.state.syncVersion
-    // From here on only the server's version counts, which may be the lower one.
-    try setVersion(remote.state.syncVersion, of: record, table)
-    record = try table.find(key: record.key, in: connection) ?? record
     let isBehind = remote.sharedVersion.map { version <= $0 } ?? false
     let isServerBehind = remote.sharedVersion.map { $0 < version && remote.state.syncVersion == $0 } ?? false
     var rebasing = Rebasing.clean
     let isStored = try storing(remote, table) {
+      // From here on only the server's version counts, which may be the lower one.
+      try setVersion(remote.state.syncVersion, of: record, table)
+      record = try table.find(key: record.key, in: connection) ?? record
       if isBehind, !record.isDirty {
         try table.update(
           record.key, from: record.state, to: remote.state,
@@ -66,7 +66,16 @@ extension SyncTransaction {
       }
       if remote.state.isDeleted { try noteGone(record.key, table) }
     }
-    guard isStored else { return counts.kept += 1 }
+    guard isStored else {
+      // The server's version waits. Until it comes, nothing of the old epoch may pass for something of the new one.
+      if !isBehind {
+        try setVersion(0, of: record, table)
+        var traces = RecordTraces()
+        traces.hasFamily = false
+        try BaseTable.forget(type, record.key, traces, in: connection)
+      }
+      return counts.kept += 1
+    }
     counts.applied += 1
     if rebasing == .conflict { counts.conflicts += 1 }
     if remote.state.isDeleted, !record.state.isDeleted, rebasing == .clean {
