@@ -75,8 +75,10 @@ import Testing
     let server = try LocalServer(schemas: [Self.schema])
     let one = try await Device("ada", at: server, schema: Self.schema)
     let two = try await Device("ben", at: server, schema: Self.schema)
-    for code in ["a", "b"] {
-      try await one.write { _ = try $0.execute("INSERT INTO OfflineThing (uuid, code) VALUES (\(Self.uuid()), \(code))") }
+    try await one.write { db in
+      for code in ["a", "b"] {
+        _ = try db.execute("INSERT INTO OfflineThing (uuid, code) VALUES (\(Self.uuid()), \(code))")
+      }
     }
     try await one.sync()
     try await two.sync()
