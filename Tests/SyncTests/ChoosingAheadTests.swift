@@ -51,6 +51,21 @@ import WebTransport
     try await expectAllSent()
   }
 
+  @Test("An edit that is undone after its operation was chosen leaves the time of the server behind")
+  func undoneAfterChoice() async throws {
+    func rename(_ title: String) async throws {
+      try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = \(title)") }
+    }
+    try await two.sync()
+    try await rename("Barn")
+    let chosen = try await one.vault.sync { try $0.nextBatch(limit: 25, order: .priority, isAhead: true) }
+    try await rename("House")
+    let ids = try #require(chosen).operations.map(\.operationId)
+    try await one.vault.sync { try $0.release(ids, wasSent: false) }
+    #expect(try await sync().pushed == 0)
+    try await expectAllSent()
+  }
+
   @Test func whatIsMoreUrgentOvertakesWhatWasChosen() async throws {
     try await one.addNotes(60)
     remote.intervene { [one] number in

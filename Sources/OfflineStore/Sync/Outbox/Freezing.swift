@@ -135,15 +135,17 @@ extension SyncTransaction {
     try catalog.tables[queued.entityType]?.setStatus(status, of: queued.entityId, in: connection)
   }
 
-  /// The record is as the server has it.
+  /// The record is as the server has it, which has the time of its base.
   func markClean(_ record: StoredRecord, _ table: RecordTable) throws {
-    try BaseTable.forget(table.entity.type, record.key, in: connection)
     let status = record.state.syncVersion > 0 ? "synced" : "pending"
     try connection.execute(
       """
-      UPDATE \(identifier: table.entity.table.name) SET isDirty = 0, syncStatus = \(status)
+      UPDATE \(identifier: table.entity.table.name) SET isDirty = 0, syncStatus = \(status),
+        updatedAt = coalesce(
+          (SELECT updatedAt FROM SyncBase WHERE entityId = \(record.key) AND entityType = \(table.entity.type)), updatedAt)
       WHERE \(identifier: table.entity.key) = \(record.key)
       """)
+    try BaseTable.forget(table.entity.type, record.key, in: connection)
   }
 
   /// The operation is done with. Its content is not kept; the row stays as history.
