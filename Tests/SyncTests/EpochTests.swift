@@ -109,6 +109,36 @@ import Testing
     for device in [one, two, three] { #expect(try await device.values(live) == (isRestored ? ["loft", "wing"] : [])) }
   }
 
+  @Test("A record that is restored here and deleted in both epochs is restored on the server")
+  func restoredRecord() async throws {
+    try await one.write { db in
+      let annex = try db.insert(Location(projectId: 1, title: "annex"))
+      let wing = try db.insert(Location(projectId: 1, parentLocationId: annex.locationId, title: "wing"))
+      // Deleted rows that refer to each other stay.
+      _ = try db.execute(
+        "UPDATE OfflineLocation SET parentLocationId = \(wing.locationId) WHERE locationId = \(annex.locationId)")
+    }
+    try await one.sync()
+    func mark(deleted: Int) async throws {
+      try await one.write { db in
+        _ = try db.execute("UPDATE OfflineLocation SET isDeleted = \(deleted) WHERE title = 'annex'")
+      }
+    }
+    try await mark(deleted: 1)
+    try await one.sync()
+    let backup = try await server.backUp()
+    for deleted in [0, 1] {
+      try await mark(deleted: deleted)
+      try await one.sync()
+    }
+    try await server.restore(backup)
+    try await mark(deleted: 0)
+    #expect(try await one.sync().outcome == .done)
+    try await expectAgreement()
+    #expect(
+      try await two.values("SELECT title FROM OfflineLocation WHERE isDeleted = 0 ORDER BY title") == ["annex", "wing"])
+  }
+
   @Test("A conflict with a version that the server lost does not outlive the comparison")
   func conflictWithLostVersion() async throws {
     let backup = try await server.backUp()

@@ -11,12 +11,16 @@ extension SyncTransaction {
   }
 
   /// The records that a comparison of digests does not find and that have something of the old epoch all the same: deleted
-  /// ones, which no digest lists, by their version, and contested ones by the server's version in their conflict.
+  /// ones, which no digest lists, by their version; restored ones by the deletion in their base; contested ones by the
+  /// server's version in their conflict.
   package func recordsOfOldEpoch(_ type: String) throws -> [String] {
-    guard let table = catalog.tables[type]?.entity.table.name else { return [] }
+    guard let entity = catalog.tables[type]?.entity else { return [] }
     return try connection.fetch(
       """
-      SELECT uuid FROM \(identifier: table) WHERE isDeleted = 1 AND syncVersion > 0
+      SELECT uuid FROM \(identifier: entity.table.name) WHERE isDeleted = 1 AND syncVersion > 0
+      UNION SELECT record.uuid FROM SyncBase JOIN \(identifier: entity.table.name) AS record
+        ON record.\(identifier: entity.key) = SyncBase.entityId
+      WHERE SyncBase.entityType = \(type) AND SyncBase.isDeleted = 1 AND SyncBase.syncVersion > 0
       UNION SELECT entityUuid FROM OfflineConflictResolution
       WHERE entityType = \(type) AND resolvedAt IS NULL AND remoteVersion IS NOT NULL
       """, as: String.self)
