@@ -97,5 +97,8 @@ extension Device {
     }
   }
 
+  /// What a progress bar shows of what is still to be sent.
+  func pending() throws -> Int { try vault.status().pending }
+
   func retryFiles() throws -> Int { try vault.retryTransfers() }
 }
