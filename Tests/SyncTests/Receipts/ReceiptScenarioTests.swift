@@ -125,16 +125,26 @@ import Testing
     #expect(try await home.tablet.values("SELECT storeName || ' ' || full FROM receiptImages") == ["IKEA absent"])
     #expect(try await home.tablet.receipt("imageKeys") == "[]")
     #expect(home.tablet.content(image) == nil)
+    // It was asked for, and the server does not have it yet.
+    try await home.tablet.sync()
+    #expect(try home.tablet.attachment(image).full == "absent" && home.tablet.attachment(image).waitsForUpload)
+    // It is asked for before its time when the user wants to see what is new, and when records came.
+    #expect(try await home.tablet.filesAskedFor(in: .timer) == 0)
+    #expect(try await home.tablet.filesAskedFor(in: .nudge) == 1)
+    try await home.tablet.sync()
 
     try await home.server.restart()
     #expect(try home.phone.retryFiles() == 1)
     #expect(try await home.phone.sync().filesSent == 1)
+    #expect(try await home.tablet.filesAskedFor(in: .timer) == 0)
     // What an app does then: it says under which key the image is stored.
     try await home.phone.run(#"UPDATE OfflineReceipt SET imageKeys = '["users/1/receipt.jpg"]'"#)
     try await home.phone.sync()
+    #expect(try await home.tablet.filesAskedFor(in: .timer) == 1)
     try await home.tablet.sync()
     #expect(try await home.tablet.receipt("imageKeys") == #"["users/1/receipt.jpg"]"#)
     #expect(home.tablet.content(image) == 5_000)
+    #expect(try home.tablet.attachment(image).full == "here" && !home.tablet.attachment(image).waitsForUpload)
     try await home.expectAgreement()
   }
 
