@@ -170,8 +170,14 @@ import Testing
     let transfer = try #require(try bench.sync(now: now) { try $0.nextDownload(free: .max) })
     try bench.sync(now: now) { try $0.downloadAbsent(transfer) }
     #expect(try bench.sync(now: now) { try $0.nextDownload(free: .max) } == nil)
-    try bench.sync(now: now) { try $0.askForAbsent() }
-    #expect(name(try bench.sync(now: now) { try $0.nextDownload(free: .max) }) == "thumbnail 0")
+    try bench.addPhoto(contents[1], isTyped: false, version: 1)
+    let other = try #require(try bench.sync(now: now) { try $0.nextDownload(free: .max) })
+    try bench.sync(now: now) { try $0.downloadAbsent(other) }
+    // Before its time, the one that was asked for least often first.
+    for (limit, expected) in [(0, "none"), (1, "thumbnail 1"), (1, "thumbnail 0"), (1, "none")] {
+      try bench.sync(now: now) { try $0.askForAbsent(limit: limit) }
+      #expect(name(try bench.sync(now: now) { try $0.nextDownload(free: .max) }) == expected)
+    }
   }
 
   @Test func anotherServerIsSentEverythingThatIsHere() throws {

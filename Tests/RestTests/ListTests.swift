@@ -48,6 +48,30 @@ import Testing
     #expect(try await device.sync().pulled == 0)
   }
 
+  @Test("A round that a user asks for fetches lists that are new yet, and other rounds do not")
+  func whoAsksSeesTheNewest() async throws {
+    let api = try RangeAPI()
+    let device = try RangeDevice(at: api.url)
+    try await device.sync()
+    for (number, cause) in Schedule.Cause.allCases.enumerated() {
+      let (old, new) = try await (
+        device.values("SELECT name FROM OfflineSavedLocation").first, "place \(number)"
+      )
+      try await api.sql("UPDATE locations SET name = '\(new)'")
+      _ = try await device.worker.round(cause, RoundRequest())
+      let isFetched = [.manual, .resume, .nudge].contains(cause)
+      #expect(
+        try await device.values("SELECT name FROM OfflineSavedLocation").first == (isFetched ? new : old), "\(cause)")
+    }
+    // A list that is older comes with any round.
+    try await device.write {
+      try $0.execute("UPDATE SyncFetch SET fetchedAt = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-301 seconds')")
+    }
+    try await api.sql("UPDATE locations SET name = 'Hill'")
+    _ = try await device.worker.round(.timer, RoundRequest())
+    #expect(try await device.values("SELECT name FROM OfflineSavedLocation") == ["Hill"])
+  }
+
   /// A record slips from the second page to the first while the list is read: it is not taken for deleted.
   @Test func aListThatChangesWhileItIsPagedLosesNothing() async throws {
     let api = try RangeAPI()
@@ -209,6 +233,8 @@ import Testing
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()
+    let rifles = try device.vault.entities.entity("RifleSetup")
+    let fetchedAt = try device.vault.fetched(rifles).fetchedAt
     _ = try await device.addSession()
     try await api.fault("GET /api/rifles", fault, times: 4)
     try await api.sql("INSERT INTO locations (name) VALUES ('Hill')")
@@ -219,6 +245,7 @@ import Testing
     let problem = try await device.value(
       "SELECT problem FROM SyncFetch WHERE entityType = 'RifleSetup'", as: String.self)
     #expect(problem != nil)
+    #expect(try device.vault.fetched(rifles).fetchedAt == fetchedAt)
   }
 
   @Test func theLastEntryThatGoesAtTheServerGoesHere() async throws {

@@ -152,14 +152,33 @@ import Testing
     #expect(schedule.begin(now: 100) == .network)
   }
 
-  @Test func refusedCredentialsPauseUntilAPersonComes() {
+  @Test(arguments: [Schedule.Cause.manual, .resume]) func refusedCredentialsPauseUntilAPersonComes(
+    cause: Schedule.Cause
+  ) {
     var schedule = Schedule(now: 0, network: .online)
     _ = schedule.begin(now: 0)
     schedule.ended(.paused, now: 0, nextDue: 10, jitter: 1)
     schedule.want(.localWrite)
     #expect(schedule.begin(now: 10_000_000) == nil && schedule.wake(now: 0) == nil)
-    schedule.want(.manual)
-    #expect(schedule.begin(now: 10_000_000) == .manual)
+    schedule.want(cause)
+    #expect(schedule.begin(now: 10_000_000) == cause)
+  }
+
+  /// Rounds of a user fetch what other rounds do not.
+  @Test("A round that a user asked for stays one when something else asks for a round before it begins")
+  func aWishOfAUserStands() {
+    for wish in [Schedule.Cause.manual, .resume, .nudge] {
+      for other in Schedule.Cause.allCases where !other.isOfPerson {
+        var schedule = Schedule(now: 0, network: .online)
+        _ = schedule.begin(now: 0)
+        schedule.ended(.done, now: 0, nextDue: nil, jitter: 1)
+        schedule.want(wish)
+        schedule.want(other)
+        schedule.networkChanged(to: .limited)
+        schedule.networkChanged(to: .online)
+        #expect(schedule.begin(now: 0) == wish, "\(wish), then \(other)")
+      }
+    }
   }
 
   @Test func anOperationThatWaitsForItsTimeWakesTheWorker() {

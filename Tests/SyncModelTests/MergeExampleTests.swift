@@ -9,6 +9,8 @@ import Testing
     policy: .merge,
     fields: [
       "extractedTotal": FieldRule(ownership: .server), "extractedMerchantName": FieldRule(ownership: .server),
+      "extractedDate": FieldRule(ownership: .server), "ocrRawText": FieldRule(ownership: .server),
+      "llmConfidence": FieldRule(ownership: .server),
       "userNotes": FieldRule(ownership: .user), "isFavorite": FieldRule(ownership: .user),
       "userTags": FieldRule(ownership: .user, mergesAsSet: true),
       "storeName": FieldRule(ownership: .userEdited), "category": FieldRule(ownership: .userEdited),
@@ -71,10 +73,11 @@ import Testing
     #expect(!result.needsPush)
   }
 
-  @Test func theServersExtractionWinsOverTheDevices() {
-    let result = mergedReceipt(edited(["extractedTotal": "1"]), edited(["extractedTotal": "2"], version: 4))
-    #expect(result.merged.fields["extractedTotal"] == "2")
-    #expect(result.lost.isEmpty)
+  @Test(arguments: ["extractedMerchantName", "extractedDate", "extractedTotal", "ocrRawText", "llmConfidence"])
+  func theServersExtractionWinsOverTheDevices(field: String) {
+    let result = mergedReceipt(edited([field: "1"]), edited([field: "2"], version: 4))
+    #expect(result.merged.fields[field] == "2")
+    #expect(result.lost.isEmpty && result.conflict == nil && !result.needsPush)
   }
 
   @Test func theSecondDeviceWinsAFieldThatItOwnsAndTheFirstIsReported() {

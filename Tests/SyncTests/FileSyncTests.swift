@@ -57,8 +57,14 @@ import WebTransport
   @Test func aPhotoArrivesThumbnailFirst() async throws {
     let path = URL(filePath: #filePath).deletingLastPathComponent().path + "/../Data/rocket.jpg"
     let photo = try attach(one, path)
-    let sent = try await one.sync()
-    #expect(sent.filesSent == 2 && sent.pushed == 2)
+    let events = try await one.worker.events {
+      let sent = try await one.sync()
+      #expect(sent.filesSent == 2 && sent.pushed == 2)
+    }
+    // A screen is told that a sync begins, what was sent, that files are on their way, and once how the round ended.
+    let names = events.map { String("\($0)".prefix { $0 != "(" }) }
+    #expect(names.prefix(3) == ["syncing", "pushed", "synced"] && events[1] == .pushed(count: 2), "\(names)")
+    #expect(Set(names.dropFirst(3)) == ["file", "fileMoved"] && names.filter { $0 == "fileMoved" }.count == 2)
     #expect(try await statuses(one) == ["here here completed"])
     let fetched = try await two.sync()
     #expect(fetched.filesFetched == 1)

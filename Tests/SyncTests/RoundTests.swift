@@ -205,8 +205,14 @@ import Testing
       try db.insert(
         AtmosphericLog(projectId: 1, roomId: 1, date: .nowInMilliseconds(), relativeHumidity: 40, temperature: 60))
     }
-    let report = try await one.sync()
-    #expect(report.pushed == 2 && report.failed == 1)
+    let events = try await one.worker.events {
+      let report = try await one.sync()
+      #expect(report.pushed == 2 && report.failed == 1)
+    }
+    #expect(events.contains(.failed(count: 1)), "\(events)")
+    let (failed, operations) = try one.outbox()
+    #expect(failed == 1 && operations.map(\.entityType) == ["Room", "AtmosphericLog"])
+    #expect(operations.first?.status == "failed" && operations.first?.errorMessage?.contains("squareFootage") == true)
     #expect(
       try await one.values(
         "SELECT entityType || status || (parkedBehind IS NOT NULL) FROM OfflineSyncQueue WHERE completedAt IS NULL")
@@ -330,6 +336,13 @@ extension Device {
 }
 
 extension Device {
+  /// How many operations failed, and what waits.
+  fileprivate func outbox() throws -> (failed: Int, operations: [OutboxEntry]) {
+    var operations: [OutboxEntry] = []
+    try vault.forEachOperation { operations.append($0) }
+    return (try vault.status().failed, operations)
+  }
+
   fileprivate func countOfReadings() async throws -> Int? {
     try await value("SELECT count(*) FROM OfflineAtmosphericLog WHERE isDeleted = 0", as: Int.self)
   }

@@ -152,6 +152,22 @@ final class Device: Sendable {
   }
 }
 
+extension SyncWorker {
+  /// What is told while something is done.
+  nonisolated func events(_ body: () async throws -> Void) async throws -> [SyncEvent] {
+    let told = events
+    try await body()
+    // Marks the end: only a worker that runs tells of what is queued.
+    tell(.queued)
+    var events: [SyncEvent] = []
+    for await event in told {
+      if event == .queued { break }
+      events.append(event)
+    }
+    return events
+  }
+}
+
 func keyFileSecret(_ number: UInt8) throws -> UnlockSecret {
   var content = (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 7) ^ number }
   return .keyFile(try SecureBytes(wiping: &content))

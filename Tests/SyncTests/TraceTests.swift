@@ -15,9 +15,21 @@ import Testing
     try await one.write { db in
       let project = try db.insert(Project(title: "Mill Lane secret"))
       try db.insert(Room(projectId: project.projectId, title: "Kitchen secret"))
+      for (days, cause) in [(31, "timer"), (29, "network")] {
+        let time: SQL = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now', \("-\(days) days"))"
+        try db.execute(
+          "INSERT INTO SyncRun (startedAt, endedAt, cause, outcome) VALUES (\(time), \(time), \(cause), 'done')")
+      }
     }
     let report = try await one.sync()
     #expect(report.bytesSent > 500 && report.bytesReceived > 200)
+    // The history has the figures of each round, for 30 days.
+    let history = try one.history()
+    #expect(history.map(\.cause) == ["manual", "network"])
+    let newest = try #require(history.first)
+    #expect(newest.pushed == 2 && newest.pulled == 0 && newest.conflicts == 0 && newest.failed == 0)
+    #expect(newest.outcome == "done" && newest.startedAt < newest.endedAt ?? "")
+    #expect(newest.bytesSent == report.bytesSent && newest.bytesReceived == report.bytesReceived)
     try await one.write { _ = try $0.execute("UPDATE OfflineRoom SET title = 'Attic secret'") }
     let text = try one.trace()
     guard case .object(let trace) = try SyncValue(parsing: text) else { return }
@@ -29,5 +41,6 @@ import Testing
 }
 
 extension Device {
+  func history() throws -> [SyncRunEntry] { try vault.history(limit: 10) }
   func trace() throws -> String { try vault.trace() }
 }

@@ -38,14 +38,20 @@ public struct Schedule: Equatable, Sendable {
   /// Something asks for a round. A person's wish does not wait for a backoff and ends a pause.
   public mutating func want(_ cause: Cause) {
     if cause == .manual || cause == .resume { return goOn(cause) }
-    if wanted != .manual { wanted = cause }
+    note(cause)
   }
 
   /// What stood in the way is over: neither a pause nor a backoff holds the next round.
   public mutating func goOn(_ cause: Cause) {
     notBefore = 0
     isPaused = false
-    if wanted != .manual { wanted = cause }
+    note(cause)
+  }
+
+  /// Notes a cause. One of a user stays: its round fetches lists that other rounds do not.
+  private mutating func note(_ cause: Cause) {
+    if wanted == .manual || wanted?.isOfPerson == true && !cause.isOfPerson { return }
+    wanted = cause
   }
 
   /// The network has changed. When it is back, what waited goes on at once.

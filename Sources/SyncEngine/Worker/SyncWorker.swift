@@ -119,9 +119,13 @@ public actor SyncWorker {
     runner.report.bytesReceived = remote.traffic.bytesReceived - before.bytesReceived
     let result = Self.result(of: runner.report)
     let vault = vault
+    let asked = Self.absentFilesToAskFor(after: runner.report, cause)
     // Also when the task was cancelled.
     nextDue = try await Task.detached {
-      let end = try await vault.sync { try $0.endRun(run, result) }
+      let end = try await vault.sync { transaction in
+        if asked > 0 { try transaction.askForAbsent(limit: asked) }
+        return try transaction.endRun(run, result)
+      }
       var isUntidy = end.isUntidy
       // In short transactions, and no more of them than a round may take: the next one goes on.
       for _ in 0..<Self.tidyingsOfRound where isUntidy { isUntidy = try await vault.sync { try $0.tidy() } }
@@ -132,6 +136,13 @@ public actor SyncWorker {
     hub.tell(.synced(runner.report))
     fileSignals.tell(())
     return runner.report
+  }
+
+  /// Returns how many files that the server lacked are requested again before their time: many in a round that a user asked
+  /// for, some in a round that brought records, since their device may have sent the files by now.
+  private static func absentFilesToAskFor(after report: SyncReport, _ cause: Schedule.Cause) -> Int {
+    guard report.outcome == .done else { return 0 }
+    return cause.isOfPerson ? 1000 : report.pulled > 0 ? 25 : 0
   }
 
   /// Writes a step down that takes longer than five seconds.

@@ -102,6 +102,24 @@ import WebTransport
     #expect(await states.next() == .offline)
   }
 
+  @Test("Each listener is told that the network is gone and that it is back", .timeLimit(.minutes(1)))
+  func everyListenerIsTold() async throws {
+    let server = try RawServer(answering: healthy)
+    defer { server.close() }
+    let interfaces = FakeInterfaces(true)
+    let monitor = try monitor(server, interfaces)
+    #expect(await monitor.probe() == .online)
+    var screens = (0..<3).map { _ in monitor.states.makeAsyncIterator() }
+    for index in screens.indices { #expect(await screens[index].next() == .online) }
+    interfaces.set(nobody)
+    for index in screens.indices { #expect(await screens[index].next() == .offline) }
+    interfaces.set(mobile)
+    for index in screens.indices {
+      while let state = await screens[index].next(), state != .online { #expect(state == .limited) }
+    }
+    #expect(monitor.state == .online)
+  }
+
   @Test func offlineCanBeForced() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
@@ -133,7 +151,7 @@ import WebTransport
     #expect(await monitor.probe() == .online)
   }
 
-  @Test func listenersComeAndGoFromManyThreads() async throws {
+  @Test(.timeLimit(.minutes(1))) func listenersComeAndGoFromManyThreads() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     let interfaces = FakeInterfaces(true)
@@ -150,5 +168,11 @@ import WebTransport
         }
       }
     }
+    // What has come and gone stands in nobody's way.
+    var states = monitor.states.makeAsyncIterator()
+    #expect(await states.next() == monitor.state)
+    interfaces.set(nobody)
+    while let state = await states.next(), state != .offline {}
+    #expect(monitor.state == .offline)
   }
 }

@@ -67,13 +67,19 @@ import Testing
     #expect(try await home.phone.value("SELECT count(*) FROM receipts", as: Int.self) == 130)
     let worker = SyncWorker(
       vault: home.phone.vault, remote: await home.phone.worker.remote, monitor: monitor, jitter: { 0 })
-    let first = try await worker.sync()
-    #expect(first.outcome == .offline && first.pushed % 25 == 0 && (50...75).contains(first.pushed))
-    #expect(try await home.phone.waiting() == 130 - first.pushed)
-    #expect(try await home.phone.value("SELECT max(retryCount) FROM OfflineSyncQueue", as: Int.self) == 0)
-    monitor.isForcedOffline = false
-    #expect(try await worker.sync().pushed == 130 - first.pushed)
-    #expect(pushes.withLock { $0 } == 6)
+    #expect(try home.phone.pending() == 130)
+    let events = try await worker.events {
+      let first = try await worker.sync()
+      #expect(first.outcome == .offline && first.pushed % 25 == 0 && (50...75).contains(first.pushed))
+      #expect(try await home.phone.waiting() == 130 - first.pushed)
+      #expect(try home.phone.pending() == 130 - first.pushed)
+      #expect(try await home.phone.value("SELECT max(retryCount) FROM OfflineSyncQueue", as: Int.self) == 0)
+      monitor.isForcedOffline = false
+      #expect(try await worker.sync().pushed == 130 - first.pushed)
+    }
+    let batches = events.compactMap { event in if case .pushed(let count) = event { count } else { nil } }
+    #expect(batches == [25, 25, 25, 25, 25, 5] && pushes.withLock { $0 } == 6)
+    #expect(try home.phone.pending() == 0)
     #expect(try await home.tablet.sync().pulled == 140)
     try await home.expectAgreement()
   }
@@ -88,10 +94,16 @@ import Testing
     let image = try home.phone.attach(Self.photo, to: receipt)
     try await home.phone.sync()
     pages.withLock { $0 = 0 }
-    let report = try await home.tablet.sync()
-    // 700 receipts, an image and ten categories.
-    #expect(report.pulled == 711 && pages.withLock { $0 } >= 2)
-    #expect(report.filesFetched == 1)
+    let events = try await home.tablet.worker.events {
+      let report = try await home.tablet.sync()
+      // 700 receipts, an image and ten categories.
+      #expect(report.pulled == 711 && pages.withLock { $0 } >= 2)
+      #expect(report.filesFetched == 1)
+    }
+    let progress = events.compactMap { event in
+      if case .pulled(let count, let remaining) = event { "\(count) \(remaining ?? -1)" } else { nil }
+    }
+    #expect(progress == ["500 211", "211 0"])
     #expect(home.tablet.content(image, .thumbnail) != nil && home.tablet.content(image) == nil)
     #expect(try await home.tablet.sync().filesFetched == 1)
     #expect(home.tablet.content(image) == home.phone.content(image))
@@ -113,16 +125,26 @@ import Testing
     #expect(try await home.tablet.values("SELECT storeName || ' ' || full FROM receiptImages") == ["IKEA absent"])
     #expect(try await home.tablet.receipt("imageKeys") == "[]")
     #expect(home.tablet.content(image) == nil)
+    // It was asked for, and the server does not have it yet.
+    try await home.tablet.sync()
+    #expect(try home.tablet.attachment(image).full == "absent" && home.tablet.attachment(image).waitsForUpload)
+    // It is asked for before its time when the user wants to see what is new, and when records came.
+    #expect(try await home.tablet.filesAskedFor(in: .timer) == 0)
+    #expect(try await home.tablet.filesAskedFor(in: .nudge) == 1)
+    try await home.tablet.sync()
 
     try await home.server.restart()
     #expect(try home.phone.retryFiles() == 1)
     #expect(try await home.phone.sync().filesSent == 1)
+    #expect(try await home.tablet.filesAskedFor(in: .timer) == 0)
     // What an app does then: it says under which key the image is stored.
     try await home.phone.run(#"UPDATE OfflineReceipt SET imageKeys = '["users/1/receipt.jpg"]'"#)
     try await home.phone.sync()
+    #expect(try await home.tablet.filesAskedFor(in: .timer) == 1)
     try await home.tablet.sync()
     #expect(try await home.tablet.receipt("imageKeys") == #"["users/1/receipt.jpg"]"#)
     #expect(home.tablet.content(image) == 5_000)
+    #expect(try home.tablet.attachment(image).full == "here" && !home.tablet.attachment(image).waitsForUpload)
     try await home.expectAgreement()
   }
 
@@ -180,6 +202,14 @@ import Testing
     for device in [home.phone, home.tablet] {
       #expect(try await device.values("SELECT name FROM OfflineCategory WHERE sortOrder = 1") == ["second"])
     }
+
+    // The day on which a receipt was made stays.
+    try await home.tablet.run("INSERT INTO OfflineReceipt (storeName, createdAt) VALUES ('old', \(behind))")
+    for device in [home.tablet, home.phone] {
+      try await device.sync()
+      let kept = try await device.value("SELECT createdAt FROM OfflineReceipt WHERE storeName = 'old'", as: Date.self)
+      #expect(try abs(#require(kept).timeIntervalSince(behind)) < 1)
+    }
     try await home.expectAgreement()
   }
 
@@ -220,10 +250,15 @@ import Testing
     try await home.tablet.sync()
 
     try home.phone.set(.mode, "cloud")
-    let report = try await home.phone.sync()
-    #expect(report.hasCompared && report.conflicts == 0)
-    // A receipt that was edited, three new ones and an image; its content and its thumbnail.
-    #expect(report.pushed == 5 && report.filesSent == 2)
+    let events = try await home.phone.worker.events {
+      let report = try await home.phone.sync()
+      #expect(report.hasCompared && report.conflicts == 0)
+      // A receipt that was edited, three new ones and an image; its content and its thumbnail.
+      #expect(report.pushed == 5 && report.filesSent == 2)
+    }
+    let sent = events.compactMap { event in if case .pushed(let count) = event { count } else { nil } }
+    let files = events.compactMap { event in if case .fileMoved(let progress) = event { progress } else { nil } }
+    #expect(sent.reduce(0, +) == 5 && files.count == 2 && files.allSatisfy(\.isUpload))
     try await home.tablet.sync()
     _ = home.tablet.content(image)
     try await home.tablet.sync()

@@ -97,5 +97,17 @@ extension Device {
     }
   }
 
+  /// What a progress bar shows of what is still to be sent.
+  func pending() throws -> Int { try vault.status().pending }
+
+  /// How many files that the server lacked are due after a round.
+  func filesAskedFor(in cause: Schedule.Cause) async throws -> Int? {
+    _ = try await worker.round(cause, RoundRequest())
+    return try await value(
+      "SELECT count(*) FROM AttachmentTransfer WHERE absences > 0 AND scheduledAt IS NULL", as: Int.self)
+  }
+
+  func attachment(_ image: UUID) throws -> AttachmentRecord { try vault.attachment(image) }
+
   func retryFiles() throws -> Int { try vault.retryTransfers() }
 }

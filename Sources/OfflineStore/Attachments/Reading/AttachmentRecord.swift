@@ -34,6 +34,8 @@ public struct AttachmentRecord: Sendable, Hashable {
   public let thumbnail: String?
   /// pending, uploading, completed or failed.
   public let uploadStatus: String?
+  /// Whether the server lacked the file at the last request: the device that added it has not sent it yet.
+  public let waitsForUpload: Bool
   /// Why it was taken in without a look at what it shows.
   public let note: String?
 
@@ -56,7 +58,9 @@ public struct AttachmentRecord: Sendable, Hashable {
       """
       SELECT record.uuid, record.contentUuid, record.contentDigest, content.full,
         CASE WHEN content.thumbnailDigest IS NULL AND content.contentUuid IS NOT NULL THEN 'none' ELSE content.thumbnail END,
-        content.note, \(raw: names.joined(separator: ", "))
+        content.note, EXISTS (SELECT 1 FROM AttachmentTransfer AS download
+          WHERE download.contentUuid = record.contentUuid AND download.direction = 'download' AND download.absences > 0),
+        \(raw: names.joined(separator: ", "))
       FROM \(raw: attachment.table) AS record LEFT JOIN AttachmentContent AS content USING (contentUuid)
       WHERE \(deleted) AND \(condition) ORDER BY record.\(raw: attachment.key)
       """
@@ -71,16 +75,17 @@ public struct AttachmentRecord: Sendable, Hashable {
     full = try row.decode(at: 3)
     thumbnail = try row.decode(at: 4)
     note = try row.decode(at: 5)
-    fileName = try row.decode(at: 6)
-    byteCount = try row.decode(at: 7)
-    mimeType = try row.decode(at: 8)
-    width = try row.decode(at: 9)
-    height = try row.decode(at: 10)
-    capturedAt = try row.decode(at: 11)
-    uploadStatus = try row.decode(at: 12)
+    waitsForUpload = try row.decode(at: 6)
+    fileName = try row.decode(at: 7)
+    byteCount = try row.decode(at: 8)
+    mimeType = try row.decode(at: 9)
+    width = try row.decode(at: 10)
+    height = try row.decode(at: 11)
+    capturedAt = try row.decode(at: 12)
+    uploadStatus = try row.decode(at: 13)
     var owners: [String: String] = [:]
     for (index, column) in references.enumerated() {
-      owners[column.name] = try row.decode(Optional<String>.self, at: Int32(13 + index))
+      owners[column.name] = try row.decode(Optional<String>.self, at: Int32(14 + index))
     }
     self.references = owners
   }

@@ -113,12 +113,15 @@ extension SyncTransaction {
     try wait(transfer, seconds * 1000, "absences = absences + 1")
   }
 
-  /// What waits longer because the server did not have it is asked for at once: something has come from there.
-  package func askForAbsent() throws {
+  /// Makes downloads due that wait because the server lacked the file.
+  /// - Parameter limit: the greatest number of downloads; those with the fewest requests go first.
+  package func askForAbsent(limit: Int) throws {
     try connection.execute(
       """
-      UPDATE AttachmentTransfer SET scheduledAt = NULL
-      WHERE direction = 'download' AND status = 'pending' AND absences > 0 AND scheduledAt IS NOT NULL
+      UPDATE AttachmentTransfer SET scheduledAt = NULL WHERE transferNumber IN (
+        SELECT transferNumber FROM AttachmentTransfer
+        WHERE direction = 'download' AND status = 'pending' AND absences > 0 AND scheduledAt IS NOT NULL
+        ORDER BY absences, transferNumber LIMIT \(limit))
       """)
   }
 
