@@ -139,6 +139,28 @@ import Testing
       try await two.values("SELECT title FROM OfflineLocation WHERE isDeleted = 0 ORDER BY title") == ["annex", "wing"])
   }
 
+  @Test("A conflict about a record that the server lost ends when the record is deleted here")
+  func conflictOfDeletedRecord() async throws {
+    let backup = try await server.backUp()
+    try await one.write { try $0.insert(Project(title: "Mill")) }
+    try await one.sync()
+    try await two.sync()
+    for (device, title) in [(two, "Elm"), (one, "Oak")] {
+      try await device.write { db in
+        _ = try db.execute("UPDATE OfflineProject SET title = \(title) WHERE title = 'Mill'")
+      }
+      try await device.sync()
+    }
+    #expect(try one.conflicts().count == 1)
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineProject WHERE title = 'Oak'") }
+    try await server.restore(backup)
+    try await one.sync()
+    #expect(try one.conflicts().isEmpty)
+    #expect(try await one.waiting() == 0)
+    try await two.sync()
+    #expect(try two.conflicts().map(\.conflictType) == ["deleted_remotely"])
+  }
+
   @Test("A conflict with a version that the server lost does not outlive the comparison")
   func conflictWithLostVersion() async throws {
     let backup = try await server.backUp()

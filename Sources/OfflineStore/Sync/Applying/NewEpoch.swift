@@ -91,13 +91,13 @@ extension SyncTransaction {
   package func resendAfterNewEpoch(_ type: String, _ uuid: String, repaired: inout RepairCounts) throws {
     guard let table = catalog.tables[type], let record = try table.find(uuid, in: connection) else { return }
     repaired.fetched += 1
+    try closeConflict(
+      of: record, table, resolution: "local_wins", by: "policy",
+      note: "the server lost the record, and what this device has counts")
     if record.state.isDeleted, try isTaken(record.key, table) || record.state.syncVersion == 0 && !record.isDirty {
       return try forgetLost(record, table)
     }
     for operation in try QueuedOperation.frozen(type, record.key, in: connection) { try reopen(operation) }
-    try closeConflict(
-      of: record, table, resolution: "local_wins", by: "policy",
-      note: "the server lost the record, and this device sends it again")
     var state = record.state
     state.syncVersion = 0
     try BaseTable.forget(type, record.key, in: connection)
