@@ -2,8 +2,9 @@
 #ifndef CPIXBUF_H
 #define CPIXBUF_H
 
-#include <gdk-pixbuf/gdk-pixbuf.h>
 #include <string.h>
+
+#include "gdkpixbuf.h"
 
 // Decides, when the size of a picture is known and before memory is taken for it: 0 to go on, with the size to which it
 // is scaled while it is read; anything else to refuse it.
@@ -16,7 +17,7 @@ typedef struct {
   int is_refused;
 } cpixbuf_decoder;
 
-static inline void cpixbuf_size_prepared(GdkPixbufLoader *loader, int width, int height, gpointer data) {
+static inline void cpixbuf_size_prepared(GdkPixbufLoader *loader, int width, int height, void *data) {
   cpixbuf_decoder *decoder = (cpixbuf_decoder *)data;
   int target_width = width, target_height = height;
   if (decoder->decide(decoder->context, width, height, &target_width, &target_height)) {
@@ -35,18 +36,18 @@ static inline int cpixbuf_begin(cpixbuf_decoder *decoder, const char *kind, cpix
   decoder->context = context;
   decoder->is_refused = 0;
   if (!decoder->loader) return 0;
-  g_signal_connect(decoder->loader, "size-prepared", G_CALLBACK(cpixbuf_size_prepared), decoder);
+  g_signal_connect_data(decoder->loader, "size-prepared", (void (*)(void))cpixbuf_size_prepared, decoder, NULL, 0);
   return 1;
 }
 
 // Reads on; 0 when the picture is refused or damaged.
 static inline int cpixbuf_feed(cpixbuf_decoder *decoder, const void *bytes, size_t count) {
-  return gdk_pixbuf_loader_write(decoder->loader, (const guchar *)bytes, count, NULL) && !decoder->is_refused;
+  return gdk_pixbuf_loader_write(decoder->loader, (const unsigned char *)bytes, count, NULL) && !decoder->is_refused;
 }
 
 // Ends the reading, which is also done after a failure. The picture, which is the caller's; NULL when it is not whole.
 static inline GdkPixbuf *cpixbuf_end(cpixbuf_decoder *decoder, int is_whole) {
-  gboolean closed = gdk_pixbuf_loader_close(decoder->loader, NULL);
+  int closed = gdk_pixbuf_loader_close(decoder->loader, NULL);
   GdkPixbuf *picture = NULL;
   if (is_whole && closed && !decoder->is_refused) picture = gdk_pixbuf_loader_get_pixbuf(decoder->loader);
   if (picture) g_object_ref(picture);
@@ -60,15 +61,15 @@ static inline void cpixbuf_release(GdkPixbuf *picture) { g_object_unref(picture)
 // The picture as a person sees it whose EXIF orientation is 1 to 8. A new reference.
 static inline GdkPixbuf *cpixbuf_upright(GdkPixbuf *picture, int orientation) {
   static const GdkPixbufRotation rotations[9] = {
-      GDK_PIXBUF_ROTATE_NONE, GDK_PIXBUF_ROTATE_NONE, GDK_PIXBUF_ROTATE_NONE, GDK_PIXBUF_ROTATE_UPSIDEDOWN,
-      GDK_PIXBUF_ROTATE_UPSIDEDOWN, GDK_PIXBUF_ROTATE_CLOCKWISE, GDK_PIXBUF_ROTATE_CLOCKWISE,
-      GDK_PIXBUF_ROTATE_COUNTERCLOCKWISE, GDK_PIXBUF_ROTATE_COUNTERCLOCKWISE};
+      CPIXBUF_UNTURNED,    CPIXBUF_UNTURNED,  CPIXBUF_UNTURNED,  CPIXBUF_UPSIDE_DOWN,
+      CPIXBUF_UPSIDE_DOWN, CPIXBUF_CLOCKWISE, CPIXBUF_CLOCKWISE, CPIXBUF_COUNTERCLOCKWISE,
+      CPIXBUF_COUNTERCLOCKWISE};
   // 2, 4, 5 and 7 are the mirrored ones.
   int is_mirrored = orientation == 2 || orientation == 4 || orientation == 5 || orientation == 7;
   if (orientation < 2 || orientation > 8) return (GdkPixbuf *)g_object_ref(picture);
   GdkPixbuf *turned = gdk_pixbuf_rotate_simple(picture, rotations[orientation]);
   if (!turned || !is_mirrored) return turned;
-  GdkPixbuf *flipped = gdk_pixbuf_flip(turned, TRUE);
+  GdkPixbuf *flipped = gdk_pixbuf_flip(turned, 1);
   g_object_unref(turned);
   return flipped;
 }
@@ -76,23 +77,23 @@ static inline GdkPixbuf *cpixbuf_upright(GdkPixbuf *picture, int orientation) {
 // The picture in another size, on white where it is transparent, since JPEG knows no transparency. NULL without memory.
 static inline GdkPixbuf *cpixbuf_opaque(GdkPixbuf *picture, int width, int height) {
   if (gdk_pixbuf_get_has_alpha(picture))
-    return gdk_pixbuf_composite_color_simple(picture, width, height, GDK_INTERP_BILINEAR, 255, 16, 0xffffff, 0xffffff);
-  return gdk_pixbuf_scale_simple(picture, width, height, GDK_INTERP_BILINEAR);
+    return gdk_pixbuf_composite_color_simple(picture, width, height, CPIXBUF_BILINEAR, 255, 16, 0xffffff, 0xffffff);
+  return gdk_pixbuf_scale_simple(picture, width, height, CPIXBUF_BILINEAR);
 }
 
 // The orientation, 1 to 8, that the loader left to its caller.
 static inline int cpixbuf_orientation(GdkPixbuf *picture) {
-  const gchar *text = gdk_pixbuf_get_option(picture, "orientation");
+  const char *text = gdk_pixbuf_get_option(picture, "orientation");
   return text && text[0] >= '1' && text[0] <= '8' && !text[1] ? text[0] - '0' : 1;
 }
 
 // The colour profile of the decoded picture in base64, of at most so many characters; it belongs to the picture. NULL when
 // there is none, or when it is not a profile of RGB values: the loaders convert CMYK and grey to RGB.
 static inline const char *cpixbuf_rgb_profile(GdkPixbuf *picture, size_t longest) {
-  const gchar *text = gdk_pixbuf_get_option(picture, "icc-profile");
+  const char *text = gdk_pixbuf_get_option(picture, "icc-profile");
   if (!text || strlen(text) > longest) return NULL;
-  gsize size = 0;
-  guchar *bytes = g_base64_decode(text, &size);
+  size_t size = 0;
+  unsigned char *bytes = g_base64_decode(text, &size);
   // The colour space of the data stands in bytes 16 to 19 of the header (ICC.1:2022, section 7.2.8).
   int is_rgb = size >= 128 && memcmp(bytes + 16, "RGB ", 4) == 0;
   g_free(bytes);
@@ -102,8 +103,8 @@ static inline const char *cpixbuf_rgb_profile(GdkPixbuf *picture, size_t longest
 // The picture as JPEG with a colour profile in base64, or with none, in memory that the caller gives back with g_free;
 // NULL without memory.
 static inline char *cpixbuf_jpeg(GdkPixbuf *picture, const char *quality, const char *profile, size_t *count) {
-  gchar *bytes = NULL;
-  gsize size = 0;
+  char *bytes = NULL;
+  size_t size = 0;
   // The list of options ends at the first NULL.
   if (!gdk_pixbuf_save_to_buffer(
           picture, &bytes, &size, "jpeg", NULL, "quality", quality, profile ? "icc-profile" : NULL, profile, NULL))

@@ -28,7 +28,7 @@ import Testing
     for state in ["pending", "processing", "completed", "failed", "conflict"] {
       try database.write { db in
         let completedAt = state == "completed" ? time : nil
-        try db.execute("UPDATE OfflineSyncQueue SET status = \(state), completedAt = \(completedAt)")
+        try db.execute("UPDATE OfflineSyncQueue SET status = \(state), completedAt = \(completedAt.sqlArgument)")
       }
       let status = try database.read { try StoreStatus.read(nil, from: $0) }
       #expect(

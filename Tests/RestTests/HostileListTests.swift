@@ -71,7 +71,7 @@ final class ScriptedAPI: Sendable {
   }
 
   private static func addRifle(_ device: RangeDevice) async throws {
-    try await device.vault.sync { transaction in
+    _ = try await device.vault.sync { transaction in
       try transaction.connection.execute(
         "INSERT INTO OfflineRifleSetup (name, serverId, syncVersion, syncStatus) VALUES ('mine', 99, 1, 'synced')")
     }

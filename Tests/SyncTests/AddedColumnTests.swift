@@ -36,7 +36,8 @@ import Testing
   private func fill(_ device: Device) async throws {
     try await device.write { db in
       for (area, plants) in [
-        (0.1, 1), (1e21, 1 << 53), (-0.0, (1 << 53) + 1), (5e-324, Int.max), (1.0, Int.min), (123_456.789, 0),
+        (0.1, 1), (1e21, 1 << 53), (-0.0, (1 << 53) + 1), (Double.leastNonzeroMagnitude, Int.max), (1.0, Int.min),
+        (123_456.789, 0),
       ] {
         let uuid = UUID.version7().uuidString.lowercased()
         try db.execute("INSERT INTO OfflineBed (uuid, title, area, plants) VALUES (\(uuid), 'Bed', \(area), \(plants))")

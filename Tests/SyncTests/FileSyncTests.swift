@@ -252,7 +252,7 @@ import WebTransport
     #expect(try await two.sync().filesFetched == 1)
     #expect(try self.content(two, photo) == content)
     for file in try FileManager.default.subpathsOfDirectory(atPath: two.vault.layout.attachments) {
-      let stored = try FileManager.default.contents(atPath: two.vault.layout.attachments + "/" + file) ?? Data()
+      let stored = FileManager.default.contents(atPath: two.vault.layout.attachments + "/" + file) ?? Data()
       #expect(stored.range(of: content[1000..<1100]) == nil)
     }
   }

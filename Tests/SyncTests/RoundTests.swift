@@ -248,7 +248,7 @@ import Testing
     try await two.write { db in
       try WriteMode.sync(on: db) {
         try db.execute("UPDATE OfflineRoom SET title = 'corrupted'")
-        try WriteMode.purge(on: db) {
+        _ = try WriteMode.purge(on: db) {
           try db.execute("DELETE FROM OfflineAtmosphericLog WHERE logId < 10")
         }
       }

@@ -84,7 +84,7 @@ final class Proxy: Sendable {
       let sender = Self.movesFile(request) ? Self.token(request) : nil
       if let sender { state.withLock { $0.files.append(sender) } }
       let goesOn = answer(request, client, fault, &dice)
-      if let sender { state.withLock { $0.files.remove(at: $0.files.firstIndex(of: sender) ?? 0) } }
+      if let sender { _ = state.withLock { $0.files.remove(at: $0.files.firstIndex(of: sender) ?? 0) } }
       guard goesOn else { break }
     }
     client.end()
