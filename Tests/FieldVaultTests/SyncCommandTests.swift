@@ -40,6 +40,25 @@ import Testing
     #expect(history.count == 1 && history[0]["cause"] as? String == "manual")
   }
 
+  @Test("A sync between two tries of a file that failed needs attention too")
+  func fileThatFailedBefore() throws {
+    let project = try work.put("a.vault", "Project", "title=Elm")
+    try work.sync("a.vault")
+    try Data([1, 2, 3]).write(to: URL(filePath: shop.path("photo.bin")))
+    try shop.done("attach", "add", "Project", project, "@photo.bin", vault: "a.vault")
+    try work.sync("a.vault")
+    // As after an answer of 500.
+    let tried = """
+      INSERT INTO AttachmentTransfer (contentUuid, variant, direction, retryCount, scheduledAt)
+      SELECT contentUuid, 'full', 'upload', 1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+25 seconds') FROM AttachmentContent
+      """
+    try shop.done("query", tried, "--write", vault: "a.vault")
+    let ran = try shop.run("sync", vault: "a.vault")
+    #expect(ran.status == 8 && ran.output.contains("1 file waits for another try"), "\(ran)")
+    try shop.done("attach", "retry", vault: "a.vault")
+    #expect(try shop.run("sync", vault: "a.vault").status == 0)
+  }
+
   /// A log that stays would have to be recovered by whoever opens the vault next.
   @Test func theDatabaseIsClosedBehindASync() throws {
     for number in 1...5 {

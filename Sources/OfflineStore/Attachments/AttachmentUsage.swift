@@ -12,6 +12,8 @@ public struct AttachmentUsage: Sendable, Hashable {
   public var waiting = 0, bytesWaiting: Int64 = 0
   /// Transfers that are not tried again by themselves.
   public var failed = 0
+  /// Uploads that have failed and are tried again later.
+  public var delayed = 0
 
   /// True from nine tenths of the limit on.
   public var isNearLimit: Bool { bytesUsed >= limit / 10 * 9 }
@@ -30,6 +32,10 @@ public struct AttachmentUsage: Sendable, Hashable {
     if let row = waiting.first { (usage.waiting, usage.bytesWaiting) = row }
     usage.failed =
       try connection.fetchOne("SELECT count(*) FROM AttachmentTransfer WHERE status = 'failed'", as: Int.self) ?? 0
+    usage.delayed =
+      try connection.fetchOne(
+        "SELECT count(*) FROM AttachmentTransfer WHERE direction = 'upload' AND status = 'pending' AND retryCount > 0",
+        as: Int.self) ?? 0
     return usage
   }
 

@@ -75,6 +75,11 @@ extension ServerFolder {
       defer { files.close() }
       // Their bytes are not in the backup; devices begin again.
       _ = try await files.write { try $0.execute("DELETE FROM Upload WHERE isFinished = 0") }
+      // The marker says that the folder is the one in which the account's files are, and now this one is.
+      let marker = try await files.read { try FileTables(connection: $0).marker() }
+      guard marker.isOnDisk else { continue }
+      let parent = "\(draft)/accounts/\(account.folder)"
+      try AccountFiles.mark(parent + "/files", in: parent, as: marker.text)
     }
     try await folder.startEpochs(directory, shipped: shipped)
     return found.summary

@@ -124,8 +124,22 @@ import WebTransport
       other.close()
     }
     let result = try await upload(server, stored)
-    #expect(result.problem == .transport(.notTheServer(detail: "it names an address of another server")))
+    #expect(
+      result.problem == .transport(.notTheServer(detail: "it keeps the upload at an address of another server")))
     #expect(other.accepted == 0)
+    // It is not remembered either: the server may say the right one the next time.
+    #expect(stored.withLock { $0.remembered }.isEmpty)
+  }
+
+  @Test("An upload that was begun under another address of the server begins anew")
+  func anotherAddress() async throws {
+    let stored = Locked(Stored())
+    let server = try server(stored)
+    defer { server.close() }
+    let result = try await upload(server, stored, from: "https://old.example/v1/files/uploads/1")
+    #expect(result.problem == nil)
+    #expect(result.address == "\(server.url)/v1/files/uploads/1")
+    #expect(stored.withLock { $0.bytes } == content)
   }
 
   @Test func anUploadOfAnotherLengthBeginsAnew() async throws {

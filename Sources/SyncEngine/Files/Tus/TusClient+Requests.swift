@@ -30,7 +30,11 @@ extension TusClient {
     guard answer.status == 201 else { return refusal(answer) }
     guard let location = answer.headers["location"] else { throw .failure(Self.notTus) }
     do throws(TransportFailure) {
-      return .created(address: try transport.address.resolved(location, from: endpoint))
+      let address = try transport.address.resolved(location, from: endpoint)
+      guard transport.address.isOrigin(of: address) else {
+        throw .notTheServer(detail: "it keeps the upload at an address of another server")
+      }
+      return .created(address: address)
     } catch {
       throw .failure(error)
     }

@@ -34,9 +34,11 @@ public struct TusClient: Sendable {
     chunk: ChunkSize = ChunkSize(), remember: @Sendable (String?) async throws -> Void,
     progress: @Sendable (Int64) async -> Void = { _ in }
   ) async -> TusResult {
-    var plan = TusPlan(byteCount: source.byteCount, address: address, server: server, chunk: chunk)
+    // The server has another address by now, or said a wrong one: what was begun there cannot go on.
+    let begun = address.flatMap { transport.address.isOrigin(of: $0) ? $0 : nil }
+    var plan = TusPlan(byteCount: source.byteCount, address: begun, server: server, chunk: chunk)
     var step = plan.first
-    var known = address
+    var known = begun
     func result(_ problem: UploadProblem?, _ address: String?) -> TusResult {
       TusResult(problem: problem, address: address, offset: plan.offset, server: plan.server, chunk: plan.chunk)
     }
@@ -59,8 +61,10 @@ public struct TusClient: Sendable {
     }
   }
 
-  /// Gives an upload up, so that the server need not keep it. One that is gone already is no problem.
+  /// Gives an upload up, so that the server need not keep it. One that is gone already is no problem, nor is one under an
+  /// address that the server has no more: the server forgets it after a time.
   public func terminate(_ address: String) async throws(UploadProblem) {
+    guard transport.address.isOrigin(of: address) else { return }
     let answer: HTTPAnswer
     do throws(RequestProblem) {
       answer = try await send("DELETE", address)

@@ -144,7 +144,10 @@ final class AccountFiles: Sendable {
       guard try contents.isEmpty || contents.contains(where: { try isWhole($0.file, $0.byteCount) }) else {
         return false
       }
-      try writeMarker(known.text, to: path)
+      // Several uploads may be the first ones at once.
+      try marking.withLock { _ in
+        if !Files.exists(path) { try Self.mark(folder, in: parent, as: known.text) }
+      }
     }
     if !known.isOnDisk { try await database.write { try FileTablesWriter(connection: $0).markDisk() } }
     return true
@@ -158,24 +161,21 @@ final class AccountFiles: Sendable {
     }
   }
 
-  /// Several uploads may be the first ones at once.
-  private func writeMarker(_ text: String, to path: String) throws {
-    try marking.withLock { _ in
-      guard !Files.exists(path) else { return }
-      if !Files.exists(folder) { try Files.makeFolder(folder) }
-      try Files.syncFolder(parent)
-      // Under another name first, so that a crash leaves no marker that is cut short.
-      let draft = path + ".new"
-      let descriptor = cplatform_open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-      guard descriptor >= 0 else { throw Self.failure("make") }
-      defer { DiskUploadWriter.close(descriptor) }
-      let bytes = Array(text.utf8)
-      guard write(descriptor, bytes, bytes.count) == bytes.count, Files.sync(descriptor), rename(draft, path) == 0
-      else {
-        throw Self.failure("write")
-      }
-      try Files.syncFolder(folder)
+  /// Writes the marker of an account into the folder of its files.
+  static func mark(_ folder: String, in parent: String, as text: String) throws {
+    if !Files.exists(folder) { try Files.makeFolder(folder) }
+    try Files.syncFolder(parent)
+    let path = folder + "/" + markerName
+    // Under another name first, so that a crash leaves no marker that is cut short.
+    let draft = path + ".new"
+    let descriptor = cplatform_open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw Self.failure("make") }
+    defer { DiskUploadWriter.close(descriptor) }
+    let bytes = Array(text.utf8)
+    guard write(descriptor, bytes, bytes.count) == bytes.count, Files.sync(descriptor), rename(draft, path) == 0 else {
+      throw Self.failure("write")
     }
+    try Files.syncFolder(folder)
   }
 
   private static func text(of path: String) throws -> String {

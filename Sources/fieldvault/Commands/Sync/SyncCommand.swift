@@ -48,7 +48,8 @@ enum SyncCommand {
     }
     if report.outcome != .done { throw report.failure ?? RemoteFailure.unexplained }
     let isIncomplete = status.lists.contains { !$0.isWhole }
-    let filesFailed = try report.filesFailed > 0 || vault.attachmentUsage().failed > 0
+    let files = try vault.attachmentUsage()
+    let filesFailed = report.filesFailed > 0 || files.failed > 0 || request.pushes && files.delayed > 0
     if status.conflicts > 0 || status.failed > 0 || filesFailed || isIncomplete { context.exitCode = .attention }
   }
 }
