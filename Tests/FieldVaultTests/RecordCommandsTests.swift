@@ -109,6 +109,21 @@ struct RecordCommandsTests {
     #expect(try shop.count("OfflineRoom") == 0)
   }
 
+  @Test("A deletion in a cycle of references is undone from the record that was deleted")
+  func undeletingInACycle() throws {
+    let shop = try Workshop()
+    func put(_ values: String...) throws -> String {
+      let made = try shop.run(["put", "Location"] + values + ["--json"])
+      return try #require(made.object()["uuid"] as? String, "\(made)")
+    }
+    let annex = try put("projectId=\(Workshop.project)", "title=annex")
+    let wing = try put("projectId=\(Workshop.project)", "title=wing", "parentLocationId=\(annex)")
+    _ = try put("--uuid", annex, "parentLocationId=\(wing)")
+    #expect(try shop.done("delete", "Location", annex, "--yes", "--json").object()["deleted"] as? Int == 2)
+    #expect(try shop.done("undelete", "Location", annex, "--json").object()["restored"] as? Int == 2)
+    #expect(try shop.count("OfflineLocation WHERE isDeleted = 0") == 2)
+  }
+
   @Test
   func deletingTakesWhatHangsOnItAndKeepsIt() throws {
     let shop = try Workshop()

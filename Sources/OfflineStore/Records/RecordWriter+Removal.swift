@@ -31,7 +31,7 @@ extension RecordWriter {
   public func undelete(_ entity: Entity, _ uuid: UUID) throws -> Int {
     let record = try find(entity, uuid)
     guard record.isDeleted else { throw VaultError(.refused, "this \(entity.type) is not deleted") }
-    if let parent = try deletedParent(of: entity, record.key) {
+    if let parent = try parentInTheWay(of: entity, record.key) {
       throw VaultError(
         .refused, "the \(parent.type) that this \(entity.type) belongs to is deleted",
         hint: "undelete \(parent.type) \(parent.uuid)")
@@ -105,18 +105,32 @@ extension RecordWriter {
     }
   }
 
-  /// The deleted record with which this one would have been deleted.
-  private func deletedParent(of entity: Entity, _ key: Int64) throws -> (type: String, uuid: String)? {
+  /// The deleted record without which this one cannot come back.
+  ///
+  /// In a cycle of references a parent is a dependent as well: it was deleted with the record, and comes back with it.
+  private func parentInTheWay(of entity: Entity, _ key: Int64) throws -> (type: String, uuid: String)? {
+    var dependents: [(kind: Entity, keys: [Int64])]?
     for foreign in entity.table.foreignKeys where foreign.onDelete == .cascade {
       guard let parent = entities.entity(ofTable: foreign.table), parent.marksDeletion else { continue }
       let dependency = Dependency(child: entity, parent: parent, key: foreign)
-      let uuid = try connection.fetchOne(
+      let deleted = try connection.fetchRows(
         """
-        SELECT parent.uuid FROM \(identifier: entity.table.name) AS child CROSS JOIN \(identifier: parent.table.name) AS parent
+        SELECT parent.\(identifier: parent.key), parent.uuid
+        FROM \(identifier: entity.table.name) AS child CROSS JOIN \(identifier: parent.table.name) AS parent
           ON \(raw: dependency.isReferring(child: "child", parent: "parent"))
         WHERE child.\(identifier: entity.key) = \(key) AND parent.isDeleted = 1
-        """, as: String.self)
-      if let uuid { return (parent.type, uuid) }
+        """, as: Int64.self, String.self
+      ).first
+      guard let (parentKey, uuid) = deleted else { continue }
+      let found =
+        try dependents
+        ?? Dependents(connection: connection, entities: entities).all(of: entity, [key], onlyLive: false).map {
+          (kind: $0, keys: $1)
+        }
+      dependents = found
+      if !found.contains(where: { $0.kind.type == parent.type && $0.keys.contains(parentKey) }) {
+        return (parent.type, uuid)
+      }
     }
     return nil
   }
