@@ -14,6 +14,42 @@ import Testing
     #expect(look(adding(Array(few), to: try photo("rocket.jpg"))).thumbnail != nil)
   }
 
+  /// A directory of `count` entries with one tag, which all point to the same place, and what follows it.
+  private func directory(_ count: Int, _ tag: UInt16, to target: Int, next: Int = 0) -> [UInt8] {
+    func little(_ value: Int, _ bytes: Int) -> [UInt8] { (0..<bytes).map { UInt8(value >> (8 * $0) & 0xff) } }
+    let entry = little(Int(tag), 2) + little(4, 2) + little(1, 4) + little(target, 4)
+    return little(count, 2) + [[UInt8]](repeating: entry, count: count).joined() + little(next, 4)
+  }
+
+  @Test(
+    "EXIF whose directories are reached more than once, or have too many entries, is not read",
+    .timeLimit(.minutes(1)))
+  func manyDirectories() throws {
+    let header: [UInt8] = [0x49, 0x49, 0x2a, 0, 8, 0, 0, 0]
+    let size = 2 + 12 + 4
+    let cases: [(block: [UInt8], isRead: Bool)] = [
+      (header + directory(1, 0x112, to: 3), true),
+      (header + directory(1, 0x8769, to: 8 + size) + directory(1, 0x9003, to: 0), true),
+      (header + directory(1, 0x112, to: 3, next: 8 + size) + directory(1, 0x112, to: 1), true),
+      (header + directory(ExifDirectories.mostEntries, 0x112, to: 3), true),
+      (header + directory(ExifDirectories.mostEntries + 1, 0x112, to: 3), false),
+      (header + directory(1, 0x8769, to: 8), false), (header + directory(1, 0x112, to: 3, next: 8), false),
+      (header + directory(2, 0x8825, to: 8 + 12 + size) + directory(1, 0, to: 0), false),
+      (header + directory(1, 0xa005, to: 9_000_000), true), (header, true), (Array(header.prefix(5)), true),
+      (ExifMaker(hasLocation: true).block, true),
+    ]
+    for (index, (block, isRead)) in cases.enumerated() {
+      #expect(ExifDirectories.areBounded(in: block) == isRead, "case \(index)")
+    }
+    // A reader that follows each pointer is busy with this one for hours.
+    let count = 1800
+    let length = 2 + 12 * count + 4
+    var block = header
+    for level in 0..<3 { block += directory(count, level == 0 ? 0x8769 : 0xa005, to: 8 + length * min(level + 1, 2)) }
+    let picture = look(adding(segment(0xe1, MetadataMark.exif + block), to: try photo("rocket.jpg")))
+    #expect(picture.thumbnail != nil)
+  }
+
   @Test("A GIF of many frames, or of large ones, is stored with a note")
   func manyFrames() {
     for (frames, size, isRead) in [(1, 1, true), (900, 1, true), (100_000, 1, false), (300, 1_000, false)] {

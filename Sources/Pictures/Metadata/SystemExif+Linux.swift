@@ -21,7 +21,7 @@
 
     /// Calls `body` with the block as libexif reads it, when it can read anything of it.
     private static func withData(_ block: [UInt8], _ body: (UnsafeMutablePointer<ExifData>) -> Void) {
-      guard let data = exif_data_new() else { return }
+      guard ExifDirectories.areBounded(in: block), let data = exif_data_new() else { return }
       defer { exif_data_unref(data) }
       let whole = MetadataMark.exif + block
       exif_data_load_data(data, whole, UInt32(whole.count))

@@ -1,0 +1,54 @@
+/// The directories of an EXIF block (CIPA DC-008, section 4.6.2), as far as it takes to bound the work of reading it.
+///
+/// A reader that follows each pointer of a directory takes exponential time when many entries point to the same directories.
+struct ExifDirectories {
+  /// More entries than this are not read. Cameras write some hundred.
+  static let mostEntries = 2000
+
+  private let block: [UInt8]
+  private let isLittle: Bool
+  private var open: [Int] = []
+  private var seen: Set<Int> = []
+  private var entries = 0
+
+  /// Whether each directory of a block is reached once, and all of them have at most ``mostEntries`` entries.
+  /// - Parameter block: from its TIFF header on. A block without one has no directories.
+  static func areBounded(in block: [UInt8]) -> Bool {
+    guard var directories = ExifDirectories(block) else { return true }
+    while let next = directories.open.popLast() {
+      guard directories.visit(next) else { return false }
+    }
+    return true
+  }
+
+  private init?(_ block: [UInt8]) {
+    guard block.count >= 8, block[0] == block[1], block[0] == UInt8(ascii: "I") || block[0] == UInt8(ascii: "M") else {
+      return nil
+    }
+    self.block = block
+    isLittle = block[0] == UInt8(ascii: "I")
+    if let first = number(at: 4, bytes: 4) { open = [first] }
+  }
+
+  private mutating func visit(_ start: Int) -> Bool {
+    // Behind the end of the block there is nothing to read.
+    guard let count = number(at: start, bytes: 2) else { return true }
+    guard seen.insert(start).inserted else { return false }
+    entries += count
+    guard entries <= Self.mostEntries else { return false }
+    for place in stride(from: start + 2, to: start + 2 + count * 12, by: 12) {
+      guard let tag = number(at: place, bytes: 2), let target = number(at: place + 8, bytes: 4) else { return true }
+      // Pointers to the directories of the camera, of the location and of interoperability.
+      if [0x8769, 0x8825, 0xa005].contains(tag) { open.append(target) }
+    }
+    // The directory of the thumbnail.
+    if let next = number(at: start + 2 + count * 12, bytes: 4), next > 0 { open.append(next) }
+    return true
+  }
+
+  private func number(at place: Int, bytes: Int) -> Int? {
+    guard place >= 0, place <= block.count - bytes else { return nil }
+    let part = block[place..<place + bytes]
+    return isLittle ? part.reversed().reduce(0) { $0 << 8 | Int($1) } : part.reduce(0) { $0 << 8 | Int($1) }
+  }
+}
