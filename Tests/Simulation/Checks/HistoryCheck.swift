@@ -9,7 +9,7 @@ struct HistoryCheck {
   let operations: [String: PushOperation]
   /// Records that a person of some device deleted, brought back or gave up.
   let handled: Set<String>
-  /// Records that may have been sent more than once, from copies and after restores.
+  /// Records that may have been sent more than once, from copies and after restores, or by the decision of a person.
   let resent: Set<String>
 
   func check() throws {

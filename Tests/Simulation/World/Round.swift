@@ -48,14 +48,17 @@ struct Round {
 
   private func history(_ server: Connection) throws -> HistoryCheck {
     var handled: Set<String> = []
+    var resent = world.incidents.resent
     for seat in world.seats {
       for entry in try Journal.read(DeviceVault.journal(seat.folder)).entries {
         if [.delete, .revive, .decide].contains(entry.kind) { handled.insert(entry.uuid) }
+        // Whose epoch a restored server does not know has a conflict, and its old value may be chosen.
+        if entry.kind == .decide, world.workload.hasIncidents { resent.insert(entry.uuid) }
       }
     }
     return HistoryCheck(
       history: try world.store.history(in: server), connection: server, operations: world.proxy.operations,
-      handled: handled, resent: world.incidents.resent)
+      handled: handled, resent: resent)
   }
 
   private func explained(_ violation: Violation, _ devices: [OpenDevice]) throws -> Violation {
