@@ -120,6 +120,8 @@ struct RecordCommandsTests {
     let wing = try put("projectId=\(Workshop.project)", "title=wing", "parentLocationId=\(annex)")
     _ = try put("--uuid", annex, "parentLocationId=\(wing)")
     #expect(try shop.done("delete", "Location", annex, "--yes", "--json").object()["deleted"] as? Int == 2)
+    let refused = try shop.run("undelete", "Location", wing)
+    #expect(refused.status == 10 && refused.errors.contains(annex), "\(refused)")
     #expect(try shop.done("undelete", "Location", annex, "--json").object()["restored"] as? Int == 2)
     #expect(try shop.count("OfflineLocation WHERE isDeleted = 0") == 2)
   }

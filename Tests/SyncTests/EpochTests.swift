@@ -109,6 +109,23 @@ import Testing
     for device in [one, two, three] { #expect(try await device.values(live) == (isRestored ? ["loft", "wing"] : [])) }
   }
 
+  @Test("A record that is restored against a deletion is sent although the server forgets the deletion meanwhile")
+  func restoredAfterForgottenDeletion() async throws {
+    let backup = try await server.backUp()
+    try await one.write { try $0.insert(Room(projectId: 1, title: "loft")) }
+    for device in [one, two] { try await device.sync() }
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineRoom WHERE title = 'loft'") }
+    try await server.restore(backup)
+    for device in [one, two] { try await device.sync() }
+    let conflict = try #require(try two.conflicts().first)
+    #expect(conflict.conflictType == "deleted_remotely" && conflict.remoteVersion == nil)
+    try two.resolve(conflict.conflictId, takesLocal: true)
+    try await server.restore(backup)
+    try await two.sync()
+    try await expectAgreement()
+    #expect(try await one.values("SELECT title FROM OfflineRoom WHERE isDeleted = 0").contains("loft"))
+  }
+
   @Test("A record that is restored here and deleted in both epochs is restored on the server")
   func restoredRecord() async throws {
     try await one.write { db in

@@ -107,7 +107,8 @@ extension RecordWriter {
 
   /// The deleted record without which this one cannot come back.
   ///
-  /// In a cycle of references a parent is a dependent as well: it was deleted with the record, and comes back with it.
+  /// In a cycle of references a parent is a dependent as well: it was deleted with the record, and comes back with it, unless
+  /// the record was the one that was deleted with the other.
   private func parentInTheWay(of entity: Entity, _ key: Int64) throws -> (type: String, uuid: String)? {
     var dependents: [(kind: Entity, keys: [Int64])]?
     for foreign in entity.table.foreignKeys where foreign.onDelete == .cascade {
@@ -122,6 +123,11 @@ extension RecordWriter {
         """, as: Int64.self, String.self
       ).first
       guard let (parentKey, uuid) = deleted else { continue }
+      let isTaken =
+        try connection.fetchOne(
+          "SELECT 1 FROM SyncCascade WHERE entityId = \(key) AND entityType = \(entity.type) AND isAnswered = 0",
+          as: Int.self) != nil
+      if isTaken { return (parent.type, uuid) }
       let found =
         try dependents
         ?? Dependents(connection: connection, entities: entities).all(of: entity, [key], onlyLive: false).map {

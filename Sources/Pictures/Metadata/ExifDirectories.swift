@@ -7,7 +7,7 @@ struct ExifDirectories {
 
   private let block: [UInt8]
   private let isLittle: Bool
-  private var open: [Int] = []
+  private var open: [(start: Int, isFirst: Bool)] = []
   private var seen: Set<Int> = []
   private var entries = 0
 
@@ -16,7 +16,7 @@ struct ExifDirectories {
   static func areBounded(in block: [UInt8]) -> Bool {
     guard var directories = ExifDirectories(block) else { return true }
     while let next = directories.open.popLast() {
-      guard directories.visit(next) else { return false }
+      guard directories.visit(next.start, isFirst: next.isFirst) else { return false }
     }
     return true
   }
@@ -27,10 +27,10 @@ struct ExifDirectories {
     }
     self.block = block
     isLittle = block[0] == UInt8(ascii: "I")
-    if let first = number(at: 4, bytes: 4) { open = [first] }
+    if let first = number(at: 4, bytes: 4) { open = [(first, true)] }
   }
 
-  private mutating func visit(_ start: Int) -> Bool {
+  private mutating func visit(_ start: Int, isFirst: Bool) -> Bool {
     // Behind the end of the block there is nothing to read.
     guard let count = number(at: start, bytes: 2) else { return true }
     guard seen.insert(start).inserted else { return false }
@@ -39,10 +39,10 @@ struct ExifDirectories {
     for place in stride(from: start + 2, to: start + 2 + count * 12, by: 12) {
       guard let tag = number(at: place, bytes: 2), let target = number(at: place + 8, bytes: 4) else { return true }
       // Pointers to the directories of the camera, of the location and of interoperability.
-      if [0x8769, 0x8825, 0xa005].contains(tag) { open.append(target) }
+      if [0x8769, 0x8825, 0xa005].contains(tag) { open.append((target, false)) }
     }
-    // The directory of the thumbnail.
-    if let next = number(at: start + 2 + count * 12, bytes: 4), next > 0 { open.append(next) }
+    // The directory of the thumbnail. Behind other directories may be anything.
+    if isFirst, let next = number(at: start + 2 + count * 12, bytes: 4), next > 0 { open.append((next, false)) }
     return true
   }
 

@@ -51,6 +51,7 @@ extension SyncTransaction {
     let version = base?.syncVersion ?? record.state.syncVersion
     let isBehind = remote.sharedVersion.map { version <= $0 } ?? false
     let isServerBehind = remote.sharedVersion.map { $0 < version && remote.state.syncVersion == $0 } ?? false
+    let isEqual = base?.hasContent(of: remote.state) == true
     var rebasing = Rebasing.clean
     let isStored = try storing(remote, table) {
       // From here on only the server's version counts, which may be the lower one.
@@ -66,7 +67,7 @@ extension SyncTransaction {
         // A record that this device just created was first stored as its operation says.
         let isKnown = isBehind || version == 0
         rebasing = try rebase(
-          record, base: isServerBehind ? remote.state : isKnown ? base : nil, on: remote, table)
+          record, base: isServerBehind || isEqual ? remote.state : isKnown ? base : nil, on: remote, table)
       }
       if remote.state.isDeleted { try noteGone(record.key, table) }
     }
@@ -74,9 +75,9 @@ extension SyncTransaction {
       // The server's version waits. Until it comes, nothing of the old epoch may pass for something of the new one.
       if !isBehind {
         try setVersion(0, of: record, table)
-        var traces = RecordTraces()
-        traces.hasFamily = false
-        try BaseTable.forget(type, record.key, traces, in: connection)
+        try BaseTable.forget(type, record.key, .withoutFamily, in: connection)
+        // What this device has was acknowledged and may be lost: it is sent, so that both sides are merged and kept.
+        if !record.isDirty, !record.state.isDeleted { try queueAgain(record, .create, table) }
       }
       return counts.kept += 1
     }
@@ -102,11 +103,18 @@ extension SyncTransaction {
     state.syncVersion = 0
     try BaseTable.forget(type, record.key, in: connection)
     try table.update(
-      record.key, from: record.state, to: state, .init(serverId: nil, isDirty: true, syncStatus: "pending"),
-      references: references, in: connection)
-    try ensureGrowing(
-      state.isDeleted ? .delete : .create, QueuedOperation.growing(type, record.key, in: connection),
-      try table.find(key: record.key, in: connection) ?? record, table)
+      record.key, from: record.state, to: state, .init(serverId: nil), references: references, in: connection)
+    try queueAgain(record, state.isDeleted ? .delete : .create, table)
+  }
+
+  private func queueAgain(_ record: StoredRecord, _ kind: OperationKind, _ table: RecordTable) throws {
+    let type = table.entity.type
+    try ensureGrowing(kind, QueuedOperation.growing(type, record.key, in: connection), record, table)
+    try connection.execute(
+      """
+      UPDATE \(identifier: table.entity.table.name) SET isDirty = 1, syncStatus = 'pending'
+      WHERE \(identifier: table.entity.key) = \(record.key)
+      """)
     try connection.execute(
       """
       UPDATE OfflineSyncQueue SET status = 'pending', retryCount = 0, errorMessage = NULL, errorStatus = NULL

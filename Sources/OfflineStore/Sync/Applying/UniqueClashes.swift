@@ -83,33 +83,38 @@ extension SyncTransaction {
 
   private func store(_ set: [RemoteRecord], counts: inout ApplyCounts) throws {
     try connection.deferringForeignKeys {
+      for remote in set where remote.state.isDeleted {
+        guard let table = catalog.tables[remote.entityType] else { continue }
+        try delete(remote, from: table, counts: &counts)
+      }
       for remote in set {
         if let table = catalog.tables[remote.entityType] { try clear(remote, table) }
       }
-      for remote in set {
-        try forgetKept(remote.entityType, remote.entityUuid)
-        guard !remote.state.isDeleted else {
-          try delete(remote, counts: &counts)
-          continue
-        }
-        try apply(remote, counts: &counts)
-        let isKept = try connection.fetchOne(
-          "SELECT 1 FROM SyncInbox WHERE entityType = \(remote.entityType) AND entityUuid = \(remote.entityUuid)",
-          as: Int.self)
-        if isKept != nil { throw UnsolvedClash() }
-      }
+      for remote in set where !remote.state.isDeleted { try applyNow(remote, counts: &counts) }
     }
   }
 
-  /// Applies a deletion whose version has UNIQUE values of another record. The row keeps its own for as long as it stays here.
-  private func delete(_ remote: RemoteRecord, counts: inout ApplyCounts) throws {
-    guard let table = catalog.tables[remote.entityType], let record = try table.find(remote.entityUuid, in: connection)
-    else { return }
+  /// Applies a kept version.
+  /// - Throws: ``UnsolvedClash`` when it is kept again.
+  private func applyNow(_ remote: RemoteRecord, counts: inout ApplyCounts) throws {
+    try forgetKept(remote.entityType, remote.entityUuid)
+    try apply(remote, counts: &counts)
+    let isKept = try connection.fetchOne(
+      "SELECT 1 FROM SyncInbox WHERE entityType = \(remote.entityType) AND entityUuid = \(remote.entityUuid)",
+      as: Int.self)
+    if isKept != nil { throw UnsolvedClash() }
+  }
+
+  /// Applies a deletion whose version has UNIQUE values of another record: the row keeps its own as long as it stays here.
+  private func delete(_ remote: RemoteRecord, from table: RecordTable, counts: inout ApplyCounts) throws {
+    guard let record = try table.find(remote.entityUuid, in: connection) else {
+      return try forgetKept(remote.entityType, remote.entityUuid)
+    }
     var remote = remote
     for key in try table.uniqueKeys(in: connection) {
       for column in key.columns { remote.state.fields[column.name] = record.state.fields[column.name] }
     }
-    try apply(remote, counts: &counts)
+    try applyNow(remote, counts: &counts)
     _ = try purgeDeleted(remote.entityUuid, of: table)
   }
 
@@ -120,6 +125,8 @@ extension SyncTransaction {
     var assignments: [SQL] = []
     for key in try table.uniqueKeys(in: connection) {
       guard let (column, value) = key.having(remote.state.fields).clearing else { continue }
+      // The row of a deletion is not written again, so its reference stays.
+      if remote.state.isDeleted, column.reference != nil, column.column.isNotNull { continue }
       assignments.append("\(identifier: column.name) = \(value)")
     }
     guard let first = assignments.first else { return }

@@ -83,7 +83,8 @@ extension SyncTransaction {
   ) throws -> PushOperation? {
     let schemaVersion = try schemaVersion(of: table)
     func corrected(_ time: Int64) -> Int64 { time + clockOffset }
-    let isRestored = base?.isOfTombstone == true
+    // A remote without epochs keeps no deletions, and takes a new record.
+    let isRestored = try base?.isOfTombstone == true && epoch() != nil
     if isRestored, record.state.isDeleted { return nil }
     if record.state.syncVersion == 0, record.state.isDeleted, base == nil, queued.kind == .delete {
       // The server lost the record, and another device may still have it.

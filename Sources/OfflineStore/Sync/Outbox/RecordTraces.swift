@@ -42,6 +42,13 @@ struct RecordTraces: Sendable {
   /// Nothing is known.
   init() {}
 
+  /// What deletions have taken along stays as it is.
+  static var withoutFamily: RecordTraces {
+    var traces = RecordTraces()
+    traces.hasFamily = false
+    return traces
+  }
+
   init(_ row: borrowing Row, from index: Int32) throws {
     hasBase = try row.decode(at: index)
     isGrowing = try row.decode(at: index + 1)

@@ -103,6 +103,9 @@ extension SyncTransaction {
     _ beside: RecordTraces = RecordTraces()
   ) throws {
     let type = table.entity.type
+    // Restored while the deletion of what the server does not have was sent: all of it is to be sent.
+    let isRestored = ground.isDeleted && ground.syncVersion == 0 && !record.state.isDeleted
+    let ground = isRestored ? .tombstone(at: ground.updatedAt) : ground
     let rest = RecordPatch(from: ground, to: record.state)
     let growing = beside.isGrowing ? try QueuedOperation.growing(type, record.key, in: connection) : []
     var state = record.state
@@ -195,6 +198,15 @@ extension SyncTransaction {
       try complete(queued)
       if let record { try accepted(sent, record.state.syncVersion, record.serverId, nil, record, table, queued.beside) }
       return
+    }
+    if problem.status == 404, sent.kind == .update,
+      try BaseTable.find(queued.entityType, queued.entityId, in: connection)?.isOfTombstone == true
+    {
+      // The server has forgotten the deletion as well, so the record is new to it.
+      counts.delayed += 1
+      try BaseTable.forget(queued.entityType, queued.entityId, .withoutFamily, in: connection)
+      try reopen(queued)
+      return try setStatus("pending", queued)
     }
     if problem.status == 429 {
       counts.delayed += 1
