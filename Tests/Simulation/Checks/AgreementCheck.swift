@@ -91,8 +91,8 @@ struct AgreementCheck {
     return Set(uuids).union(try heldBack(device))
   }
 
-  /// Records that cannot be stored because another one that waits for a decision has their place, and those that refer to
-  /// them.
+  /// Records that cannot be stored because another one that waits for a decision has their place, or because their sealed
+  /// operation waits for such a record, and those that refer to them.
   private func heldBack(_ device: OpenDevice) throws -> Set<String> {
     try device.read { connection in
       let refused = try connection.fetch(
@@ -100,6 +100,8 @@ struct AgreementCheck {
         SELECT entityUuid FROM SyncInbox AS inbox WHERE reason = 'refused' AND EXISTS (
           SELECT 1 FROM OfflineConflictResolution AS open
           WHERE open.entityType = inbox.entityType AND open.resolvedAt IS NULL)
+        UNION SELECT entityUuid FROM OfflineSyncQueue
+        WHERE completedAt IS NULL AND payload IS NOT NULL AND parkedBehind IS NOT NULL
         """, as: String.self)
       let waiting = try connection.fetchRows(
         "SELECT entityUuid, coalesce(waitsFor, '') FROM SyncInbox WHERE reason = 'parent_missing'", as: String.self,
