@@ -74,11 +74,8 @@ import Testing
     #expect(titles == ["first 5 1", "second 3", "third 9 2"])
   }
 
-  @Test(
-    "A record that waits for its deletion comes back after a restore only when a user restores it",
-    arguments: [true, false])
-  func deletedRecordSentAgain(isRestored: Bool) async throws {
-    let backup = try await server.backUp()
+  /// Adds two locations that refer to each other on the first device, and syncs. Their rows stay when they are deleted.
+  private func addCycle() async throws {
     try await one.write { db in
       let annex = try db.insert(Location(projectId: 1, title: "annex"))
       let wing = try db.insert(Location(projectId: 1, parentLocationId: annex.locationId, title: "wing"))
@@ -86,6 +83,14 @@ import Testing
         "UPDATE OfflineLocation SET parentLocationId = \(wing.locationId) WHERE locationId = \(annex.locationId)")
     }
     try await one.sync()
+  }
+
+  @Test(
+    "A record that waits for its deletion comes back after a restore only when a user restores it",
+    arguments: [true, false])
+  func deletedRecordSentAgain(isRestored: Bool) async throws {
+    let backup = try await server.backUp()
+    try await addCycle()
     try await one.write { _ = try $0.execute("UPDATE OfflineLocation SET title = 'loft' WHERE title = 'annex'") }
     try await one.sync()
     let three = try Device(copyOf: one, at: server)
@@ -128,14 +133,7 @@ import Testing
 
   @Test("A record that is restored here and deleted in both epochs is restored on the server")
   func restoredRecord() async throws {
-    try await one.write { db in
-      let annex = try db.insert(Location(projectId: 1, title: "annex"))
-      let wing = try db.insert(Location(projectId: 1, parentLocationId: annex.locationId, title: "wing"))
-      // Deleted rows that refer to each other stay.
-      _ = try db.execute(
-        "UPDATE OfflineLocation SET parentLocationId = \(wing.locationId) WHERE locationId = \(annex.locationId)")
-    }
-    try await one.sync()
+    try await addCycle()
     func mark(deleted: Int) async throws {
       try await one.write { db in
         _ = try db.execute("UPDATE OfflineLocation SET isDeleted = \(deleted) WHERE title = 'annex'")
