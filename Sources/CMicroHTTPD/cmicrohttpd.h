@@ -29,6 +29,24 @@ static inline size_t cmicrohttpd_keep_escapes(void *context, struct MHD_Connecti
   return strlen(text);
 }
 
+// Up to version 0.9 the library parses a request in its buffer, in place: it writes zeros over separators and keeps pointers to
+// names and values. So their places tell how the lines were written, which the values themselves do not.
+static inline int cmicrohttpd_parses_in_place(void) { return strncmp(MHD_get_version(), "0.", 2) == 0; }
+
+// What stands in the slot of a request whose target a NUL has cut, before anything else is written there.
+#define CMICROHTTPD_CUT ((void *)1)
+
+static inline int cmicrohttpd_is_cut(const void *slot) { return slot == CMICROHTTPD_CUT; }
+
+// Called with the target of a request before it is divided. The version follows it, unless the target has a NUL. Later a NUL
+// at its end looks like the `?` of an empty query, over which the library writes a zero.
+static inline void *cmicrohttpd_see_target(void *context, const char *target, struct MHD_Connection *connection) {
+  (void)context;
+  (void)connection;
+  if (!cmicrohttpd_parses_in_place()) return 0;
+  return strncmp(target + strlen(target) + 1, "HTTP/", 5) == 0 ? 0 : CMICROHTTPD_CUT;
+}
+
 // Starts a daemon with threads of its own on a socket that listens already. 0 when it cannot, as with a certificate that
 // is none. `context` is handed to `handle` and `completed`, `connections` to `notify`.
 static inline struct MHD_Daemon *cmicrohttpd_start(
@@ -59,6 +77,7 @@ static inline struct MHD_Daemon *cmicrohttpd_start(
       MHD_OPTION_NOTIFY_COMPLETED, completed, context,
       MHD_OPTION_NOTIFY_CONNECTION, notify, connections,
       MHD_OPTION_UNESCAPE_CALLBACK, cmicrohttpd_keep_escapes, (void *)0,
+      MHD_OPTION_URI_LOG_CALLBACK, cmicrohttpd_see_target, (void *)0,
       option, level,
       MHD_OPTION_CONNECTION_LIMIT, settings->connection_limit,
       MHD_OPTION_PER_IP_CONNECTION_LIMIT, settings->connections_per_address,
@@ -68,10 +87,6 @@ static inline struct MHD_Daemon *cmicrohttpd_start(
       MHD_OPTION_ARRAY, settings->certificate ? tls : none,
       MHD_OPTION_END);
 }
-
-// Up to version 0.9 the library parses a request in its buffer, in place: it writes zeros over separators and keeps pointers to
-// names and values. So their places tell how the lines were written, which the values themselves do not.
-static inline int cmicrohttpd_parses_in_place(void) { return strncmp(MHD_get_version(), "0.", 2) == 0; }
 
 struct cmicrohttpd_line_check {
   const char *expected;  // where the next name has to begin

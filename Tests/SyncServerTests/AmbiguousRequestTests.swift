@@ -41,6 +41,10 @@ import Testing
       ("NUL at the end of a value", get("/v1/health", "X-A: 1\u{0}\r\n")),
       ("NUL in a name", get("/v1/health", "X\u{0}A: 1\r\n")),
       ("NUL in the path", "GET /v1/health\u{0}x HTTP/1.1\r\n\(host)\r\n"),
+      ("NUL at the end of the path", "GET /v1/health\u{0} HTTP/1.1\r\n\(host)\r\n"),
+      ("NUL at the end of the query", "GET /v1/health?a=b\u{0} HTTP/1.1\r\n\(host)\r\n"),
+      ("NUL and a separator at the end", "GET /v1/health\u{0}? HTTP/1.1\r\n\(host)\r\n"),
+      ("no version behind a NUL", "GET /v1/health\u{0}\r\n\(host)\r\n"),
       ("NUL in the query", "GET /v1/health?a=b\u{0}c HTTP/1.1\r\n\(host)\r\n"),
       ("a control character in a value", get("/v1/health", "X-A: \u{1}\r\n")),
       ("no host", "GET /v1/health HTTP/1.1\r\nX-A: 1\r\n\r\n"),
@@ -138,7 +142,7 @@ import Testing
     let token = try #require(try server.client("ada").token)
     let head =
       "POST /v1/push HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer \(token)\r\n"
-      + "Transfer-Encoding: chunked\r\n\r\n"
+      + "FieldVault-Protocol: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
     for body in ["2\r\n{}\r\n0\r\n\r\n", "2;x=y\r\n{}\r\n0\r\n\r\n", "2\n{}\n0\n\n", "zz\r\n{}\r\n0\r\n\r\n"] {
       let statuses = try await answers(server.server.url, head + body + Self.second)
       #expect(statuses.count <= 1 && !statuses.contains(200), "\(body): \(statuses)")
@@ -150,7 +154,8 @@ import Testing
     "Percent escapes are resolved once",
     arguments: [
       ("/a%20b", "/a b"), ("/a%2Bb", "/a+b"), ("/%C3%A9", "/é"), ("/a%252Fb", "/a%2Fb"), ("/%C3", nil), ("/a%7f", nil),
-      ("*", "*"), ("", nil), ("/.", nil), ("/..a/...", "/..a/..."),
+      ("*", "*"), ("", nil), ("/.", nil), ("/..a/...", "/..a/..."), ("/%CC%A9/b", "/\u{329}/b"),
+      ("/a/../%CC%81b", nil), ("/%CC%81/..", nil),
     ] as [(String, String?)])
   func escapes(_ raw: String, _ path: String?) { #expect(RequestHead.path(raw) == path) }
 

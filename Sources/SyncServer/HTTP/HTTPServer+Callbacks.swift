@@ -11,12 +11,13 @@ func handleAccess(
   guard let context, let connection, let url, let method, let version, let uploadSize, let slot else { return .NO }
   let listener = Unmanaged<Listener>.fromOpaque(context).takeUnretainedValue()
   let server = listener.server
-  guard let known = slot.pointee else {
+  let isCut = cmicrohttpd_is_cut(slot.pointee) != 0
+  guard let known = slot.pointee, !isCut else {
     server.watch.began(connection)
     let head = RequestHead(
       method: String(cString: method), path: String(cString: url), version: String(cString: version),
       parameters: values(of: connection, .GET_ARGUMENT_KIND), fields: values(of: connection, .HEADER_KIND),
-      isPlain: cmicrohttpd_is_plain(connection, method, url, version) != 0)
+      isPlain: !isCut && cmicrohttpd_is_plain(connection, method, url, version) != 0)
     let id = ConnectionWatch.id(of: connection)
     let exchange: Exchange
     let refusal: HTTPProblem?
@@ -49,7 +50,7 @@ func handleCompletion(
   _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
   _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ reason: MHD_RequestTerminationCode
 ) {
-  guard let context, let connection, let slot, let known = slot.pointee else { return }
+  guard let context, let connection, let slot, let known = slot.pointee, cmicrohttpd_is_cut(known) == 0 else { return }
   let server = Unmanaged<Listener>.fromOpaque(context).takeUnretainedValue().server
   let exchange = Unmanaged<Exchange>.fromOpaque(known).takeRetainedValue()
   slot.pointee = nil

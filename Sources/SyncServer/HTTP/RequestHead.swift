@@ -94,7 +94,9 @@ struct RequestHead {
     guard !escapes(in: raw).contains(where: { [UInt8(ascii: "/"), UInt8(ascii: "\\")].contains($0) }),
       let path = unescaped(raw)
     else { return nil }
-    guard !path.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }) else { return nil }
+    // By bytes: a slash and a combining character behind it are one Character.
+    let parts = path.utf8.split(separator: UInt8(ascii: "/"))
+    guard !parts.contains(where: { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }) else { return nil }
     return path
   }
 

@@ -27,8 +27,10 @@ enum FuzzRequestHeads: FuzzTarget {
 
   private static func checkPath(_ path: String) {
     if path == "*" { return }
-    let parts = path.split(separator: "/")
-    require(path.hasPrefix("/") && !parts.contains("..") && !parts.contains("."), "path \(path)")
+    // By bytes: a slash and a combining character behind it are one Character.
+    let parts = path.utf8.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
+    require(
+      path.utf8.first == UInt8(ascii: "/") && !parts.contains("..") && !parts.contains("."), "path \(path)")
     require(path.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f && $0 != 0x5c }, "path \(path)")
   }
 
