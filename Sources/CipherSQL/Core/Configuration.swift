@@ -6,10 +6,17 @@
 
 /// How a database is opened.
 public struct Configuration: Sendable {
-  /// The page cache of each connection, in bytes. Each page that is not in it is read and decrypted again, so a
+  /// The page cache of each connection that reads, in bytes. Each page that is not in it is read and decrypted again, so a
   /// cache that holds the working set decides more about speed than anything else; ``Connection/cacheUse()``
   /// tells whether it does. The default is a 64th of the machine's memory, at least 16 MiB and at most 64 MiB.
-  public var pageCacheBytes: Int = Configuration.defaultPageCacheBytes
+  public var pageCacheBytes: Int = Configuration.defaultPageCacheBytes {
+    didSet { writerPageCacheBytes = min(writerPageCacheBytes, pageCacheBytes) }
+  }
+
+  /// The page cache of the connection that writes, in bytes. The default is 16 MiB on any machine. Setting ``pageCacheBytes`` to
+  /// less lowers this value too; a larger one is set afterwards. A larger cache makes small transactions slower: when one of them changes the order
+  /// of pages in a table or index, SQLite goes through all pages of this cache at its end (`pcache1TruncateUnsafe`).
+  public var writerPageCacheBytes: Int = 16 << 20
 
   /// How many connections read at the same time, 1 to 64. Each opens when it is first needed.
   public var readerCount: Int = 4

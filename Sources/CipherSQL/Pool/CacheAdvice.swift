@@ -10,7 +10,7 @@ public struct CacheUse: Sendable, Hashable {
   public let spills: Int
   /// What the cache holds at the moment, in bytes.
   public let usedBytes: Int
-  /// What it may hold, in bytes; see ``Configuration/pageCacheBytes``.
+  /// What it may hold, in bytes; see ``Configuration/pageCacheBytes`` and ``Configuration/writerPageCacheBytes``.
   public let limitBytes: Int
   /// The size of the database, in bytes.
   public let databaseBytes: Int

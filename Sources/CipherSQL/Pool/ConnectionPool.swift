@@ -30,6 +30,10 @@ final class ConnectionPool<Member: Connection>: Sendable {
   private struct State: Sendable {
     var idle: [Lease] = []
     var opened = 0
+    /// How many connections hold the file open: those of `opened`, and those that are being closed.
+    var unclosed = 0
+    /// Threads that wait until no connection holds the file open.
+    var closeWaiters: [DispatchSemaphore] = []
     var waiters: [Waiter] = []
     var nextTask: UInt64 = 0
     var isClosed = false
@@ -165,16 +169,33 @@ final class ConnectionPool<Member: Connection>: Sendable {
 
   /// Gives a connection back; the longest waiting user gets it, or a new one when it has been replaced meanwhile.
   func release(_ lease: Lease) {
-    let (waiter, isCurrent): (Waiter?, Bool) = state.withLock { state in
-      let isCurrent = lease.epoch == state.epoch
+    let (waiter, isKept): (Waiter?, Bool) = state.withLock { state in
+      let isKept = lease.epoch == state.epoch && !state.isClosed
       if state.waiters.isEmpty {
-        if state.isClosed || !isCurrent { state.opened -= 1 } else { state.idle.append(lease) }
-        return (nil, isCurrent)
+        if isKept { state.idle.append(lease) } else { state.opened -= 1 }
+        return (nil, isKept)
       }
-      return (state.waiters.removeFirst(), isCurrent)
+      return (state.waiters.removeFirst(), isKept)
     }
+    if !isKept { discard([lease]) }
     guard let waiter else { return }
-    hand(isCurrent ? .success(lease) : Result { try openOne() }, to: waiter)
+    hand(isKept ? .success(lease) : Result { try openOne() }, to: waiter)
+  }
+
+  /// Closes connections that nobody uses and nobody can get any more.
+  private func discard(_ leases: [Lease]) {
+    for lease in leases { lease.connection.close() }
+    countClosed(leases.count)
+  }
+
+  private func countClosed(_ count: Int) {
+    let waiters: [DispatchSemaphore] = state.withLock { state in
+      state.unclosed -= count
+      guard state.unclosed == 0 else { return [] }
+      defer { state.closeWaiters = [] }
+      return state.closeWaiters
+    }
+    for waiter in waiters { waiter.signal() }
   }
 
   /// Opens one more connection that is nobody else's and never comes into the pool, for work that takes long.
@@ -190,7 +211,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
       state.opened -= state.idle.count
       return state.idle
     }
-    _ = idle
+    discard(idle)
   }
 
   /// Closes idle connections and refuses new users; those at work finish.
@@ -204,7 +225,19 @@ final class ConnectionPool<Member: Connection>: Sendable {
       return (idle, waiters)
     }
     for waiter in waiters { hand(.failure(closed), to: waiter) }
-    _ = idle
+    discard(idle)
+  }
+
+  /// Blocks this thread until no connection of the pool holds the file open.
+  /// - Returns: false when that took too long.
+  func waitUntilClosed(until end: DispatchTime) -> Bool {
+    let semaphore: DispatchSemaphore? = state.withLock { state in
+      guard state.unclosed > 0 else { return nil }
+      let semaphore = DispatchSemaphore(value: 0)
+      state.closeWaiters.append(semaphore)
+      return semaphore
+    }
+    return semaphore.map { $0.wait(timeout: end) == .success } ?? true
   }
 
   private func next(_ state: inout State, waiter: Waiter) throws -> Step {
@@ -219,13 +252,16 @@ final class ConnectionPool<Member: Connection>: Sendable {
   }
 
   private func openOne() throws -> Lease {
-    let (open, epoch) = state.withLock { ($0.open, $0.epoch) }
+    let (open, epoch) = state.withLock { state in
+      state.unclosed += 1
+      return (state.open, state.epoch)
+    }
     do {
       return Lease(connection: try open(), epoch: epoch)
-    } catch  where state.withLock({ $0.epoch != epoch && !$0.isClosed }) {
-      // The file was exchanged while it was being opened.
-      return try openOne()
     } catch {
+      countClosed(1)
+      // The file was exchanged while it was being opened.
+      if state.withLock({ $0.epoch != epoch && !$0.isClosed }) { return try openOne() }
       // Somebody who waits is served by the next release. When nobody is left who could release, those who wait
       // hear of the failure too.
       let waiters: [Waiter] = state.withLock { state in

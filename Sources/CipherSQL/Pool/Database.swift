@@ -1,4 +1,5 @@
 import CSQLCipher
+import Dispatch
 import Synchronization
 
 /// An encrypted database: one connection that writes and a pool of connections that read.
@@ -111,10 +112,19 @@ public final class Database: Sendable {
   }
 
   /// Closes the connections. Calls under way finish; later ones are refused.
-  public func close() {
+  ///
+  /// When no call is under way, the files are closed when this function returns: they can be copied, moved or removed.
+  /// - Parameter limit: how long this thread waits for the calls under way. Inside a read or a write of this database a
+  ///   wait never succeeds.
+  /// - Returns: whether the files are closed. A connection that a call still uses is closed when that call ends.
+  @discardableResult
+  public func close(waitingAtMost limit: Duration = .zero) -> Bool {
     readers?.close()
     writer.close()
     hub.finish()
+    let end = DispatchTime.now() + .milliseconds(Int(clamping: limit.milliseconds))
+    let areReadersClosed = readers?.waitUntilClosed(until: end) ?? true
+    return writer.waitUntilClosed(until: end) && areReadersClosed
   }
 
   // MARK: Reading

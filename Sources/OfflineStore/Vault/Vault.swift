@@ -42,8 +42,8 @@ public final class Vault: Sendable {
   /// The keyring with its keys, as this process knows it.
   var keyring: UnlockedKeyring { keys.withLock { $0 } }
 
-  /// Closes the database. Calls under way finish. The vault stays held, so that its files are not exchanged, until this
-  /// value and its database are gone.
+  /// Closes the database. Calls under way finish; when there are none, its files are closed when this function returns.
+  /// The vault stays held, so that its files are not exchanged, until this value and its database are gone.
   public func close() { database.close() }
 
   /// Shows the database key for the time of a call, for handing it to the sqlcipher shell.

@@ -22,6 +22,10 @@ enum AccountDatabase: CaseIterable {
   /// From which its key is derived.
   func keyName(_ account: String) -> String { "\(self == .records ? "account" : "files") \(account)" }
 
+  /// How long the end of the server waits for transactions under way. Those of jobs take some 50 ms, a push some seconds at
+  /// most.
+  static let closeLimit = Duration.seconds(10)
+
   private var schema: Schema { self == .records ? BookkeepingSchema.schema : FileSchema.schema }
   private var readers: Int { self == .records ? 4 : 2 }
 

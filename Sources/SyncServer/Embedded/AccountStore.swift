@@ -98,9 +98,10 @@ final class AccountStore: Sendable {
     return isAny
   }
 
-  func close() {
+  /// Closes the database; a transaction under way finishes first. Returns false when that took too long.
+  func close() -> Bool {
     jobs.withLock { $0 = .closed }
     waiters.close()
-    database.close()
+    return database.close(waitingAtMost: AccountDatabase.closeLimit)
   }
 }

@@ -143,9 +143,11 @@ public final class EmbeddedStorage: RecordStorage {
     for store in accounts.withLock({ Array($0.values) }) { store.waiters.close() }
   }
 
-  /// Closes all databases; calls under way finish.
+  /// Closes all databases. Transactions under way finish first, so that the files can be copied or moved afterwards.
   public func close() {
     stopWaiting()
-    for store in accounts.withLock({ Array($0.values) }) { store.close() }
+    for store in accounts.withLock({ Array($0.values) }) where !store.close() {
+      log.failure("the records of an account were still in use when the server closed them")
+    }
   }
 }

@@ -236,6 +236,48 @@ import Testing
     try await wait(for: [holder])
   }
 
+  /// The connection of an awaited call is given back on another thread, which may still be busy with it for a moment.
+  @Test(arguments: [0, 3]) func noFileIsOpenWhenClosingReturns(readers: Int) async throws {
+    for _ in 0..<60 {
+      let vault = try TemporaryVault()
+      let database = try vault.open()
+      try await database.write { try $0.execute("CREATE TABLE Note (text TEXT) STRICT") }
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<readers {
+          group.addTask { _ = try await database.read { try $0.fetch("SELECT text FROM Note", as: String.self) } }
+        }
+        try await group.waitForAll()
+      }
+      #expect(database.close())
+      // The last connection removes the log when it closes.
+      #expect(!FileManager.default.fileExists(atPath: vault.path + "-wal"))
+    }
+  }
+
+  @Test func closingWaitsForCallsUnderWay() async throws {
+    let vault = try TemporaryVault()
+    let database = try vault.openHouse()
+    let (writeEnd, readEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let writing = try await hold(database, until: writeEnd)
+    let hasBegun = Counter()
+    let reading = thread {
+      try database.read { _ in
+        hasBegun.increment()
+        readEnd.wait()
+      }
+    }
+    try await eventually { hasBegun.value == 1 }
+    #expect(!database.close())
+    #expect(!database.close(waitingAtMost: .milliseconds(20)))
+    readEnd.signal()
+    try await wait(for: [reading])
+    #expect(!database.close(waitingAtMost: .milliseconds(20)))
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(50)) { writeEnd.signal() }
+    #expect(database.close(waitingAtMost: .seconds(60)))
+    #expect(!FileManager.default.fileExists(atPath: vault.path + "-wal"))
+    try await wait(for: [writing])
+  }
+
   @Test func aWriteUnderWayOutlivesTheClosing() async throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()

@@ -307,9 +307,11 @@ public final class DiskFileStorage: FileStorage {
     }
   }
 
-  /// Closes all databases; calls under way finish.
+  /// Closes all databases. Transactions under way finish first; closing waits at most ``AccountDatabase/closeLimit`` for them.
   public func close() {
     isClosed.withLock { $0 = true }
-    for files in accounts.withLock({ Array($0.values) }) { files.database.close() }
+    for files in accounts.withLock({ Array($0.values) }) {
+      files.database.close(waitingAtMost: AccountDatabase.closeLimit)
+    }
   }
 }
