@@ -13,6 +13,8 @@ let package = Package(
     .library(name: "RangeModel", targets: ["RangeModel"]),
     .library(name: "ReceiptsModel", targets: ["ReceiptsModel"]),
     .plugin(name: "SchemaPlugin", targets: ["SchemaPlugin"]),
+    // The extension that `fieldvault shell` loads into the sqlcipher shell.
+    .library(name: "FieldVaultShellGuard", type: .dynamic, targets: ["ShellGuard"]),
     .executable(name: "fieldvault", targets: ["fieldvault"]),
     .executable(name: "fieldvault-server", targets: ["fieldvault-server"]),
   ],
@@ -35,7 +37,9 @@ let package = Package(
     .systemLibrary(name: "CExif", pkgConfig: "libexif", providers: [.apt(["libexif-dev"])]),
 
     // The rooms, from the lowest up. Imports run downward only.
-    .target(name: "CipherSQL", dependencies: ["CSQLCipher", "CSodium", "CPlatform"]),
+    .target(name: "CStatementPolicy", dependencies: ["CSQLCipher"]),
+    .target(name: "ShellGuard", dependencies: ["CStatementPolicy", "CSQLCipher"]),
+    .target(name: "CipherSQL", dependencies: ["CSQLCipher", "CSodium", "CPlatform", "CStatementPolicy"]),
     .target(name: "SchemaCompiler", dependencies: ["CipherSQL"]),
     .executableTarget(name: "fieldvault-schema", dependencies: ["SchemaCompiler"]),
     .plugin(
@@ -59,7 +63,9 @@ let package = Package(
       dependencies: ["CipherSQL", "SyncModel", .target(name: "CCurl", condition: .when(platforms: [.linux]))]),
     .target(
       name: "OfflineStore",
-      dependencies: ["CipherSQL", "VaultKeys", "SealedFiles", "Pictures", "SyncModel", "CPlatform"],
+      dependencies: [
+        "CipherSQL", "VaultKeys", "SealedFiles", "Pictures", "SyncModel", "CPlatform", "CStatementPolicy",
+      ],
       exclude: ["Schemas.txt", "Backup/BackupFormat.md"],
       plugins: ["SchemaPlugin"]),
     .target(
@@ -105,7 +111,7 @@ let package = Package(
         "CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "WebTransport",
         "SyncServer", "SealedFiles", "BenchmarkFloor", "CSodium",
       ],
-      path: "Tests/Benchmarks", exclude: ["Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
+      path: "Tests/Benchmarks", exclude: ["RESULTS.md", "Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
 
     // The demo's questions through the typed layer.
     .executableTarget(
@@ -163,8 +169,11 @@ let package = Package(
 #if os(Linux)
   // Crashes: the layer that loses and fails writes, and the program that puts it under others.
   package.products.append(.library(name: "FaultLayer", type: .dynamic, targets: ["FaultLayer"]))
+  // The CPU time of write transactions, for benchmarks.
+  package.products.append(.library(name: "WriteTimes", type: .dynamic, targets: ["WriteTimes"]))
   package.targets += [
     .target(name: "FaultLayer", path: "Tests/FaultLayer"),
+    .target(name: "WriteTimes", path: "Tests/WriteTimes"),
     .executableTarget(
       name: "fieldvault-torture", dependencies: ["CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel"],
       path: "Tests/Torture", exclude: ["RESULTS.md"]),
@@ -203,8 +212,9 @@ if Context.environment["FIELDVAULT_FUZZ"] != nil {
   ]
   let tool = "fieldvault-schema"
   let modules: Set = [
-    "CipherSQL", "SchemaCompiler", "VaultKeys", "SealedFiles", "Pictures", "SyncModel", "WebTransport", "OfflineStore",
-    "SyncEngine", "SyncServer", tool,
+    "CStatementPolicy", "CipherSQL", "SchemaCompiler", "VaultKeys", "SealedFiles", "Pictures", "SyncModel",
+    "WebTransport",
+    "OfflineStore", "SyncEngine", "SyncServer", tool,
   ]
   package.products = []
   package.targets.removeAll { ![.system, .plugin].contains($0.type) && !modules.contains($0.name) }

@@ -4,15 +4,18 @@ import Foundation
 
 /// Measures the typed layer against the C API, and sync against what it is made of:
 /// `fieldvault-bench [ROUNDS] [--whole] [--file-mib=N] [PART...]`, where a part is one of `layer`, `vault`, `files`,
-/// `outbox`, `first`, `round`, `push`, `photos`, `batch`, `growth`; all of them when none is named. `--whole` takes the numbers of records that
-/// are promised for where fewer are usual; `--file-mib` the size of the file that is encrypted, 1024 where the disk has
+/// `outbox`, `first`, `round`, `push`, `photos`, `batch`, `growth`, `cascade`, `queue`, `commands`, `slow`; all of them when none is
+/// named. `--whole` takes the numbers of records that are promised for where fewer are usual; `--file-mib` the size of the file that is encrypted, 1024 where the disk has
 /// room for it.
 ///
 /// Both sides work on encrypted files with the same settings and take turns, so that what the machine does beside them
 /// meets both. What is compared is processor time where nothing else is said.
 @main
 enum BenchmarkCommand {
-  static let parts = ["layer", "vault", "files", "outbox", "first", "round", "push", "photos", "batch", "growth"]
+  static let parts = [
+    "layer", "vault", "files", "outbox", "first", "round", "push", "photos", "batch", "growth", "cascade", "queue",
+    "commands", "slow",
+  ]
 
   static func main() async throws {
     let words = Array(CommandLine.arguments.dropFirst())

@@ -19,6 +19,7 @@ final class Suite {
     self.folder = folder
     var configuration = Configuration()
     configuration.pageCacheBytes = cacheMiB << 20
+    configuration.writerPageCacheBytes = configuration.pageCacheBytes
     let plain = try Self.plainKey(key)
     typed = try Database(path: folder + "/typed.db", key: plain, configuration: configuration)
     try Migrator(schemas: [BenchmarkSchema.schema]).apply(to: typed)

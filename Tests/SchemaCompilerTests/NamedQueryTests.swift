@@ -62,7 +62,7 @@ import Testing
     "A named query that SQLite would run outside of the database is refused",
     arguments: [
       "PRAGMA rekey = 'x'", "ATTACH 'x' AS y", "VACUUM INTO 'x'", "SELECT load_extension('x')", "COMMIT",
-      "PRAGMA cipher_log = 'x'", "PRAGMA journal_mode = DELETE",
+      "PRAGMA cipher_log = 'x'", "PRAGMA journal_mode = DELETE", "DROP TABLE log", "ALTER TABLE log ADD COLUMN x",
     ])
   func refusedStatements(_ sql: String) throws {
     let folder = try SchemaFolder(["0001_rooms.sql": self.sql, "queries/rooms.sql": "-- name: run :exec\n\(sql);"])

@@ -1,33 +1,51 @@
 import CSQLCipher
+import CStatementPolicy
 
-/// The connection's answer to SQLite, which asks before a statement may do anything: allows what ``StatementPolicy``
-/// allows and notes what the statement reads and writes.
+/// The connection's answer to SQLite, which asks before a statement may do anything: allows what the policy in
+/// `statement_policy.h` allows and notes what the statement reads and writes.
 ///
 /// SQLite asks while it prepares a statement, and SQLCipher runs its own pragmas inside that preparation. A refusal
 /// therefore comes before anything has happened.
 @usableFromInline
 final class Authorizer {
+  /// A refused action: its name and the way to reach the same goal.
+  private struct Refusal {
+    let message: String
+    let remedy: String
+  }
+
   private var footprint = Footprint()
   private var isRecording = false
-  private var refusal: StatementPolicy.Refusal?
-  /// Set while the library runs a statement of its own that callers may not run.
-  private var isInternal = false
+  private var refusal: Refusal?
+  private var authority = fieldvault_by_caller
+  /// Whether the statement that was prepared last is a pragma.
+  private(set) var isPragma = false
+  /// Whether the statement that was prepared last changes or drops a table, view, index or trigger, so that it matters whether
+  /// a schema has one of that name.
+  private(set) var dependsOnSchemas = false
+  /// The lower-case names of what belongs to a schema; `nil` until a statement depends on them.
+  var schemaObjects: Set<String>?
 
   init() {}
+
+  /// Whether a statement that is prepared now may do no more than one of a caller.
+  var isByCaller: Bool { authority == fieldvault_by_caller }
 
   /// The authorizer lives as long as the connection that owns it, so the pointer handed to C stays valid.
   func install(on database: OpaquePointer) {
     sqlite3_set_authorizer(
       database,
-      { context, action, first, second, _, _ in
+      { context, action, first, second, _, trigger in
         guard let context else { return SQLITE_DENY }
-        return Unmanaged<Authorizer>.fromOpaque(context).takeUnretainedValue().answer(action, first, second)
+        return Unmanaged<Authorizer>.fromOpaque(context).takeUnretainedValue().answer(action, first, second, trigger)
       }, Unmanaged.passUnretained(self).toOpaque())
   }
 
   func begin() {
     footprint = Footprint()
     refusal = nil
+    isPragma = false
+    dependsOnSchemas = false
     isRecording = true
   }
 
@@ -38,9 +56,20 @@ final class Authorizer {
 
   /// Runs a body whose statements may use any pragma and control transactions.
   func asLibrary<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
-    let before = isInternal
-    isInternal = true
-    defer { isInternal = before }
+    try with(fieldvault_by_library, body)
+  }
+
+  /// Runs a body whose statements may change what belongs to schemas, as those of a schema file.
+  func asMigration<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    try with(fieldvault_by_migration, body)
+  }
+
+  private func with<Result, Failure: Error>(
+    _ authority: fieldvault_authority, _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let before = self.authority
+    self.authority = authority
+    defer { self.authority = before }
     return try body()
   }
 
@@ -52,15 +81,46 @@ final class Authorizer {
     return SQLError(.notAllowed, refusal.message, hint: refusal.remedy, sqliteCode: result, sql: sql)
   }
 
+  /// The error for VACUUM.
+  static func vacuum(_ sql: String) -> SQLError {
+    let refusal = describe(fieldvault_refused_attach, SQLITE_ATTACH, nil, nil)
+    return SQLError(.notAllowed, refusal.message, hint: refusal.remedy, sql: sql)
+  }
+
   private func answer(
-    _ action: Int32, _ first: UnsafePointer<CChar>?, _ second: UnsafePointer<CChar>?
+    _ action: Int32, _ first: UnsafePointer<CChar>?, _ second: UnsafePointer<CChar>?, _ trigger: UnsafePointer<CChar>?
   ) -> Int32 {
-    if let refusal = StatementPolicy.refusal(of: action, first, second, isInternal: isInternal) {
-      self.refusal = refusal
+    let decision = fieldvault_check(
+      action, first, second, trigger, authority,
+      { context, name in
+        guard let context, let name else { return 1 }
+        return Unmanaged<Authorizer>.fromOpaque(context).takeUnretainedValue().isOfSchema(name) ? 1 : 0
+      }, Unmanaged.passUnretained(self).toOpaque())
+    guard decision == fieldvault_allowed else {
+      refusal = Self.describe(decision, action, first, second)
       return SQLITE_DENY
     }
     note(action, first, second)
     return SQLITE_OK
+  }
+
+  /// Without the names, a name counts as one of a schema: the connection reads them and prepares the statement again.
+  private func isOfSchema(_ name: UnsafePointer<CChar>) -> Bool {
+    dependsOnSchemas = true
+    guard let schemaObjects else { return true }
+    return schemaObjects.contains(String(cString: name).lowercased())
+  }
+
+  private static func describe(
+    _ decision: fieldvault_refusal, _ action: Int32, _ first: UnsafePointer<CChar>?, _ second: UnsafePointer<CChar>?
+  ) -> Refusal {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 512) { buffer in
+      // Longer names are cut; the buffer always ends with a zero.
+      guard let start = buffer.baseAddress,
+        let remedy = fieldvault_describe(decision, action, first, second, start, buffer.count)
+      else { return Refusal(message: "", remedy: "") }
+      return Refusal(message: String(cString: start), remedy: String(cString: remedy))
+    }
   }
 
   private func note(_ action: Int32, _ first: UnsafePointer<CChar>?, _ second: UnsafePointer<CChar>?) {
@@ -73,6 +133,8 @@ final class Authorizer {
       footprint.updates[String(cString: first), default: []].insert(second.map { String(cString: $0) } ?? "")
     case SQLITE_INSERT, SQLITE_DELETE:
       footprint.rowChanges.insert(String(cString: first))
+    case SQLITE_PRAGMA:
+      isPragma = true
     default:
       break
     }

@@ -28,7 +28,9 @@ extension Connection {
       statement = cached
     } else {
       statement = try prepare(sql)
-      composedStatements[sql] = statement
+      // A caller may compose the same text. A statement of a migration is not for callers, and whether they may run one that
+      // depends on the schemas changes with these.
+      if authorizer.isByCaller, !authorizer.dependsOnSchemas { composedStatements[sql] = statement }
     }
     return try use(statement, body)
   }
@@ -66,43 +68,58 @@ extension Connection {
   @usableFromInline
   final func prepareLiteral(_ sql: StaticString) throws(SQLError) -> Statement {
     let statement = try prepare(sql.description)
-    literalStatements[sql.utf8Start] = statement
+    if !authorizer.dependsOnSchemas { literalStatements[sql.utf8Start] = statement }
     return statement
   }
 
   /// Prepares one statement. More than one in the text is refused: nothing can ride on a composed text.
   final func prepare(_ sql: String) throws(SQLError) -> Statement {
+    var parsed = parse(sql)
+    if authorizer.dependsOnSchemas {
+      // The names may have changed since they were read: another process migrates, too.
+      sqlite3_finalize(parsed.statement)
+      authorizer.schemaObjects = try SchemaObjects.names(in: self)
+      parsed = parse(sql)
+    }
+    guard parsed.result == SQLITE_OK else {
+      throw authorizer.refusalError(result: parsed.result, sql: sql)
+        ?? SQLError.last(handle, result: parsed.result, sql: sql)
+    }
+    guard let prepared = parsed.statement else {
+      throw SQLError(.invalidSQL, "there is no statement in the text", sql: sql)
+    }
+    // A pragma of a caller only returns values, and SQLite counts some as writes.
+    let statement = Statement(
+      handle: prepared, footprint: parsed.footprint, authorizer: authorizer,
+      isReadOnly: sqlite3_stmt_readonly(prepared) != 0 || authorizer.isPragma && parsed.footprint.isEmpty)
+    let rest = parsed.end
+    guard SQLText.isBlank(sql.utf8.dropFirst(rest)) else {
+      throw SQLError(
+        .invalidSQL, "there is a second statement behind the first", hint: "run one statement at a time", sql: sql,
+        offset: rest)
+    }
+    // SQLite asks the authorizer about VACUUM only when it runs, and first complains of the open transaction.
+    if !statement.isReadOnly, parsed.footprint.isEmpty, SQLText.firstWord(of: Array(sql.utf8))?.word == "VACUUM" {
+      throw Authorizer.vacuum(sql)
+    }
+    return statement
+  }
+
+  private func parse(_ sql: String) -> (result: Int32, statement: OpaquePointer?, end: Int, footprint: Footprint) {
     authorizer.begin()
     var prepared: OpaquePointer?
-    var rest = 0
+    var end = 0
     var copy = sql
     let result = copy.withUTF8 { text in
       text.withMemoryRebound(to: CChar.self) { text -> Int32 in
         var tail: UnsafePointer<CChar>?
         let result = sqlite3_prepare_v3(
           handle, text.baseAddress, Int32(clamping: text.count), UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, &tail)
-        if let tail, let start = text.baseAddress { rest = tail - start }
+        if let tail, let start = text.baseAddress { end = tail - start }
         return result
       }
     }
-    let footprint = authorizer.end()
-    guard result == SQLITE_OK else {
-      throw authorizer.refusalError(result: result, sql: sql) ?? SQLError.last(handle, result: result, sql: sql)
-    }
-    guard let prepared else {
-      throw SQLError(.invalidSQL, "there is no statement in the text", sql: sql)
-    }
-    let statement = Statement(handle: prepared, footprint: footprint, authorizer: authorizer)
-    guard SQLText.isBlank(copy.utf8.dropFirst(rest)) else {
-      throw SQLError(
-        .invalidSQL, "there is a second statement behind the first", hint: "run one statement at a time", sql: sql,
-        offset: rest)
-    }
-    // SQLite asks the authorizer about VACUUM only when it runs, and first complains of the open transaction.
-    if !statement.isReadOnly, footprint.isEmpty, SQLText.firstWord(of: Array(copy.utf8))?.word == "VACUUM" {
-      throw StatementPolicy.vacuum(sql)
-    }
-    return statement
+    return (result, prepared, end, authorizer.end())
   }
 }
 

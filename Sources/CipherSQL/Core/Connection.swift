@@ -22,6 +22,8 @@ public class Connection {
   // True while one of the two gathers, so that the usual case costs one comparison.
   @usableFromInline final var isNoting = false
 
+  private final var isClosed = false
+
   private final func updateNoting() { isNoting = observedReads != nil || watchedChanges != nil }
 
   /// Opens a file, or a database in memory.
@@ -55,7 +57,12 @@ public class Connection {
     Self.open.withLock { $0 += 1 }
   }
 
-  deinit {
+  deinit { close() }
+
+  /// Closes the file. From then on nothing may use the connection.
+  final func close() {
+    guard !isClosed else { return }
+    isClosed = true
     literalStatements.removeAll()
     composedStatements.removeAll()
     sqlite3_close_v2(handle)

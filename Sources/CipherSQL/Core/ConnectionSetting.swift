@@ -1,5 +1,5 @@
 /// A setting of a connection that the library changes for a task of its own. Statements of callers cannot
-/// (``StatementPolicy``).
+/// (`statement_policy.h`).
 package enum ConnectionSetting {
   /// Whether references are enforced.
   case foreignKeys(Bool)

@@ -133,6 +133,27 @@ public enum SQLText {
 }
 
 extension SQLText {
+  /// The words, names and symbols of each statement of a text, without spaces and comments. The body of a trigger is split at
+  /// its semicolons too.
+  static func statements(of sql: String) -> [[String]] {
+    let bytes = Array(sql.utf8)
+    var statements: [[String]] = [[]]
+    for token in tokens(of: bytes) {
+      switch token.kind {
+      case .space, .comment: continue
+      case .symbol where bytes[token.range.lowerBound] == UInt8(ascii: ";"): statements.append([])
+      default: statements[statements.count - 1].append(String(decoding: bytes[token.range], as: UTF8.self))
+      }
+    }
+    return statements.filter { !$0.isEmpty }
+  }
+
+  /// A name as it is without the quotes that it may stand in. SQLite also takes a name in single quotes.
+  static func bareName(_ text: String) -> String {
+    guard let first = text.first, "\"`['".contains(first), text.utf8.count >= 2 else { return text }
+    return name(in: Array(text.utf8)[...])
+  }
+
   /// The condition of the CREATE INDEX statement of a partial index; nil when it has none.
   package static func condition(ofIndex sql: String) -> String? {
     let bytes = Array(sql.utf8)

@@ -14,8 +14,8 @@ public final class Statement {
   /// Marks the transaction in which its writes were last noted.
   var notedInTransaction: UInt64 = 0
 
-  init(handle: OpaquePointer, footprint: Footprint, authorizer: Authorizer) {
-    (self.handle, self.footprint, self.authorizer) = (handle, footprint, authorizer)
+  init(handle: OpaquePointer, footprint: Footprint, authorizer: Authorizer, isReadOnly: Bool) {
+    (self.handle, self.footprint, self.authorizer, self.isReadOnly) = (handle, footprint, authorizer, isReadOnly)
   }
 
   deinit { sqlite3_finalize(handle) }
@@ -24,7 +24,7 @@ public final class Statement {
   public var sql: String { sqlite3_sql(handle).map { String(cString: $0) } ?? "" }
 
   /// True when the statement cannot change the database.
-  public var isReadOnly: Bool { sqlite3_stmt_readonly(handle) != 0 }
+  public let isReadOnly: Bool
 
   /// How many placeholders the statement has.
   public var parameterCount: Int32 { sqlite3_bind_parameter_count(handle) }

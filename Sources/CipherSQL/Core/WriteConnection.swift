@@ -16,7 +16,10 @@ public final class WriteConnection: Connection {
   override init(path: String?, key: (any EncryptionKey)?, configuration: Configuration, isToExist: Bool = false) throws
   {
     busyTimeoutMilliseconds = Int32(clamping: configuration.busyTimeout.milliseconds)
-    try super.init(path: path, key: key, configuration: configuration, isToExist: isToExist)
+    var own = configuration
+    // In memory this connection also reads.
+    if path != nil { own.pageCacheBytes = configuration.writerPageCacheBytes }
+    try super.init(path: path, key: key, configuration: own, isToExist: isToExist)
     let result = csqlcipher_install_context(handle, context.place)
     guard result == SQLITE_OK else { throw SQLError.last(handle, result: result) }
     if path != nil, !configuration.isReadOnly { try useWriteAheadLog() }
@@ -32,6 +35,11 @@ public final class WriteConnection: Connection {
     context.place.pointee = word?.utf8Start
     defer { context.place.pointee = before }
     return try body()
+  }
+
+  /// Runs a body of the library that changes what belongs to a schema or to FieldVault, as a migration does it.
+  package func asMigration<Result>(_ body: () throws -> Result) rethrows -> Result {
+    try authorizer.asMigration(body)
   }
 
   private func useWriteAheadLog() throws {

@@ -12,20 +12,7 @@ public struct ColumnRename: Hashable, Sendable {
 
   /// Finds each `ALTER TABLE t RENAME [COLUMN] a TO b` of a text, in its order.
   public static func all(in sql: String) -> [ColumnRename] {
-    let bytes = Array(sql.utf8)
-    var renames: [ColumnRename] = []
-    var words: [String] = []
-    for token in SQLText.tokens(of: bytes) {
-      switch token.kind {
-      case .space, .comment: continue
-      case .symbol where bytes[token.range.lowerBound] == UInt8(ascii: ";"):
-        if let rename = rename(words) { renames.append(rename) }
-        words = []
-      default: words.append(String(decoding: bytes[token.range], as: UTF8.self))
-      }
-    }
-    if let rename = rename(words) { renames.append(rename) }
-    return renames
+    SQLText.statements(of: sql).compactMap(rename)
   }
 
   private static func rename(_ words: [String]) -> ColumnRename? {
@@ -38,14 +25,7 @@ public struct ColumnRename: Hashable, Sendable {
     guard take("ALTER"), take("TABLE"), let table = rest.popFirst(), take("RENAME") else { return nil }
     _ = take("COLUMN")
     guard let from = rest.popFirst(), take("TO"), let to = rest.popFirst(), rest.isEmpty else { return nil }
-    return ColumnRename(table: bare(table), from: bare(from), to: bare(to))
-  }
-
-  private static func bare(_ name: String) -> String {
-    guard let first = name.first, "\"`[".contains(first), name.count >= 2 else { return name }
-    let inner = String(name.dropFirst().dropLast())
-    return first == "["
-      ? inner
-      : inner.split(separator: "\(first)\(first)", omittingEmptySubsequences: false).joined(separator: "\(first)")
+    return ColumnRename(
+      table: SQLText.bareName(table), from: SQLText.bareName(from), to: SQLText.bareName(to))
   }
 }

@@ -6,6 +6,8 @@
 
 /// A row of the table `SchemaMigration`: one file of a schema that was applied.
 public struct MigrationRecord: Sendable, Hashable {
+  static let table = "SchemaMigration"
+
   /// The name of the schema.
   public let schema: String
   /// The number of the file.

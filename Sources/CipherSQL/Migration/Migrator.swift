@@ -236,10 +236,11 @@ extension WriteConnection {
 }
 
 extension Database {
-  /// The writer outside of a transaction; observers are told afterwards that anything may have changed.
+  /// The writer outside of a transaction, for statements that may change what belongs to schemas; observers are told afterwards that
+  /// anything may have changed.
   func withMigrationWriter<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
     try writer.withConnection(for: "write") { connection in
-      let result = try body(connection)
+      let result = try connection.asMigration { try body(connection) }
       hub.publish(ChangedRegion(isEverything: true), after: connection)
       return result
     }

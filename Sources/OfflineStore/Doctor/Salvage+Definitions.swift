@@ -86,10 +86,15 @@ struct Definitions {
     }
   }
 
+  /// Writes what belongs to schemas as well.
+  static func write<Result>(to database: Database, _ body: (WriteConnection) throws -> Result) throws -> Result {
+    try database.write { connection in try connection.asMigration { try body(connection) } }
+  }
+
   /// Makes the tables, those of the schemas first, and takes the triggers out of the way.
   func makeTables(in database: Database) throws {
     try Migrator(schemas: schemas).apply(to: database)
-    try database.write { connection in
+    try Self.write(to: database) { connection in
       let present = try Self.names(in: connection)
       let virtual = items.filter { $0.type == "table" && $0.sql.uppercased().hasPrefix("CREATE VIRTUAL") }
       for item in items where item.type == "table" && !present.contains(item.name) && !item.name.hasPrefix("sqlite_") {
@@ -107,7 +112,7 @@ struct Definitions {
   /// - Returns: what could not be made, in words.
   func makeTheRest(in database: Database) throws -> [String] {
     var problems: [String] = []
-    try database.write { connection in
+    try Self.write(to: database) { connection in
       let present = try Self.names(in: connection)
       for item in try laterItems() where !present.contains(item.name) {
         do {

@@ -28,7 +28,7 @@ struct SalvageFiller {
     var saved: [SalvagedTable] = []
     for shape in try shapes() {
       try report("Saving \(shape.name)")
-      saved.append(try target.write { try copy(shape, to: $0) })
+      saved.append(try Definitions.write(to: target) { try copy(shape, to: $0) })
     }
     try target.withWriter { writer in
       try writer.set(.ignoresChecks(false))

@@ -1,3 +1,4 @@
+import CStatementPolicy
 import CipherSQL
 
 /// The triggers, and the indexes for their work, that FieldVault derives from a schema, so that a write through SQL or the sqlcipher shell follows
@@ -7,7 +8,7 @@ import CipherSQL
 /// They use built-in functions only, because the shell has no others, and do not rely on recursive triggers, which
 /// the shell has switched off.
 enum DerivedTriggers {
-  static let prefix = "fieldvault_"
+  static let prefix = FIELDVAULT_DERIVED_PREFIX
 
   /// The quoted name of a trigger or index of an entity.
   static func name(_ name: String, of entity: Entity) -> String { SQL.quoted("\(prefix)\(name)_\(entity.table.name)") }
@@ -16,10 +17,10 @@ enum DerivedTriggers {
   static func drop(in connection: WriteConnection) throws {
     let names = try connection.fetch(
       "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB \(prefix + "*")", as: String.self)
-    for name in names { try connection.execute("DROP TRIGGER \(identifier: name)") }
+    try connection.asMigration { for name in names { try connection.execute("DROP TRIGGER \(identifier: name)") } }
     let indexes = try connection.fetch(
       "SELECT name FROM sqlite_schema WHERE type = 'index' AND name GLOB \(prefix + "*")", as: String.self)
-    for name in indexes { try connection.execute("DROP INDEX \(identifier: name)") }
+    try connection.asMigration { for name in indexes { try connection.execute("DROP INDEX \(identifier: name)") } }
   }
 
   /// Makes them for the tables as they are now, and queues what a migration wrote and brings full-text search up to date with it
@@ -38,7 +39,7 @@ enum DerivedTriggers {
     try ReplaceTriggers.check(entities)
     try RecordTable.checkComputations(of: entities, in: connection)
     try UserEditMarks.check(entities)
-    for sql in statements(for: entities) { try connection.execute(SQL(raw: sql)) }
+    try connection.asMigration { for sql in statements(for: entities) { try connection.execute(SQL(raw: sql)) } }
     try RouteTriggers.replace(for: entities, in: connection)
     for entity in entities.all {
       if let outbox = OutboxTriggers(entity, in: entities) { try outbox.queueMissing(on: connection) }

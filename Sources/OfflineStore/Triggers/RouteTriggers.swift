@@ -8,6 +8,21 @@ struct RouteTriggers {
 
   /// Makes those that the routes of the vault ask for, in place of those that are there.
   static func replace(for entities: Entities, in connection: WriteConnection) throws {
+    try connection.asMigration { try make(for: entities, in: connection) }
+  }
+
+  /// Makes the routes of a vault the only ones in its table; see ``replace(for:in:)`` for their triggers.
+  /// - Parameter rows: the entities and the kinds of operation that the API takes.
+  static func store(_ rows: [(type: String, kind: String)], in connection: WriteConnection) throws {
+    try connection.asMigration {
+      try connection.execute("DELETE FROM SyncRoute")
+      for row in rows {
+        try connection.execute("INSERT INTO SyncRoute (entityType, operationType) VALUES (\(row.type), \(row.kind))")
+      }
+    }
+  }
+
+  private static func make(for entities: Entities, in connection: WriteConnection) throws {
     let old = try connection.fetch(
       "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB \(prefix + "*")", as: String.self)
     for name in old { try connection.execute("DROP TRIGGER \(identifier: name)") }
@@ -28,9 +43,7 @@ struct RouteTriggers {
     guard isThere != nil, let text = try SyncSettings.value(.remoteRoutes, in: database) else { return }
     try SyncSettings.set(.remoteRoutes, text, in: rebuilt)
     let rows = try database.fetchRows("SELECT entityType, operationType FROM SyncRoute", as: String.self, String.self)
-    for (type, kind) in rows {
-      try rebuilt.execute("INSERT INTO SyncRoute (entityType, operationType) VALUES (\(type), \(kind))")
-    }
+    try store(rows.map { (type: $0.0, kind: $0.1) }, in: rebuilt)
     try replace(for: Entities.read(from: rebuilt), in: rebuilt)
   }
 

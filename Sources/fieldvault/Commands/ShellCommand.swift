@@ -1,4 +1,5 @@
 import CPlatform
+import CipherSQL
 import CommandLineSupport
 import OfflineStore
 
@@ -20,16 +21,20 @@ struct ShellError: Error {
 /// Starts the real sqlcipher shell on the vault.
 ///
 /// The key goes through a pipe that the shell reads as its start-up file: it stands in no argument, no environment,
-/// no history and no file. A command goes through standard input, because it may hold what people recorded.
+/// no history and no file. A command goes through standard input, because it may hold what people recorded. The start-up file
+/// also loads ``ShellGuard``, so that statements in the shell follow the rules that hold elsewhere.
 enum ShellCommand {
   // The descriptor under which the shell finds its start-up file.
   private static let startUpDescriptor: Int32 = 3
 
   static func run(_ context: CommandContext) throws {
     let command = context.arguments.value("command")
+    let guardPath = try ShellGuard.path()
     let vault = try context.openVault()
     let path = vault.databasePath
-    var startUp = Array(prologue(context, isInteractive: command == nil && isatty(STDIN_FILENO) == 1).utf8)
+    let names = try vault.database.read { try SchemaObjects.names(in: $0) }.sorted()
+    var startUp = Array(
+      prologue(context, hasCommand: command != nil, ShellGuard.lines(loading: guardPath, protecting: names)).utf8)
     defer { startUp.withUnsafeMutableBytes { cplatform_wipe($0.baseAddress, $0.count) } }
     startUp.reserveCapacity(startUp.count + 128)
     try vault.withDatabaseKey { key in
@@ -39,12 +44,16 @@ enum ShellCommand {
     }
     // The shell has its own connection; the vault stays held, so that its key is not rotated meanwhile.
     vault.database.close()
-    let startUpEnd = try pipe(startUp)
-    defer { close(startUpEnd) }
     let input = try command.map { try pipe(Array(($0 + "\n").utf8)) }
     defer { if let input { close(input) } }
     try context.output.flush()
-    let status = try wait(for: try spawn(path, startUpEnd, input))
+    let ends = try pipe()
+    let child = Result { try spawn(path, ends.reading, input) }
+    close(ends.reading)
+    // The shell reads while this writes: the names of a large schema do not fit into a pipe.
+    if case .success = child { writeAll(startUp, to: ends.writing) }
+    close(ends.writing)
+    let status = try wait(for: child.get())
     if status != 0 { context.exitCode = .failed }
     withExtendedLifetime(vault) {}
   }
@@ -62,22 +71,24 @@ enum ShellCommand {
     return text
   }
 
-  private static func prologue(_ context: CommandContext, isInteractive: Bool) -> String {
-    // Without memory for temporary storage the shell would write sorts and indexes to readable files.
-    var lines = [
-      "PRAGMA temp_store = MEMORY;", "PRAGMA foreign_keys = ON;", "PRAGMA synchronous = FULL;", ".output stdout",
-      ".timeout 10000", ".headers on", context.isJSON ? ".mode json" : ".mode column",
-    ]
-    if isInteractive, !context.isQuiet {
-      lines.append(
-        ".print Tables begin with Offline. To see the views for people: SELECT name FROM sqlite_schema WHERE type = 'view';"
-      )
+  private static func prologue(_ context: CommandContext, hasCommand: Bool, _ guarding: [String]) -> String {
+    // Without memory for temporary storage the shell would write sorts and indexes to readable files. Without its guard the shell
+    // must not go on, and the guard refuses values for pragmas, so that it comes behind them.
+    var lines = [".bail on", "PRAGMA temp_store = MEMORY;", "PRAGMA foreign_keys = ON;", "PRAGMA synchronous = FULL;"]
+    lines += guarding
+    lines += [".output stdout", ".timeout 10000", ".headers on", context.isJSON ? ".mode json" : ".mode column"]
+    if !hasCommand {
+      lines.append(".bail off")
+      if isatty(STDIN_FILENO) == 1, !context.isQuiet {
+        lines.append(
+          ".print \"Tables begin with Offline. To see the views for people: SELECT name FROM sqlite_schema WHERE type = 'view';\""
+        )
+      }
     }
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// The reading end of a pipe that holds the bytes; its writing end is closed when they have been read.
-  private static func pipe(_ bytes: [UInt8]) throws -> Int32 {
+  private static func pipe() throws -> (reading: Int32, writing: Int32) {
     var ends: [Int32] = [-1, -1]
     #if canImport(Darwin)
       let made = Darwin.pipe(&ends)
@@ -88,17 +99,32 @@ enum ShellCommand {
     #endif
     guard made == 0 else { throw failure("make a pipe", errno) }
     for end in ends { _ = cplatform_fcntl(end, F_SETFD, FD_CLOEXEC) }
+    return (ends[0], ends[1])
+  }
+
+  /// The reading end of a pipe that holds the bytes of a command; its writing end is closed.
+  private static func pipe(_ bytes: [UInt8]) throws -> Int32 {
     // A pipe takes 64 KiB at once on Linux and 16 KiB on Apple's systems; what is longer would wait for its reader.
     guard bytes.count <= 16 << 10 else {
-      close(ends[0])
-      close(ends[1])
       throw ShellError(
         exitCode: .usage, message: "the command is above 16 KiB", hint: "pipe it to 'fieldvault shell' instead")
     }
-    let written = bytes.withUnsafeBytes { write(ends[1], $0.baseAddress, $0.count) }
-    close(ends[1])
-    guard written == bytes.count else { throw failure("write to a pipe", errno) }
-    return ends[0]
+    let ends = try pipe()
+    writeAll(bytes, to: ends.writing)
+    close(ends.writing)
+    return ends.reading
+  }
+
+  /// Writes until the reader is gone. A shell that has ended says why by its own message and exit code.
+  private static func writeAll(_ bytes: [UInt8], to descriptor: Int32) {
+    bytes.withUnsafeBytes { buffer in
+      var rest = buffer[...]
+      while !rest.isEmpty {
+        let count = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        if count < 0 && errno != EINTR { return }
+        rest = rest.dropFirst(max(count, 0))
+      }
+    }
   }
 
   private static func spawn(_ database: String, _ startUp: Int32, _ input: Int32?) throws -> pid_t {

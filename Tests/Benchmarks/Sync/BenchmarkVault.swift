@@ -8,13 +8,25 @@ import WebTransport
 
 /// Vaults of the restoration schema for the benchmarks.
 enum BenchmarkVault {
+  /// The content of the key file that opens them.
+  static let keyFile = (0..<64).map { UInt8($0 * 3 + 1) }
+
   static func make(_ path: String, cacheMiB: Int? = nil) throws -> Vault {
     var configuration = Configuration()
     if let cacheMiB { configuration.pageCacheBytes = cacheMiB << 20 }
-    var content = (0..<64).map { UInt8($0 * 3 + 1) }
     return try Vault.create(
       at: path, schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
-      secret: .keyFile(try SecureBytes(wiping: &content)), configuration: configuration)
+      secret: try secret(), configuration: configuration)
+  }
+
+  /// Opens one that was made.
+  static func open(_ path: String) throws -> Vault {
+    try Vault.open(at: path, with: try secret(), schemas: [RestorationSchema.schema])
+  }
+
+  private static func secret() throws -> UnlockSecret {
+    var content = keyFile
+    return .keyFile(try SecureBytes(wiping: &content))
   }
 
   /// A worker without chance in its delays, and what it is seen to do.
@@ -35,6 +47,18 @@ enum BenchmarkVault {
       for index in 0..<count {
         try db.insert(reading(index, project: project.projectId, room: rooms[index % rooms.count].roomId))
       }
+    }
+  }
+
+  /// Adds a completed operation of each reading to the outbox, as if each had been sent from here.
+  static func addCompleted(to vault: Vault) throws {
+    try vault.database.write { db in
+      try db.execute(
+        """
+        INSERT INTO OfflineSyncQueue (entityType, entityId, entityUuid, operationType, priority, status, completedAt)
+        SELECT 'AtmosphericLog', logId, uuid, 'create', 2, 'completed', strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
+        FROM OfflineAtmosphericLog
+        """)
     }
   }
 

@@ -10,6 +10,8 @@ struct FirstSync: Codable {
   var processorSeconds = 0.0
   var seconds = 0.0
   var longestTransaction = 0.0
+  /// Of the longest write transaction.
+  var transactionProcessorSeconds = 0.0
   /// 4 KiB into a database with the same settings, in a transaction of its own: the median.
   var durableCommit = 0.0
   /// The most memory the process had at once during the round.
@@ -27,6 +29,8 @@ enum DeviceProcess {
     var result = FirstSync()
     // Opening a vault takes more memory for a moment, for Argon2id, than sync does: the peak is counted from here.
     _ = try PeakMemory()
+    let times = WriteTimes()
+    try times?.reset()
     let (before, start) = (processorTime(), ContinuousClock.now)
     let report = try await worker.sync()
     result.processorSeconds = processorTime() - before
@@ -35,6 +39,7 @@ enum DeviceProcess {
     result.records = report.pulled
     result.longestTransaction = notes.longestPause
     result.peakKiB = try PeakMemory.peakKiB()
+    result.transactionProcessorSeconds = try times?.longest() ?? 0
     result.durableCommit = try durableCommit(words[0])
     print(String(decoding: try JSONEncoder().encode(result), as: UTF8.self))
   }
@@ -58,6 +63,7 @@ enum DeviceProcess {
     let output = Pipe()
     process.executableURL = URL(filePath: Programs.own)
     process.arguments = ["device", folder, access.url, access.token] + (cacheMiB.map { [String($0)] } ?? [])
+    process.environment = try WriteTimes(path: folder + "/write.times").environment()
     process.standardOutput = output
     try process.run()
     let text = output.fileHandleForReading.readDataToEndOfFile()

@@ -30,7 +30,7 @@ final class OutboxSuite {
     }
     let key = try copy.withDatabaseKey { Array($0) }
     copy.close()
-    floor = try Floor(path: copy.databasePath, key: key, cacheKiB: Configuration().pageCacheBytes >> 10)
+    floor = try Floor(path: copy.databasePath, key: key, cacheKiB: Configuration().writerPageCacheBytes >> 10)
     for name in triggers { try floor.check(floor_execute(floor.handle, "DROP TRIGGER \(name)")) }
     self.project = project
     room = rooms[0]

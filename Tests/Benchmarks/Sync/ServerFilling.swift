@@ -8,6 +8,8 @@ import SyncServer
 /// An account of a server that is not running.
 struct FilledAccount: Sendable {
   let token: String
+  /// Its project, which has version 1 unless the parents were edited.
+  let project: String
   /// One of its rooms, which have version 1.
   let room: String
 }
@@ -21,7 +23,10 @@ enum ServerFilling {
   }
 
   /// Adds a user whose account has a project, ten rooms and so many readings.
-  static func fill(_ name: String, readings count: Int, in folder: String) async throws -> FilledAccount {
+  /// - Parameter editsParents: whether the rooms and then the project are edited last, so that devices pull them behind the readings.
+  static func fill(
+    _ name: String, readings count: Int, editsParents: Bool = false, in folder: String
+  ) async throws -> FilledAccount {
     let token = try addUser(name, in: folder)
     let place = try ServerFolder(folder, isCreating: false)
     let directory = try ServerDirectory(in: place)
@@ -47,8 +52,14 @@ enum ServerFilling {
       for index in 0..<count {
         try store("AtmosphericLog", identifier(), reading(index, project, rooms[index % rooms.count]))
       }
+      guard editsParents else { return }
+      for name in rooms.map({ RecordName("Room", $0) }) + [RecordName("Project", project)] {
+        guard let record = try writer.record(name) else { throw BenchmarkFailure("\(name) is not there") }
+        let state = record.state.applying(RecordPatch(fields: ["title": "Edited"], updatedAt: time + 1))
+        _ = try writer.store(NewVersion(name: name, previous: record, state: state, createdAt: time), at: time + 1)
+      }
     }
-    return FilledAccount(token: token, room: rooms[0])
+    return FilledAccount(token: token, project: project, room: rooms[0])
   }
 
   private static let time: Int64 = 1_767_225_600_000

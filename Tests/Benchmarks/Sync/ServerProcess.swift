@@ -6,8 +6,10 @@ final class ServerProcess {
   let url: String
   private let process = Process()
 
-  /// - Parameter folder: the server's data.
-  init(folder: String) throws {
+  /// - Parameters:
+  ///   - folder: the server's data.
+  ///   - times: measures its write transactions.
+  init(folder: String, times: WriteTimes? = nil) throws {
     let program = URL(filePath: Programs.own).deletingLastPathComponent().path + "/fieldvault-server"
     guard FileManager.default.fileExists(atPath: program) else {
       throw BenchmarkFailure("\(program) is missing; scripts/bench builds it")
@@ -17,6 +19,7 @@ final class ServerProcess {
     process.arguments = [
       "serve", "--data", folder, "--listen", "127.0.0.1:0", "--schema", "restoration", "--quiet", "--rate", "1000000",
     ]
+    process.environment = try times?.environment()
     process.standardOutput = output
     try process.run()
     var line = ""
@@ -29,6 +32,16 @@ final class ServerProcess {
       throw BenchmarkFailure("the server does not say where it listens")
     }
     self.url = String(url)
+  }
+
+  /// The CPU time of the server so far, in seconds.
+  func processorTime() throws -> Double {
+    var clock = clockid_t()
+    var time = timespec()
+    guard clock_getcpuclockid(process.processIdentifier, &clock) == 0, clock_gettime(clock, &time) == 0 else {
+      throw BenchmarkFailure("the server has no CPU clock")
+    }
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
   func stop() {

@@ -9,6 +9,10 @@ struct SyncSizes {
   var pushed = 10_000
   var queue = 200_000
   var photos = 100
+  var dependents = 100_000
+  var commands = 100_000
+  var queuedFew = 5_000
+  var queuedMany = 100_000
 
   /// The sizes that the promises name, which take a quarter of an hour.
   static let whole: SyncSizes = {
@@ -61,6 +65,15 @@ struct SyncSuite {
     if parts.contains("batch") {
       tell(try BatchBenchmark(folder: folder + "/batch", rounds: rounds * 40, count: sizes.queue).findings())
     }
+    if parts.contains("cascade") {
+      tell(try await CascadeBenchmark(folder: folder + "/cascade", count: sizes.dependents).findings())
+    }
+    if parts.contains("queue") { tell(try await QueueBenchmark(folder: folder + "/queue", sizes: sizes).findings()) }
+    if parts.contains("commands") {
+      tell(
+        try await CommandBenchmark(folder: folder + "/commands", rounds: rounds, count: sizes.commands).findings())
+    }
+    if parts.contains("slow") { tell(try await SlowClientsBenchmark(folder: folder + "/slow").findings()) }
     if parts.contains("growth") { tell(try GrowthSuite(folder: folder + "/growth").findings()) }
     return holds
   }

@@ -142,8 +142,10 @@ import Testing
     try migrator.apply(to: database)
     #expect(try migrator.verify(database).isEmpty)
     try database.write { db in
-      try db.execute("DROP INDEX byName")
-      try db.execute("ALTER TABLE item ADD COLUMN secret TEXT")
+      try db.asMigration {
+        try db.execute("DROP INDEX byName")
+        try db.execute("ALTER TABLE item ADD COLUMN secret TEXT")
+      }
       try db.execute("CREATE VIEW v AS SELECT 1")
     }
     #expect(

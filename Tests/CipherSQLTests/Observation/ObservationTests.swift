@@ -4,58 +4,12 @@ import Testing
 
 /// An observer hears of what changes its result, and of nothing else.
 @Suite(.timeLimit(.minutes(20))) struct ObservationTests {
-  /// Takes the values of an observation in a task of its own.
-  private struct Watch<Value: Sendable & Equatable> {
-    let task: Task<Void, any Error>
-    let runs = Counter()
-    private var values: AsyncStream<Value>.Iterator
-
-    init(_ database: Database, _ query: @escaping @Sendable (Connection) throws -> Value) {
-      let (stream, continuation) = AsyncStream.makeStream(of: Value.self)
-      let runs = runs
-      values = stream.makeAsyncIterator()
-      task = Task {
-        defer { continuation.finish() }
-        let observation = database.observe { db in
-          let value = try query(db)
-          runs.increment()
-          return value
-        }
-        for try await value in observation { continuation.yield(value) }
-      }
-    }
-
-    /// Nil when the observation has ended.
-    mutating func next() async -> Value? { await values.next(isolation: nil) }
-  }
-
-  private static let titles: @Sendable (Connection) throws -> [String] = { db in
-    try db.fetch("SELECT title FROM OfflineRoom ORDER BY roomId", as: String.self)
-  }
-
-  /// Whether a change would make an observer run its query again.
-  private func wakes(_ database: Database, query: SQL, _ change: (WriteConnection) throws -> Void) throws -> Bool {
-    let reads = try database.read { db in
-      db.observedReads = Footprint()
-      defer { db.observedReads = nil }
-      try db.forEach(query) { _ in }
-      return try #require(db.observedReads).reads
-    }
-    let answers = Notes<Bool>()
-    let registration = database.hub.add { region, virtualTables in
-      answers.add(region?.touches(reads, isVirtual: virtualTables.contains) ?? false)
-    }
-    defer { database.hub.remove(registration) }
-    try database.write(change)
-    return answers.all.contains(true)
-  }
-
   // MARK: What is yielded
 
   @Test func yieldsTheFirstValueAndThenEachNewOne() async throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
-    var watch = Watch(database, Self.titles)
+    var watch = Watch(database, roomTitles)
     #expect(await watch.next() == ["Attic", "Kitchen", "Cellar", "Hall"])
     try await database.write { db in try db.execute("UPDATE OfflineRoom SET title = 'Loft' WHERE roomId = 1") }
     #expect(await watch.next() == ["Loft", "Kitchen", "Cellar", "Hall"])
@@ -69,7 +23,7 @@ import Testing
 
   @Test func worksInMemory() async throws {
     let database = try Database.house()
-    var watch = Watch(database, Self.titles)
+    var watch = Watch(database, roomTitles)
     #expect(await watch.next()?.count == 4)
     try await database.write { db in try db.execute("UPDATE OfflineRoom SET title = 'Loft' WHERE roomId = 1") }
     #expect(await watch.next()?.first == "Loft")
@@ -98,7 +52,7 @@ import Testing
 
   @Test func anUnchangedResultIsNotYielded() async throws {
     let database = try Database.house()
-    var watch = Watch(database, Self.titles)
+    var watch = Watch(database, roomTitles)
     #expect(await watch.next()?.first == "Attic")
     try await database.write { db in try db.execute("UPDATE OfflineRoom SET title = title") }
     // The query has run for that and found nothing new.
@@ -111,7 +65,7 @@ import Testing
   @Test func twoObserversBothHear() async throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
-    var first = Watch(database, Self.titles)
+    var first = Watch(database, roomTitles)
     var second = Watch(database) { db in try db.fetchOne("SELECT max(title) FROM OfflineRoom", as: String.self) }
     #expect(await first.next()?.last == "Hall")
     #expect(await second.next() == "Kitchen")
@@ -130,7 +84,7 @@ import Testing
 
   @Test func endsWhenTheTaskIsCancelled() async throws {
     let database = try Database.house()
-    var watch = Watch(database, Self.titles)
+    var watch = Watch(database, roomTitles)
     #expect(await watch.next() != nil)
     #expect(database.hub.hasObservers)
     watch.task.cancel()
@@ -141,7 +95,7 @@ import Testing
 
   @Test func endsWhenTheDatabaseCloses() async throws {
     let database = try Database.house()
-    let iterator = database.observe(Self.titles).makeAsyncIterator()
+    let iterator = database.observe(roomTitles).makeAsyncIterator()
     #expect(try await iterator.next() != nil)
     database.close()
     #expect(try await iterator.next() == nil)
@@ -280,125 +234,5 @@ import Testing
       let seen = try await observer.value
       #expect(seen == seen.sorted() && Set(seen).count == seen.count, "TEST_SEED=\(testSeed)")
     }
-  }
-
-  // MARK: Changes that no hook reports
-
-  @Test("A change of a column wakes queries that read a column generated from it")
-  func generatedColumnsAreFollowed() throws {
-    let database = try Database.inMemory()
-    try database.write { db in
-      try db.execute(
-        "CREATE TABLE person (id INTEGER PRIMARY KEY, first TEXT, last TEXT, name TEXT AS (first || last), "
-          + "stored TEXT AS (upper(first)) STORED, note TEXT)")
-      try db.execute("INSERT INTO person (first, last) VALUES ('a', 'b')")
-    }
-    for column in ["name", "stored"] {
-      let query = SQL(raw: "SELECT \(column) FROM person")
-      #expect(try wakes(database, query: query) { try $0.execute("UPDATE person SET first = 'c'") })
-    }
-    #expect(try !wakes(database, query: "SELECT last FROM person") { try $0.execute("UPDATE person SET note = 'c'") })
-  }
-
-  @Test(
-    "Rows that OR REPLACE or ON CONFLICT REPLACE removes wake queries that read no changed column",
-    arguments: [
-      ("a INTEGER PRIMARY KEY, b, c", "", "UPDATE OR REPLACE t SET a = 2 WHERE a = 1"),
-      ("a UNIQUE, b, c", "", "UPDATE OR REPLACE t SET a = 2 WHERE a = 1"),
-      ("a UNIQUE ON CONFLICT REPLACE, b, c", "", "UPDATE t SET a = 2 WHERE a = 1"),
-      ("a, b, c", "CREATE UNIQUE INDEX i ON t (a + 0)", "UPDATE OR REPLACE t SET a = 2 WHERE a = 1"),
-      ("a, b, c", "CREATE UNIQUE INDEX i ON t (a) WHERE a > 0", "UPDATE OR REPLACE t SET a = 2 WHERE a = 1"),
-      ("a, b, c, d AS (a + 1) UNIQUE", "", "UPDATE OR REPLACE t SET a = 2 WHERE a = 1"),
-      ("a, b, c", "", "UPDATE OR REPLACE t SET rowid = 2 WHERE a = 1"),
-      ("a UNIQUE, b, c", "", "INSERT OR REPLACE INTO t (a, b) VALUES (2, 9)"),
-      ("a UNIQUE, b, c", "", "REPLACE INTO t (a, b) VALUES (2, 9)"),
-    ])
-  func replacedRowsAreFollowed(_ columns: String, _ index: String, _ change: String) throws {
-    let database = try Database.inMemory()
-    try database.write { db in
-      try db.execute(SQL(raw: "CREATE TABLE t (\(columns))"))
-      if !index.isEmpty { try db.execute(SQL(raw: index)) }
-      try db.execute("INSERT INTO t (a, b) VALUES (1, 10), (2, 20)")
-    }
-    #expect(try wakes(database, query: "SELECT sum(b) FROM t") { try $0.execute(SQL(raw: change)) })
-    // A unique key over an expression or a generated column may depend on any column.
-    let dependsOnAny = index.contains("(") || columns.contains(" AS ")
-    #expect(
-      try dependsOnAny || !wakes(database, query: "SELECT sum(b) FROM t") { try $0.execute("UPDATE t SET c = 3") })
-  }
-
-  @Test("Changes through withWriter are seen, also those before a statement that fails")
-  func writerOutsideOfATransaction() async throws {
-    let vault = try TemporaryVault()
-    let database = try vault.openHouse()
-    var watch = Watch(database, Self.titles)
-    #expect(await watch.next()?.first == "Attic")
-    try onAnotherThread { () throws in
-      _ = try database.withWriter { try $0.execute("UPDATE OfflineRoom SET title = 'Loft' WHERE roomId = 1") }
-    }
-    #expect(await watch.next()?.first == "Loft")
-    try onAnotherThread { () throws in
-      #expect(throws: SQLError.self) {
-        try database.withWriter { db in
-          try db.execute("UPDATE OfflineRoom SET title = 'Roof' WHERE roomId = 1")
-          try db.execute("UPDATE nothing SET x = 1")
-        }
-      }
-    }
-    #expect(await watch.next()?.first == "Roof")
-    watch.task.cancel()
-  }
-
-  /// A second `Database` of the same file stands for another process: its connections share nothing with the first.
-  @Test("A commit of another process is seen at the next look")
-  func otherProcessesAreSeen() async throws {
-    let vault = try TemporaryVault()
-    var configuration = Configuration()
-    configuration.otherProcessInterval = .milliseconds(5)
-    let database = try vault.openHouse(configuration)
-    let other = try vault.open()
-    var watch = Watch(database, Self.titles)
-    #expect(await watch.next()?.first == "Attic")
-    for title in ["Loft", "Roof", "Top"] {
-      try await other.write { db in try db.execute("UPDATE OfflineRoom SET title = \(title) WHERE roomId = 1") }
-      #expect(await watch.next()?.first == title)
-    }
-    watch.task.cancel()
-  }
-
-  @Test("Own commits and checkpoints do not count as another process")
-  func ownCommitsAreNotOthers() throws {
-    let vault = try TemporaryVault()
-    let database = try vault.openHouse()
-    let told = Counter()
-    let registration = database.hub.add { region, _ in if region?.isEverything == true { told.increment() } }
-    defer { database.hub.remove(registration) }
-    database.publishCommitsOfOtherProcesses()
-    let before = told.value
-    for round in 0..<20 {
-      try database.write { try $0.execute("UPDATE OfflineRoom SET floor = \(round)") }
-      _ = try database.read { try $0.fetchOne("SELECT count(*) FROM OfflineRoom", as: Int.self) }
-      if round.isMultiple(of: 5) { try database.withWriter { _ = try $0.checkpoint() } }
-      database.publishCommitsOfOtherProcesses()
-    }
-    #expect(told.value == before)
-    try vault.open().write { try $0.execute("UPDATE OfflineRoom SET floor = 77") }
-    database.publishCommitsOfOtherProcesses()
-    #expect(told.value == before + 1)
-  }
-
-  @Test("The look for other processes ends with the last observer")
-  func theTimerEnds() async throws {
-    let vault = try TemporaryVault()
-    let database = try vault.openHouse()
-    let asked = Counter()
-    let processes = OtherProcesses()
-    for _ in 0..<2 { processes.begin(every: .milliseconds(1)) { asked.increment() } }
-    try await eventually { asked.value > 2 }
-    processes.end()
-    let between = asked.value
-    try await eventually { asked.value > between }
-    processes.end()
-    _ = database
   }
 }

@@ -1,0 +1,71 @@
+import CPlatform
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// The extension that holds the sqlcipher shell to the rules for statements: the product `FieldVaultShellGuard`.
+///
+/// It is looked for beside the program and nowhere that an environment variable could name, because the shell runs its code.
+enum ShellGuard {
+  static let entryPoint = "fieldvault_shell_guard_init"
+
+  #if canImport(Darwin)
+    static let fileName = "libFieldVaultShellGuard.dylib"
+  #else
+    static let fileName = "libFieldVaultShellGuard.so"
+  #endif
+
+  /// The path of the extension: in the folder of the program, or in the folder `lib` beside that one.
+  static func path() throws(ShellError) -> String {
+    guard let resolved = cplatform_program_path() else {
+      throw ShellError(
+        exitCode: .failed, message: "cannot find the folder of the program: \(String(cString: strerror(errno)))",
+        hint: nil)
+    }
+    defer { free(resolved) }
+    let folder = String(cString: resolved).split(separator: "/").dropLast().map { String($0) }
+    let places = [folder + [fileName], Array(folder.dropLast()) + ["lib", fileName]].map {
+      "/" + $0.joined(separator: "/")
+    }
+    guard let place = places.first(where: { access($0, R_OK) == 0 }) else {
+      throw ShellError(
+        exitCode: .failed,
+        message:
+          "the extension that guards the vault in the sqlcipher shell is missing: \(places.joined(separator: " or "))",
+        hint: "build it with 'swift build -c release --product FieldVaultShellGuard' and copy it there")
+    }
+    return place
+  }
+
+  /// The lines of a start-up file that load the extension and name what belongs to the schemas of the vault.
+  static func lines(loading path: String, protecting names: [String]) -> [String] {
+    let json = names.map { name in "\"" + name.unicodeScalars.map(escaped).joined() + "\"" }.joined(separator: ",")
+    let text = json.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
+    return [
+      ".load \"\(quoted(path))\" \(entryPoint)", "SELECT fieldvault_protect(value) FROM json_each('[\(text)]');",
+    ]
+  }
+
+  private static func escaped(_ scalar: Unicode.Scalar) -> String {
+    guard scalar.value < 0x20 || scalar == "\"" || scalar == "\\" else { return String(scalar) }
+    let digits = String(scalar.value, radix: 16)
+    return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+  }
+
+  /// A path between the double quotes of a command of the shell, which reads octal numbers there.
+  private static func quoted(_ path: String) -> String {
+    path.utf8.reduce(into: "") { text, byte in
+      if byte > 0x20, byte < 0x7f, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
+        text.unicodeScalars.append(Unicode.Scalar(byte))
+      } else {
+        let digits = String(byte, radix: 8)
+        text += "\\" + String(repeating: "0", count: 3 - digits.count) + digits
+      }
+    }
+  }
+}
