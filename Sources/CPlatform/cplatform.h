@@ -7,9 +7,15 @@
 #include <sys/select.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <poll.h>
 #include <spawn.h>
+#if defined(__APPLE__)
+#include <mach-o/dyld.h>
+#endif
 #if defined(__linux__)
 #include <ifaddrs.h>
 #include <linux/netlink.h>
@@ -36,6 +42,22 @@ static inline int cplatform_forbid_dumps(void) {
 static inline void cplatform_wipe(void *memory, size_t count) {
   volatile unsigned char *byte = (volatile unsigned char *)memory;
   while (count--) *byte++ = 0;
+}
+
+// The path of the running program with all links resolved, for free(3); NULL with errno on failure. The system is asked, because a
+// caller chooses the first argument and the environment.
+static inline char *cplatform_program_path(void) {
+#if defined(__APPLE__)
+  char path[PATH_MAX];
+  uint32_t size = sizeof path;
+  if (_NSGetExecutablePath(path, &size)) {
+    errno = ENAMETOOLONG;
+    return 0;
+  }
+  return realpath(path, 0);
+#else
+  return realpath("/proc/self/exe", 0);
+#endif
 }
 
 // The columns of the terminal at a descriptor; 0 when it is none.

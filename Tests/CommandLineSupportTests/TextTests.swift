@@ -40,6 +40,16 @@ struct TextTests {
     #expect(ends.arrived() == "a\\x1B[31mb\nc\\u202E\n")
   }
 
+  @Test("A text of many lines is written as each of its lines is escaped")
+  func writtenLines() {
+    var random = Randomness("written lines")
+    for _ in 0..<300 {
+      let lines = (0..<8).map { _ in random.text(upTo: 20).replacing("\n", with: "") }
+      let shown = presentable(lines.joined(separator: "\n"), hasColours: false)
+      #expect(shown == lines.map(escaped).joined(separator: "\n"), "seed \(random.seed)")
+    }
+  }
+
   @Test("Texts that differ never become one when they are written in ASCII")
   func asciiEscaping() {
     let texts = [

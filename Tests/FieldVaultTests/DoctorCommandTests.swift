@@ -51,6 +51,9 @@ struct DoctorCommandTests {
     #expect(!FileManager.default.fileExists(atPath: shop.path("v.salvaged.vault")))
     let report = try doctor("--repair", status: 5)
     #expect(report["salvaged"] != nil)
+    // A second repair would save the same.
+    let next = (report["findings"] as? [[String: Any]] ?? []).compactMap { $0["next"] as? String }
+    #expect(!next.isEmpty && next.allSatisfy { $0.hasPrefix("go on with ") && $0.contains("v.salvaged.vault") })
     // The damaged vault is as it was, and the new one opens with the same secret and is well.
     #expect(try Data(contentsOf: URL(filePath: file)) == database)
     let saved = try shop.count("OfflineRoom", vault: "v.salvaged.vault")

@@ -91,6 +91,18 @@ struct RecordCommandsTests {
     #expect(try shop.done("list", "Room").lines.count == 7)
   }
 
+  @Test("One infinite number does not keep the other records from being shown as JSON")
+  func infiniteNumber() throws {
+    let shop = try Workshop()
+    try shop.done("query", "UPDATE OfflineRoom SET squareFootage = 9e999", "--write")
+    for arguments in [
+      ["list", "Room", "--json"], ["get", "Room", Workshop.room, "--json"], ["export", "Room", "--format", "ndjson"],
+    ] {
+      let shown = try shop.run(arguments)
+      #expect(shown.status == 0 && shown.output.contains("\"squareFootage\":9e999"), "\(arguments): \(shown.errors)")
+    }
+  }
+
   @Test("delete can be tried, undone with its dependents, and made final")
   func deletionAndItsReverse() throws {
     let shop = try Workshop()
@@ -105,8 +117,37 @@ struct RecordCommandsTests {
     #expect(try shop.run("undelete", "Project", project).status == 10)
     #expect(try shop.run("undelete", "Project", Workshop.nobody).status == 4)
     try shop.done("delete", "Project", project)
+    let again = try shop.run("delete", "Project", project, "--yes")
+    #expect(again.status == 4 && again.errors.contains("this Project is already deleted"), "\(again.errors)")
+    #expect(again.errors.contains("fieldvault undelete Project \(project)"), "\(again.errors)")
     #expect(try shop.done("purge", "Project", project, "--json").object()["purged"] as? Int == 2)
     #expect(try shop.count("OfflineRoom") == 0)
+  }
+
+  @Test("At a terminal a deletion of more than one record is asked about, and nothing is deleted without a yes")
+  func deletionIsConfirmed() throws {
+    let shop = try Workshop()
+    func delete(_ arguments: String..., typing text: String) throws -> (ran: Ran, screen: String) {
+      try shop.run(["delete"] + arguments, typing: text)
+    }
+    let project = Workshop.project
+    for answer in ["n\n", "\n", "x\n"] {
+      let (ran, screen) = try delete("Project", project, typing: answer)
+      #expect(ran.status == 1 && screen.contains("Delete 1 Project and 1 dependent? [y/N]"), "\(screen)")
+      #expect(try shop.count("OfflineProject WHERE isDeleted = 0") == 1)
+    }
+    let (purged, question) = try shop.run(["purge", "Project", project], typing: "n\n")
+    #expect(purged.status != 0 && question.contains("for good? [y/N]"), "\(question)")
+    // One record is deleted at once.
+    let (one, _) = try delete("Room", Workshop.room, typing: "")
+    #expect(one.status == 0)
+    try shop.done("undelete", "Room", Workshop.room)
+    for (answer, option) in [("y\n", [String]()), ("", ["--yes"])] {
+      let (ran, screen) = try shop.run(["delete", "Project", project] + option, typing: answer)
+      #expect(ran.status == 0 && screen.contains("To restore: fieldvault undelete Project \(project)"), "\(screen)")
+      #expect(screen.contains("[y/N]") == option.isEmpty)
+      try shop.done("undelete", "Project", project)
+    }
   }
 
   @Test("A deletion in a cycle of references is undone from the record that was deleted")

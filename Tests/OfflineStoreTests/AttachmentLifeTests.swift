@@ -127,6 +127,19 @@ import VaultKeys
     #expect(try vault.syncNow { try $0.nextDownload(free: 100_000) } != nil)
   }
 
+  @Test("The error for a file that only the server has names the way to fetch it")
+  func wayToFetch() throws {
+    let photo = try bench.attach()
+    try bench.markAtServer()
+    _ = try vault.syncNow { try $0.evict(downTo: 0, keeping: nil) }
+    func hint() -> String? { #expect(throws: VaultError.self) { _ = try vault.openAttachment(photo) }?.hint }
+    #expect(hint()?.contains("fieldvault remote set URL") == true)
+    try vault.setRemote(url: "http://127.0.0.1:9", token: "t")
+    #expect(hint()?.contains("config set") == false && hint()?.contains("fieldvault sync") == true)
+    try vault.setPreference(.mode, "device")
+    #expect(hint()?.contains("fieldvault config set mode cloud") == true)
+  }
+
   /// The record shows something else from now on: the key of what it showed goes, and the file after it.
   @Test func anotherContentShredsTheFormerOne() throws {
     let photo = try bench.attach()

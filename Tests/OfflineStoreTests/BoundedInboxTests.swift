@@ -1,9 +1,10 @@
-import CipherSQL
+import CSQLCipher
 import Foundation
 import RestorationModel
 import SyncModel
 import Testing
 
+@testable import CipherSQL
 @testable import OfflineStore
 
 /// What waits for a record is let in by short transactions.
@@ -47,7 +48,7 @@ import Testing
     }
     var transactions = 1
     var last = try stored()
-    #expect(last > 0 && last <= SyncTransaction.admissionsAtOnce)
+    #expect(last > 0 && last <= 500)
     while !arrived.isEmpty {
       let uuids = arrived
       arrived = try sync { transaction in
@@ -55,7 +56,7 @@ import Testing
         return transaction.arrived
       }
       let now = try stored()
-      #expect(now - last <= SyncTransaction.admissionsAtOnce)
+      #expect(now - last <= 500)
       last = now
       transactions += 1
       try #require(transactions < 20)
@@ -89,17 +90,45 @@ import Testing
     #expect(kept.map(\.uuid) == [2, 11, 14].map(Self.uuid))
   }
 
-  @Test("A waiting operation is found to be more urgent, or older, with one search for each priority")
-  func isStillNextUsesTheIndex() throws {
-    let (database, _) = try restorationDatabase()
-    let plan = try database.read {
-      try $0.fetchRows(
-        """
-        EXPLAIN QUERY PLAN SELECT 1 FROM OfflineSyncQueue
-        WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL AND priority = 1 AND queueNumber < 5 LIMIT 1
-        """, as: Int.self, Int.self, Int.self, String.self)
+  @Test("Whether a batch is still the next one takes the same work among 30 and among 3,000 waiting operations")
+  func isStillNextIsFlat() throws {
+    func work(_ waiting: Int, _ order: SyncTransaction.Order) throws -> Int {
+      let (database, entities) = try restorationDatabase()
+      let catalog = SyncCatalog(entities)
+      return try database.write { db in
+        let project = try db.insert(Project(title: "House"))
+        for number in 0..<waiting { try db.insert(Room(projectId: project.projectId, title: "Room \(number)")) }
+        return try SyncTransaction.run(on: db, catalog, now: Vault.now) { transaction in
+          let batch = try transaction.nextBatch(limit: 10, order: order)
+          #expect(batch.operations.count == 10)
+          var isNext = false
+          let steps = try db.countingSteps { isNext = try transaction.isStillNext(batch) }
+          #expect(isNext)
+          return steps
+        }
+      }
     }
-    #expect(
-      plan.map(\.3) == ["SEARCH OfflineSyncQueue USING INDEX OfflineSyncQueue_ready (priority=? AND queueNumber<?)"])
+    for order in [SyncTransaction.Order.priority, .age] {
+      let (few, many) = (try work(30, order), try work(3_000, order))
+      #expect(many <= few + few / 10, "\(order): \(few) and \(many) steps")
+    }
+  }
+}
+
+extension Connection {
+  /// Returns how many steps SQLite's virtual machine takes for a body.
+  fileprivate func countingSteps(_ body: () throws -> Void) throws -> Int {
+    var steps = 0
+    try withUnsafeMutablePointer(to: &steps) { pointer in
+      sqlite3_progress_handler(
+        handle, 1,
+        { context in
+          context?.assumingMemoryBound(to: Int.self).pointee += 1
+          return 0
+        }, pointer)
+      defer { sqlite3_progress_handler(handle, 0, nil, nil) }
+      try body()
+    }
+    return steps
   }
 }

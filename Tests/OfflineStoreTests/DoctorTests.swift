@@ -7,76 +7,10 @@ import VaultKeys
 @testable import OfflineStore
 
 /// What is wrong with a vault is found and named, and mended where nothing is lost by it.
-@Suite struct DoctorTests {
-  private let folder: TemporaryFolder
-  private var path: String { folder.path + "/job.vault" }
-  private var databasePath: String { path + "/db/0001/vault.db" }
-  private let key: [UInt8]
+@Suite struct DoctorTests: ExaminingNotes {
+  let notes: NotesVault
 
-  /// A vault with 600 notes.
-  init() throws {
-    folder = try TemporaryFolder()
-    let vault = try Vault.create(
-      at: folder.path + "/job.vault",
-      schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
-      secret: keyFileSecret(1))
-    let project = try vault.put(try vault.entities.entity("Project"), [("title", .text("Mill Lane"))])
-    try vault.database.write { db throws in
-      for number in 1...600 {
-        try db.execute(
-          """
-          INSERT INTO OfflineNote (projectId, title, body)
-          SELECT projectId, \("note \(number)"), \(String(repeating: "wet ", count: 50))
-          FROM OfflineProject WHERE uuid = \(project)
-          """)
-      }
-    }
-    try vault.database.withWriter { _ = try $0.checkpoint() }
-    key = try vault.withDatabaseKey { Array($0) }
-    vault.close()
-  }
-
-  private func doctor() throws -> Doctor {
-    try Doctor(path: path, schemas: [RestorationSchema.schema]) { try keyFileSecret(1) }
-  }
-
-  private func examine() throws -> Diagnosis { try doctor().examine() }
-
-  /// Examines, repairs, and examines again.
-  private func repair() throws -> (report: RepairReport, after: Diagnosis) {
-    let doctor = try doctor()
-    let report = try doctor.repair(try doctor.examine())
-    return (report, try doctor.examine())
-  }
-
-  private func write(_ body: (WriteConnection) throws -> Void) throws {
-    let database = try Database(path: databasePath, key: try #require(PlainKey(key)))
-    defer { database.close() }
-    try database.write(body)
-    try database.withWriter { _ = try $0.checkpoint() }
-  }
-
-  /// Changes bytes of pages of the main file, which count from 1.
-  private func damage(_ pages: [Int]) throws {
-    let file = try #require(FileHandle(forUpdatingAtPath: databasePath))
-    for page in pages {
-      try file.seek(toOffset: UInt64(page - 1) * 4096 + 100)
-      try file.write(contentsOf: Data([0x55, 0xaa, 0x12]))
-    }
-    try file.close()
-  }
-
-  /// The largest number of a root page of a table or its indexes.
-  private func rootPage(of name: String) throws -> Int {
-    let database = try Database(path: databasePath, key: try #require(PlainKey(key)))
-    defer { database.close() }
-    return try #require(
-      try database.read { try $0.fetchOne("SELECT rootpage FROM sqlite_schema WHERE name = \(name)", as: Int.self) })
-  }
-
-  private func pageCount() throws -> Int { try #require(Files.size(of: databasePath)) / 4096 }
-
-  private func checks(_ diagnosis: Diagnosis) -> [String] { diagnosis.findings.map(\.check) }
+  init() throws { notes = try NotesVault() }
 
   // MARK: Checks
 
@@ -181,7 +115,7 @@ import VaultKeys
   // MARK: Repairs
 
   @Test func triggersAreMadeAnew() throws {
-    try write { try $0.execute("DROP TRIGGER fieldvault_delete_OfflineNote") }
+    try write { db in try db.asMigration { _ = try db.execute("DROP TRIGGER fieldvault_delete_OfflineNote") } }
     #expect(try checks(examine()) == ["triggers"])
     let (report, after) = try repair()
     #expect(report.done.count == 1 && report.failed.isEmpty && after.findings.isEmpty)
@@ -205,9 +139,11 @@ import VaultKeys
       let name = "fieldvault_search_insert_NoteSearch"
       let trigger = try #require(
         try db.fetchOne("SELECT sql FROM sqlite_schema WHERE name = \(name)", as: String.self))
-      try db.execute("DROP TRIGGER \(identifier: name)")
-      try db.execute("INSERT INTO OfflineNote (projectId, title, body) VALUES (1, 'unheard', 'unseen')")
-      try db.execute(SQL(raw: trigger))
+      try db.asMigration {
+        try db.execute("DROP TRIGGER \(identifier: name)")
+        try db.execute("INSERT INTO OfflineNote (projectId, title, body) VALUES (1, 'unheard', 'unseen')")
+        try db.execute(SQL(raw: trigger))
+      }
     }
     let before = try examine()
     #expect(checks(before) == ["search"] && !before.isDamaged)
@@ -298,129 +234,5 @@ import VaultKeys
     let draft = try VaultDraft(for: VaultLayout(folder: folder.path + "/job.salvaged.vault"))
     #expect(try examine().findings.isEmpty)
     draft.abandon()
-  }
-
-  // MARK: Salvage
-
-  /// A leaf page of the notes' table, found by damaging pages until some and not all notes cannot be read.
-  private func noteLeaf() throws -> Int {
-    let whole = try Data(contentsOf: URL(filePath: databasePath))
-    defer { try? whole.write(to: URL(filePath: databasePath)) }
-    for page in stride(from: try pageCount() / 2, through: try pageCount(), by: 1) {
-      try damage([page])
-      let connection = try Connection.toDamagedFile(at: databasePath, key: try #require(PlainKey(key)))
-      var read = 0
-      do {
-        try connection.forEach("SELECT body FROM OfflineNote NOT INDEXED") { _ in read += 1 }
-      } catch {
-        if read > 50 { return page }
-      }
-      try whole.write(to: URL(filePath: databasePath))
-    }
-    throw CancellationError()
-  }
-
-  @Test func whatCanBeReadIsSavedAndTheRestIsNamed() throws {
-    let leaf = try noteLeaf()
-    try damage([leaf])
-    _ = try folder.write("sealed", to: "job.vault/attachments/a1/photo")
-    // One that cannot be read.
-    try FileManager.default.createSymbolicLink(
-      atPath: folder.path + "/job.vault/attachments/a1/lost", withDestinationPath: "/nowhere/at/all")
-    let before = try Data(contentsOf: URL(filePath: databasePath))
-    let (report, after) = try repair()
-    let saved = try #require(report.salvaged)
-    #expect(after.isDamaged && saved.attachments == 1)
-    #expect(saved.problems.contains { $0.contains("a1/lost") })
-    #expect(saved.vault == folder.path + "/job.salvaged.vault")
-    // The damaged vault is as it was.
-    #expect(try Data(contentsOf: URL(filePath: databasePath)) == before)
-    let notes = try #require(saved.tables.first { $0.name == "OfflineNote" })
-    #expect(notes.lost.count == 1 && saved.tables.filter { !$0.isWhole }.count == 1, "\(saved)")
-    let lost = try #require(notes.lost.first)
-    #expect((2...100).contains(lost.count) && notes.rows == 600 - lost.count && notes.refused == 0)
-    let vault = try Vault.open(
-      at: saved.vault, with: keyFileSecret(1), schemas: [RestorationSchema.schema], outdated: .refuse)
-    let ids = try vault.database.read { try $0.fetch("SELECT noteId FROM OfflineNote ORDER BY 1", as: Int64.self) }
-    #expect(ids == (1...600).filter { !lost.contains($0) })
-    #expect(
-      try vault.database.read { try Search($0, entities: vault.entities).find("note", limit: 999).count } == notes.rows)
-    vault.close()
-    #expect(try Doctor(path: saved.vault) { try keyFileSecret(1) }.examine().findings("search").isEmpty)
-    let second = try Doctor(path: saved.vault, schemas: [RestorationSchema.schema]) { try keyFileSecret(1) }
-    // The file that was copied is none that a record names.
-    let left = try second.examine()
-    #expect(left.isOK && left.findings.map(\.check) == ["attachments"])
-    // A second salvage stands beside the first.
-    #expect(try self.repair().report.salvaged?.vault == folder.path + "/job.salvaged-2.vault")
-  }
-
-  @Test func recordsWithoutTheirSchemaFilesAreSaved() throws {
-    try damage([try rootPage(of: "SchemaMigration")])
-    let saved = try #require(try repair().report.salvaged)
-    #expect(!saved.problems.isEmpty)
-    let vault = try Vault.open(
-      at: saved.vault, with: keyFileSecret(1), schemas: [RestorationSchema.schema], outdated: .refuse)
-    #expect(try vault.database.read { try $0.fetchOne("SELECT count(*) FROM OfflineNote", as: Int.self) } == 600)
-    vault.close()
-  }
-
-  @Test func aFileCutShortIsSavedUpToItsEnd() throws {
-    #expect(truncate(databasePath, off_t((try pageCount() - 8) * 4096)) == 0)
-    let saved = try #require(try repair().report.salvaged)
-    let notes = try #require(saved.tables.first { $0.name == "OfflineNote" })
-    #expect(notes.rows > 400 && notes.rows < 600 && !notes.lost.isEmpty)
-  }
-
-  @Test func anOwnTableAndItsWordsAreSaved() throws {
-    try write { db throws in
-      try db.execute("CREATE TABLE plain (a)")
-      try db.execute("INSERT INTO plain (rowid, a) VALUES (-5, x'00ff'), (9, 'nine')")
-      try db.execute("CREATE INDEX plain_a ON plain (a)")
-      try db.execute("CREATE VIRTUAL TABLE words USING fts5(text)")
-      try db.execute("INSERT INTO words VALUES ('baseboard')")
-    }
-    try damage([try rootPage(of: "OfflineAlbum")])
-    let saved = try #require(try repair().report.salvaged)
-    let database = try Database(path: saved.vault + "/db/0001/vault.db", key: try #require(PlainKey(key)))
-    defer { database.close() }
-    try database.read { db throws in
-      #expect(try db.fetch("SELECT rowid FROM plain ORDER BY rowid", as: Int64.self) == [-5, 9])
-      #expect(try db.fetchOne("SELECT count(*) FROM words WHERE words MATCH 'base*'", as: Int.self) == 1)
-      #expect(try db.fetchOne("SELECT count(*) FROM sqlite_schema WHERE name = 'plain_a'", as: Int.self) == 1)
-    }
-  }
-
-  @Test func nothingIsSavedWhenTheBeginningIsDamaged() throws {
-    try damage([1])
-    let report = try repair().report
-    #expect(report.salvaged == nil && report.failed.count == 1)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["job.vault"])
-  }
-
-  @Test func aSalvageNeedsTheVaultForItself() throws {
-    try damage([try rootPage(of: "OfflineAlbum")])
-    let other = try VaultLock(path: path + "/lock", mode: .shared)
-    #expect { try repair() } throws: { ($0 as? VaultError)?.code == .busy }
-    withExtendedLifetime(other) {}
-  }
-}
-
-/// Ranges of rowids.
-@Suite struct SalvageRangeTests {
-  @Test func halvesMakeTheWhole() {
-    for range in [0...1, -5...9, Int64.min...Int64.max, 3...Int64.max] as [ClosedRange<Int64>] {
-      let halves = SalvageFiller.halves(of: range)
-      #expect(halves[0].lowerBound == range.lowerBound && halves[1].upperBound == range.upperBound)
-      #expect(SalvageFiller.merged(halves.reversed()) == [range])
-    }
-  }
-
-  @Test func theWidestRangeComesFirst() {
-    var ranges: [ClosedRange<Int64>] = [1...5, -10...100, 7...8]
-    #expect(SalvageFiller.takeWidest(&ranges) == -10...100)
-    #expect(ranges == [1...5, 7...8])
-    ranges = []
-    #expect(SalvageFiller.takeWidest(&ranges) == nil)
   }
 }

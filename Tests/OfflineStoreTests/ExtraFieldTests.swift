@@ -73,8 +73,10 @@ import VaultKeys
     }
     #expect(try count("SyncInbox") == 0)
     #expect(try apply(remote([:], version: 1, type: "Spaceship")).kept == 1)
-    let waiting = try vault.database.read { try SyncInvariants.waitingVersions(in: $0) }
-    #expect(waiting == ["1 of Spaceship (unknown to this vault)"])
+    let waiting = try vault.database.read { connection in
+      try SyncInvariants.WaitingReason.allCases.map { try SyncInvariants.waitingVersions($0, in: connection) }
+    }
+    #expect(waiting == [["1 of Spaceship (unknown to this vault)"], []])
   }
 
   @Test("Columns that a later file added are known with their constant defaults, in new and in old vaults")
@@ -82,9 +84,11 @@ import VaultKeys
     let fresh = try vault.database.read { try AddedColumns.defaults(in: $0) }
     // As in a vault of version 0.1, whose files were applied before there was this table.
     try vault.database.write { connection in
-      try connection.execute("DELETE FROM SyncedColumnDefault")
       let file = try #require(CoreSchema.schema.migrations.last)
-      try AddedColumns.follow(file, on: connection)
+      try connection.asMigration {
+        try connection.execute("DELETE FROM SyncedColumnDefault")
+        try AddedColumns.follow(file, on: connection)
+      }
     }
     let replayed = try vault.database.read { try AddedColumns.defaults(in: $0) }
     #expect(replayed == fresh)

@@ -84,13 +84,71 @@ import Testing
     #expect(try logs == 2)
   }
 
-  @Test func aRowTooShortAndAnOpenQuoteAreNamed() throws {
+  @Test func aRowTooShortIsNamed() throws {
     do {
-      _ = try importing("time,temp,rh,room\n2013-01-01T06:00:00Z,70\n2013-01-01T06:00:00Z,70,50,\"attic\n", plan)
+      _ = try importing("time,temp,rh,room\n2013-01-01T06:00:00Z,70\n2013-01-01T06:00:00Z,70\n", plan)
       Issue.record("the import was accepted")
     } catch let refused as ImportRefused {
       #expect(refused.result.problems.map(\.line) == [2, 3])
     }
+  }
+
+  @Test("A quote that is never closed refuses the file, with rows skipped too", arguments: [false, true])
+  func openQuote(skips: Bool) throws {
+    var plan = plan
+    plan.skipsInvalid = skips
+    let row = "2013-01-01T06:00:00Z,70,50,"
+    let error = #expect(throws: VaultError.self) {
+      try importing("time,temp,rh,room\n\(row)attic\n\(row)\"attic\n\(row)attic\n", plan)
+    }
+    #expect(error?.message.hasSuffix("x.csv:3: the quote that opens here is never closed") == true)
+    #expect(try logs == 0)
+  }
+
+  @Test(
+    "Without a mapping a column that is no field is refused; with one it is left out and named",
+    arguments: ["x.csv", "x.ndjson", "x.json"])
+  func unknownColumns(name: String) throws {
+    func text(_ title: String) -> String {
+      switch name {
+      case "x.csv": "\(title),levle,notes,isDirty\nx,1,a,1\ny,2,b,1\n"
+      case "x.ndjson":
+        "{\"\(title)\":\"x\",\"levle\":1,\"isDirty\":1}\n{\"\(title)\":\"y\",\"notes\":\"b\",\"levle\":1}\n"
+      default: "[{\"\(title)\":\"x\",\"levle\":1},\n{\"\(title)\":\"y\",\"levle\":1,\"notes\":\"b\"}]"
+      }
+    }
+    var plan = ImportPlan()
+    plan.constants = [("projectId", "1")]
+    let error = #expect(throws: VaultError.self) { try importing(text("title"), plan, name: name, into: "Room") }
+    #expect(error?.message.hasSuffix("\(name):1: Room has no field 'levle'") == true)
+    if name != "x.csv" {
+      plan.skipsInvalid = true
+      let more = name == "x.ndjson" ? "{\"title\":\"z\"}" : ""
+      let result = try importing(text("title") + more, plan, name: name, into: "Room")
+      #expect(result.imported == (more.isEmpty ? 0 : 1) && result.skipped == 2)
+      #expect(result.problems.map(\.line) == [1, 2])
+    }
+    plan.mapping = [("title", "name")]
+    let result = try importing(text("name"), plan, name: name, into: "Room")
+    #expect(result.imported == 2)
+    #expect(result.ignoredColumns.contains("levle") && !result.ignoredColumns.contains("isDirty"))
+    plan.mapping = [("titel", "name")]
+    #expect(throws: VaultError.self) { try importing(text("name"), plan, name: name, into: "Room") }
+  }
+
+  @Test("A field of another record names a reference without a mapping", arguments: ["x.csv", "x.ndjson", "x.json"])
+  func lookupByName(name: String) throws {
+    let time = "2013-01-01T06:00:00Z"
+    let json = "{\"date\":\"\(time)\",\"temperature\":1,\"relativeHumidity\":2,\"roomId.title\":\"cellar\"}"
+    let csv = "date,temperature,relativeHumidity,roomId.title\n\(time),1,2,cellar\n"
+    for mapping in [[], [(field: "temperature", column: "temperature")]] {
+      var plan = ImportPlan()
+      plan.constants = [("projectId", "1")]
+      plan.mapping = mapping
+      let result = try importing(name == "x.csv" ? csv : json, plan, name: name)
+      #expect(result.imported == 1 && result.ignoredColumns.isEmpty)
+    }
+    #expect(try database.read { try AtmosphericLog.all.where { $0.roomId == 2 }.count($0) } == 2)
   }
 
   @Test func aUUIDThatStandsAlreadyIsRefused() throws {
@@ -132,13 +190,46 @@ import Testing
   func numbersThatAreTooLarge(_ name: String) throws {
     let object =
       "{\"projectId\":1,\"date\":\"2013-01-01T06:00:00Z\",\"relativeHumidity\":50,\"temperature\":1e400}"
+    #expect(
+      try problems(of: object, name) == [
+        ImportProblem(line: 1, field: "temperature", message: "is a number that is too large")
+      ])
+  }
+
+  /// What the import of one object says when it refuses it.
+  private func problems(
+    of object: String, _ name: String, into type: String = "AtmosphericLog"
+  ) throws -> [ImportProblem] {
     do {
-      _ = try importing(name == "x.json" ? "[\(object)]" : object, ImportPlan(), name: name)
-      Issue.record("the import was accepted")
+      _ = try importing(name == "x.json" ? "[\(object)]" : object, ImportPlan(), name: name, into: type)
+      return []
     } catch let refused as ImportRefused {
+      return refused.result.problems
+    }
+  }
+
+  @Test("A whole number beyond 64 bits is a REAL, and refused by other columns", arguments: ["x.ndjson", "x.json"])
+  func wholeNumberBeyond64Bits(_ name: String) throws {
+    let number = "10000000000000000000000"
+    let room = "{\"projectId\":1,\"title\":\"hall\",\"squareFootage\":\(number)}"
+    #expect(try problems(of: room, name, into: "Room") == [])
+    let stored = try database.read {
+      try $0.fetchOne("SELECT squareFootage FROM OfflineRoom WHERE title = 'hall'", as: Double.self)
+    }
+    #expect(stored == 1e22)
+    #expect(
+      try problems(of: "{\"projectId\":\(number),\"title\":\"hall\"}", name, into: "Room") == [
+        ImportProblem(line: 1, field: "projectId", message: "is not a whole number of at most 64 bits")
+      ])
+  }
+
+  @Test("Half of a surrogate pair is refused with its line and field", arguments: ["x.ndjson", "x.json"])
+  func halfOfASurrogatePair(_ name: String) throws {
+    for value in ["\"a\\ud800b\"", "\"\\udfff\"", "{\"x\":[\"\\ud800\\u0041\"]}"] {
+      let object = "{\"projectId\":1,\"date\":\(value),\"relativeHumidity\":50}"
       #expect(
-        refused.result.problems == [
-          ImportProblem(line: 1, field: "temperature", message: "is a number that is too large")
+        try problems(of: object, name) == [
+          ImportProblem(line: 1, field: "date", message: "has half of a surrogate pair, which is no character")
         ])
     }
   }
@@ -157,7 +248,8 @@ import Testing
   @Test func numbersKeepTheir64Bits() throws {
     try database.write { db in
       let fields = try JSONFields(
-        object: "{\"a\":9007199254740993,\"b\":0.1,\"c\":null,\"d\":[1, 2],\"e\":true}", on: db
+        object: "{\"a\":9007199254740993,\"b\":0.1,\"c\":null,\"d\":[1, 2],\"e\":true}",
+        of: entities.entity("Room"), on: db
       ).fields
       let values = fields.map { field -> FieldInput.JSONScalar? in
         if case .typed(let scalar) = field.value { scalar } else { nil }
@@ -172,7 +264,8 @@ import Testing
     let object =
       #"{"a":49434.6314844556,"b":[447385.4698699],"c":552548.877588837,"$.a":0.5,"[0]":1e300,"":2.5,"[x]":3.5,"e\\":4.5,"f\"":5.5,"d é.":-2.5e-7}"#
     let values = try database.read { db in
-      try JSONFields(object: object, on: db).fields.map { field -> FieldInput.JSONScalar? in
+      try JSONFields(object: object, of: entities.entity("Room"), on: db).fields.map {
+        field -> FieldInput.JSONScalar? in
         if case .typed(let scalar) = field.value { scalar } else { nil }
       }
     }

@@ -35,6 +35,13 @@ import VaultKeys
     try Vault.open(at: path, with: try secret(), schemas: [RestorationSchema.schema], outdated: .refuse).close()
   }
 
+  @Test("A folder with the name of FieldVault's own tables is refused")
+  func folderNamedCore() throws {
+    let own = try folder.write("CREATE TABLE Own (ownId INTEGER PRIMARY KEY) STRICT;", to: "core/0001_own.sql")
+    let folder = URL(filePath: own).deletingLastPathComponent().path
+    #expect { try Schema.loadOwn(folder: folder) } throws: { ($0 as? VaultError)?.code == .refused }
+  }
+
   @Test("A process that finds a file applied by another one goes on behind it")
   func twoProcessesMigrate() throws {
     let first = file(1, "CREATE TABLE One (oneId INTEGER PRIMARY KEY) STRICT;")

@@ -134,7 +134,7 @@ import VaultKeys
   @Test func aTableThatWasChangedByHandIsFound() throws {
     let vault = try make()
     try vault.database.write { db in
-      try db.execute("DROP INDEX OfflineRoom_project")
+      try db.asMigration { _ = try db.execute("DROP INDEX OfflineRoom_project") }
       try db.execute("CREATE TABLE extra (a)")
     }
     let differences = try vault.migrator(known: [RestorationSchema.schema]).verify(vault.database)

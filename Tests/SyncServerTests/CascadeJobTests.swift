@@ -24,7 +24,7 @@ import Testing
   }
 
   /// Readings belong to a project only by their room.
-  private static let chain: Schema = {
+  static let chain: Schema = {
     func table(_ type: String, _ column: String) -> String {
       """
       CREATE TABLE Offline\(type) (
@@ -192,11 +192,14 @@ import Testing
     }
     work.cancel()
     _ = await work.result
-    #expect(try await client.push(push).list("results").map { $0["version"] } == [.integer(1)])
-    let found = try await server.server.storage.read(call.member.account) { [house] data in
-      try data.record(RecordName("Project", house))?.version
+    func version() async throws -> Int64? {
+      try await server.server.storage.read(call.member.account) { [house] data in
+        try data.record(RecordName("Project", house))?.version
+      }
     }
-    #expect(found == 1)
+    #expect(try await version() == 1)
+    #expect(try await client.push(push).list("results").map { $0["version"] } == [.integer(1)])
+    #expect(try await version() == 1)
     await server.server.stop()
   }
 
@@ -212,7 +215,10 @@ import Testing
       try mark(house, isDeleted: true, at: 5_000, in: data)
     }
     try await finish(storage)
-    try await storage.forget(account, before: 10_000)
+    let counting = CountingStorage(storage: storage)
+    try await counting.forget(account, before: 10_000)
+    // 250 answers and 120 rooms, at most 100 of them in one transaction.
+    #expect(counting.changes.max() ?? 0 <= 100 && counting.changes.count { $0 > 0 } >= 5)
     try await storage.write(account) { [house] data in
       #expect(try data.isDeleted(RecordName("Project", house)) == nil)
       let left = try rooms.filter { try data.isDeleted(RecordName("Room", $0)) != nil }
@@ -220,4 +226,45 @@ import Testing
       #expect(try data.answer(to: "op249") == nil)
     }
   }
+}
+
+/// A storage that notes how many answers and deletions each transaction forgets.
+private final class CountingStorage: RecordStorage {
+  private let storage: any RecordStorage
+  private let forgotten = Locked<[Int]>([])
+
+  init(storage: any RecordStorage) { self.storage = storage }
+
+  var changes: [Int] { forgotten.withLock { $0 } }
+  var entities: [String: EntityDescription] { storage.entities }
+  var schemas: [ServedSchema] { storage.schemas }
+
+  func read<Result: Sendable>(
+    _ account: AccountName, _ body: @escaping @Sendable (any RecordReading) throws -> Result
+  ) async throws -> Result { try await storage.read(account, body) }
+
+  func write<Result: Sendable>(
+    _ account: AccountName, _ body: @escaping @Sendable (any RecordWriting) throws -> Result
+  ) async throws -> Result {
+    try await storage.write(account) { [forgotten] data in
+      let writer = try #require(data as? EmbeddedWriter)
+      func rows() throws -> Int {
+        try writer.connection.fetchOne(
+          "SELECT (SELECT count(*) FROM ServerAnswer) + (SELECT count(*) FROM ServerRecord)", as: Int.self) ?? 0
+      }
+      let before = try rows()
+      let result = try body(data)
+      let after = try rows()
+      forgotten.withLock { $0.append(before - after) }
+      return result
+    }
+  }
+
+  func buryFailedChanges(_ account: AccountName) async throws { try await storage.buryFailedChanges(account) }
+  func settle(_ account: AccountName, _ names: [RecordName]) async throws { try await storage.settle(account, names) }
+  func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool {
+    try await storage.waitForChange(account, after: sequence, seconds: seconds)
+  }
+  func stopWaiting() { storage.stopWaiting() }
+  func close() { storage.close() }
 }

@@ -31,11 +31,13 @@ import Testing
     return sum.summary
   }
 
-  @Test("After any writes the digests of buckets are the sums of those of their records, per project and in all")
-  func areKeptByWrites() async throws {
+  // With seed 7001839 a project is left without rooms.
+  @Test(
+    "After any writes the digests of buckets are the sums of those of their records, per project and in all",
+    arguments: [7_001_839, UInt64.random(in: 0...9_999_999)])
+  func areKeptByWrites(seed: UInt64) async throws {
     let storage = try self.storage()
     defer { storage.close() }
-    let seed = UInt64.random(in: 0...9_999_999)
     print("SyncServerTests areKeptByWrites: seed \(seed)")
     let houses = (0..<3).map { _ in Operation.newUuid() }
     try await storage.write(account) { data in
@@ -77,7 +79,8 @@ import Testing
         let digests = try data.entityDigests(projects: projects)
         for type in ["Project", "Room"] {
           let expected = try summed(type, projects, in: data)
-          #expect(digests[type] == expected, "seed \(seed), \(type)")
+          // An entity without records in the projects has no summary.
+          #expect(digests[type] == (expected.count == 0 ? nil : expected), "seed \(seed), \(type)")
           var buckets = DigestSum()
           for bucket in try data.bucketDigests(of: type, projects: projects).values {
             buckets.add(try #require(DigestSum(bucket)))

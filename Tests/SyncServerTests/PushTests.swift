@@ -247,6 +247,25 @@ import Testing
     #expect(read["isDeleted"] == true && read["fields"]?["title"] == "Hall")
   }
 
+  // Found by the simulation, seed 11231, world 5: without a new version no device takes the deletion.
+  @Test("The deletion of a record that was moved below one which is not there has a version of its own")
+  func deletedBelowWhatIsNotThere() async throws {
+    try await makeProject()
+    let location = Operation.newUuid()
+    _ = try await client.push([
+      Operation.create("Location", location, ["title": "Hall", "type": "unit", "projectId": .text(project)])
+    ])
+    var deletion = Operation.delete("Location", location, version: 1)
+    if case .object(var object) = deletion {
+      object["fields"] = ["parentLocationId": .text(Operation.newUuid())]
+      deletion = .object(object)
+    }
+    let cursor = try await client.pull().cursor
+    #expect(try await client.results([deletion]) == ["accepted"])
+    let changes = try await client.pull(after: cursor).changes
+    #expect(changes.count == 1 && changes.allSatisfy { $0["isDeleted"] == true && $0["version"] == 2 })
+  }
+
   @Test func uniqueValuesAreAConflict() async throws {
     try await makeProject()
     let user = Operation.newUuid()

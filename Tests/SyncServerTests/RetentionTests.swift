@@ -43,4 +43,65 @@ import Testing
     #expect(try #require(found) >= before)
     await server.server.stop()
   }
+
+  @Test("A server whose wall clock is 100 days ahead of its data forgets no deletion when it starts")
+  func startAfterAJump() async throws {
+    let temporary = try TemporaryFolder()
+    let folder = try ServerFolder(temporary.path + "/data", isCreating: true)
+    let directory = try ServerDirectory(in: folder)
+    defer { directory.close() }
+    _ = try directory.addUser("ada", account: "water")
+    let account = try #require(try directory.accounts().first)
+    let storage = try EmbeddedStorage(in: folder, schemas: [RestorationSchema.schema], accounts: [])
+    defer { storage.close() }
+    let files = DiskFileStorage(in: folder)
+    defer { files.close() }
+    let then = Date.nowInMilliseconds().milliseconds - 100 * Self.day
+    let name = RecordName("Project", Operation.newUuid())
+    try await storage.write(account) { data in
+      let state = RecordState(fields: ["title": "Dam"], updatedAt: then)
+      let record = try data.store(NewVersion(name: name, previous: nil, state: state, createdAt: then), at: then)
+      let gone = state.applying(RecordPatch(isDeleted: true, updatedAt: then))
+      _ = try data.store(NewVersion(name: name, previous: record, state: gone, createdAt: then), at: then)
+    }
+    // Has expired, and is given up behind the deletions that are forgotten.
+    let upload = try await files.begin(
+      account,
+      NewUpload(
+        userId: 1, name: ContentName(content: Operation.newUuid(), variant: .full), length: 1, metadata: "", expiry: 1),
+      quota: 1 << 40, at: 0)
+    let retention = Retention(
+      days: 90, storage: storage, files: files, inUse: { _, contents in Set(contents) }, directory: directory,
+      log: .silent)
+    let clock = try ServerClock(directory)
+    let work = Task { await retention.run(clock) }
+    while try await files.upload(account, upload.id) != nil { try await Task.sleep(for: .milliseconds(5)) }
+    work.cancel()
+    await work.value
+    #expect(try await storage.read(account) { try $0.isDeleted(name) } == true)
+  }
+
+  @Test("A change is never stored under a time before that of retention")
+  func changesAfterAClockIsSetBack() async throws {
+    let temporary = try TemporaryFolder()
+    let later = Date.nowInMilliseconds().milliseconds + 10 * Self.day
+    do {
+      let directory = try ServerDirectory(in: try ServerFolder(temporary.path + "/data", isCreating: true))
+      defer { directory.close() }
+      try await directory.database.write { db in
+        _ = try db.execute("INSERT INTO RetentionTime (id, milliseconds) VALUES (1, \(later))")
+      }
+    }
+    let server = try TestServer(in: temporary)
+    let client = try server.client("ada")
+    let account = try #require(try server.withDirectory { try $0.accounts() }.first)
+    let uuid = Operation.newUuid()
+    let results = try await client.results([
+      Operation.create("Project", uuid, ["title": "Dam"]), Operation.delete("Project", uuid, version: 1),
+    ])
+    #expect(results == ["accepted", "accepted"])
+    let stored = try await server.server.storage.read(account) { try $0.largestStoredTime }
+    #expect(try #require(stored) >= later)
+    await server.server.stop()
+  }
 }

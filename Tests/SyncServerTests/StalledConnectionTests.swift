@@ -130,7 +130,10 @@ import Testing
 
   @Test("A token that is revoked ends its uploads, downloads and waiting requests")
   func revokedTokens() async throws {
-    let server = try TestServer { $0.watchInterval = .milliseconds(10) }
+    let server = try TestServer { limits in
+      // Nothing else ends the requests while the test waits.
+      (limits.watchInterval, limits.idleSeconds) = (.milliseconds(10), 600)
+    }
     let client = try server.client("ada")
     let files = FileClient(client)
     let token = try #require(client.token)

@@ -48,6 +48,51 @@ import Testing
     }
   }
 
+  /// As when somebody has changed the record and changed it back.
+  @Test("A comparison leaves no record of equal content at an older version", arguments: [false, true])
+  func olderVersionOfEqualContent(losesCursor: Bool) async throws {
+    let server = try LocalServer()
+    let (one, two) = try await devicesWithRoom(at: server)
+    let cursor = try await two.vault.sync { try SyncSettings.value(.cursor, in: $0.connection) }
+    try await one.write { _ = try $0.execute("UPDATE OfflineRoom SET title = 'Loft'") }
+    try await one.sync()
+    try await two.sync()
+    try await two.vault.sync { transaction in
+      try transaction.connection.execute("UPDATE OfflineRoom SET syncVersion = 1")
+      try SyncSettings.set(.cursor, losesCursor ? "unknown" : cursor, in: transaction.connection)
+    }
+    try await two.sync(RoundRequest(isFull: !losesCursor))
+    #expect(try await two.values("SELECT title || syncVersion || isDirty FROM OfflineRoom") == ["Loft20"])
+  }
+
+  @Test("A value that loses in a merge at the server is kept in the conflict")
+  func valueLostAtTheServer() async throws {
+    let server = try LocalServer()
+    let (one, two) = try await devicesWithRoom(at: server)
+    try await one.write { _ = try $0.execute("UPDATE OfflineRoom SET title = 'ONE'") }
+    try await one.sync()
+    try await two.write { _ = try $0.execute("UPDATE OfflineRoom SET title = 'TWO'") }
+    try await two.sync(RoundRequest(pulls: false))
+    let kept = try await two.values(
+      """
+      SELECT (localVersion ->> 'title') || ' ' || (remoteVersion ->> 'title') || ' ' || resolution
+      FROM OfflineConflictResolution
+      """)
+    #expect(kept == ["TWO ONE local_wins"])
+  }
+
+  /// Two devices that have a project with a room.
+  private func devicesWithRoom(at server: LocalServer) async throws -> (Device, Device) {
+    let (one, two) = (try await Device("ada", at: server), try await Device("ben", at: server))
+    try await one.write { db in
+      let project = try db.insert(Project(title: "House"))
+      _ = try db.insert(Room(projectId: project.projectId, title: "Kitchen"))
+    }
+    try await one.sync()
+    try await two.sync()
+    return (one, two)
+  }
+
   private func settle(_ devices: [Device], _ random: inout Seeded, _ seed: UInt64) async throws {
     for _ in 0..<12 {
       var isQuiet = true

@@ -9,8 +9,8 @@ import Testing
 /// What a deletion on one device does to the records that refer to the deleted one, and to its UNIQUE values.
 @Suite struct DeletionTests {
   private let server: LocalServer
-  private let one: Device
-  private let two: Device
+  let one: Device
+  let two: Device
 
   init() async throws {
     server = try LocalServer(schemas: [Storeroom.schema])
@@ -35,17 +35,8 @@ import Testing
     try await two.sync()
   }
 
-  private func expectAgreement(_ note: Comment? = nil, _ place: SourceLocation = #_sourceLocation) async throws {
-    for device in [one, two, one, two] { try await device.sync() }
-    #expect(try await one.digests() == two.digests(), note, sourceLocation: place)
-    for device in [one, two] {
-      #expect(try device.conflicts().map(\.conflictType) == [], note, sourceLocation: place)
-      #expect(
-        try await device.values("SELECT entityType || status FROM OfflineSyncQueue WHERE completedAt IS NULL") == [],
-        note, sourceLocation: place)
-      #expect(try await device.values("SELECT entityType || detail FROM SyncInbox") == [], note, sourceLocation: place)
-      #expect(try await device.sync(RoundRequest(isFull: true)).repaired == 0, note, sourceLocation: place)
-    }
+  func expectAgreement(_ note: Comment? = nil, _ place: SourceLocation = #_sourceLocation) async throws {
+    try await Device.expectAgreement(one, two, note, place)
   }
 
   // MARK: References

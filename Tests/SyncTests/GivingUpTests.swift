@@ -1,4 +1,5 @@
 import CipherSQL
+import Foundation
 import RestorationModel
 import Testing
 
@@ -58,6 +59,25 @@ import Testing
     try await two.write { _ = try $0.execute("DELETE FROM OfflineNote") }
     try two.discardAll()
     try await expectGone()
+  }
+
+  // Found by the simulation, seed 9000, world 7: the error of SQLite ended the device's program.
+  @Test("A new record that another one needs is not discarded before that one")
+  func neededRecord() async throws {
+    try await two.write { db in
+      let oak = try db.insert(Material(name: "Oak"))
+      let log = MoistureLog(projectId: 1, roomId: 1, materialId: oak.materialId, date: Date(), moistureContent: 12)
+      _ = try db.insert(log)
+    }
+    let outbox: SQL = "SELECT operationId || status FROM OfflineSyncQueue ORDER BY queueNumber"
+    let before = try await two.values(outbox)
+    let error = #expect(throws: VaultError.self) { try two.discard { $0.entityType == "Material" } }
+    #expect(error?.code == .refused && error?.message == "a MoistureLog refers to the Material by materialId")
+    #expect(try await two.values(outbox) == before)
+    #expect(try await two.values("SELECT name FROM OfflineMaterial WHERE isDeleted = 0") == ["Oak"])
+    try two.discard { $0.entityType == "MoistureLog" }
+    try two.discardAll()
+    #expect(try await two.sync().pushed == 0)
   }
 
   /// How a conflict about a title ends, and who is named for it.

@@ -15,10 +15,15 @@ final class InterveningRemote: Remote {
     var watches = 0
     var watch: (@Sendable () -> Bool)?
     var account: @Sendable (inout AccountInfo) -> Void = { _ in }
+    var page: (@Sendable (Int, String?) -> ChangesPage)?
+    var records: @Sendable (inout [RemoteRecord]) -> Void = { _ in }
   }
 
   let remote: any Remote
   let able = Locked(RemoteAbilities())
+  /// Where its files are; nil for no files.
+  let fileRemote = Locked<(any FileRemote)?>(nil)
+  var files: (any FileRemote)? { fileRemote.withLock { $0 } }
   private let state = Locked(State())
 
   init(remote: any Remote) { self.remote = remote }
@@ -70,9 +75,23 @@ final class InterveningRemote: Remote {
   }
 
   func changes(cursor: String?, limit: Int, projects: [String]) async throws(RemoteFailure) -> ChangesPage {
-    state.withLock { $0.pulls += 1 }
-    return try await remote.changes(cursor: cursor, limit: limit, projects: projects)
+    let page = state.withLock { state in
+      state.pulls += 1
+      return state.page?(state.pulls, cursor)
+    }
+    if let page { return page }
+    var answer = try await remote.changes(cursor: cursor, limit: limit, projects: projects)
+    state.withLock { $0.records }(&answer.changes)
+    return answer
   }
+
+  /// Changes the records of each page and of each request for records.
+  func answerRecords(_ change: @escaping @Sendable (inout [RemoteRecord]) -> Void) {
+    state.withLock { $0.records = change }
+  }
+
+  /// Answers with pages made up from the number of the request and its cursor.
+  func answerChanges(_ page: @escaping @Sendable (Int, String?) -> ChangesPage) { state.withLock { $0.page = page } }
 
   /// How often it was asked for news.
   var watches: Int { state.withLock { $0.watches } }
@@ -104,6 +123,8 @@ final class InterveningRemote: Remote {
   func records(
     entityType: String, uuids: [String], epoch: String?
   ) async throws(RemoteFailure) -> RecordsAnswer {
-    try await remote.records(entityType: entityType, uuids: uuids, epoch: epoch)
+    var answer = try await remote.records(entityType: entityType, uuids: uuids, epoch: epoch)
+    state.withLock { $0.records }(&answer.changes)
+    return answer
   }
 }

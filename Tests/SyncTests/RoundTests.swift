@@ -326,9 +326,12 @@ extension Device {
     try vault.resolveConflict(id, takesLocal: takesLocal, choices: choices, person: "ben")
   }
 
-  func discardAll() throws {
+  func discardAll() throws { try discard { _ in true } }
+
+  func discard(_ isGivenUp: (OutboxEntry) -> Bool) throws {
     var ids: [String] = []
-    try vault.forEachOperation { ids.append($0.operationId) }
+    try vault.forEachOperation { if isGivenUp($0) { ids.append($0.operationId) } }
+    try #require(!ids.isEmpty)
     _ = try vault.discard(ids)
   }
 

@@ -152,6 +152,24 @@ final class Device: Sendable {
   }
 }
 
+extension Device {
+  /// Expects that two devices and their server have the same records after some syncs, and that nothing waits.
+  static func expectAgreement(
+    _ one: Device, _ two: Device, _ note: Comment? = nil, _ place: SourceLocation = #_sourceLocation
+  ) async throws {
+    for device in [one, two, one, two] { try await device.sync() }
+    #expect(try await one.digests() == two.digests(), note, sourceLocation: place)
+    for device in [one, two] {
+      #expect(try device.conflicts().map(\.conflictType) == [], note, sourceLocation: place)
+      #expect(
+        try await device.values("SELECT entityType || status FROM OfflineSyncQueue WHERE completedAt IS NULL") == [],
+        note, sourceLocation: place)
+      #expect(try await device.values("SELECT entityType || detail FROM SyncInbox") == [], note, sourceLocation: place)
+      #expect(try await device.sync(RoundRequest(isFull: true)).repaired == 0, note, sourceLocation: place)
+    }
+  }
+}
+
 extension SyncWorker {
   /// What is told while something is done.
   nonisolated func events(_ body: () async throws -> Void) async throws -> [SyncEvent] {

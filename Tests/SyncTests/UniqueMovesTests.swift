@@ -97,6 +97,47 @@ import Testing
     #expect(try await one.digests() == two.digests())
   }
 
+  // Found by the simulation, seed 11230, world 4: the values that the row kept passed for the server's.
+  @Test(
+    "A record that was moved and deleted elsewhere, and whose values another one has, comes back as the server has it",
+    arguments: [true, false])
+  func restoredWithTakenValue(isEdited: Bool) async throws {
+    let server = try LocalServer(schemas: [Self.schema])
+    let one = try await Device("ada", at: server, schema: Self.schema)
+    let two = try await Device("ben", at: server, schema: Self.schema)
+    let uuid = Self.uuid()
+    try await one.write { db in
+      _ = try db.execute("INSERT INTO OfflineThing (uuid, code) VALUES (\(uuid), 'a')")
+      _ = try db.execute("INSERT INTO OfflineThing (uuid, code, place) VALUES (\(Self.uuid()), 'b', \(uuid))")
+    }
+    for device in [one, two] { try await device.sync() }
+    try await one.write { _ = try $0.execute("UPDATE OfflineThing SET code = 'x' WHERE code = 'a'") }
+    try await one.sync()
+    try await one.write { _ = try $0.execute("DELETE FROM OfflineThing WHERE code = 'x'") }
+    try await one.sync()
+    try await Task.sleep(for: .milliseconds(20))
+    // The base of the other record names the first, so that its row stays.
+    try await two.write { db in
+      _ = try db.execute("UPDATE OfflineThing SET code = 'x', place = 'z' WHERE code = 'b'")
+      if isEdited { _ = try db.execute("UPDATE OfflineThing SET place = 'q' WHERE code = 'a'") }
+    }
+    try await two.sync(RoundRequest(pushes: false))
+    try await two.write { db in
+      _ = try db.execute("UPDATE OfflineThing SET code = 'y' WHERE code = 'x'")
+      if !isEdited { _ = try db.execute("UPDATE OfflineThing SET isDeleted = 0 WHERE uuid = \(uuid)") }
+    }
+    for _ in 0..<3 {
+      for conflict in try two.conflicts() { try two.resolve(conflict.conflictId, takesLocal: true) }
+      try await two.sync()
+      try await one.sync()
+    }
+    let things: SQL = "SELECT code || coalesce(place, '') FROM OfflineThing WHERE isDeleted = 0 ORDER BY uuid"
+    #expect(try await two.values(things) == [isEdited ? "xq" : "x", "yz"])
+    #expect(try await one.values(things) == two.values(things))
+    #expect(try await two.sync(RoundRequest(isFull: true)).repaired == 0)
+    #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
+  }
+
   @Test(
     "A version of a restored server that cannot be stored yet is no base of what is sent, and no value is lost to it",
     arguments: [true, false])

@@ -20,29 +20,34 @@ func presentable(_ text: String, hasColours: Bool) -> String {
 private func escape(
   _ text: String, keeping: (String.UnicodeScalarView, String.UnicodeScalarView.Index) -> Int
 ) -> String {
-  // Most text has nothing to escape, and a look at its bytes shows that.
-  guard text.utf8.contains(where: canBeginHidden) else { return text }
   let scalars = text.unicodeScalars
   var result = ""
-  var place = scalars.startIndex
-  while place < scalars.endIndex {
-    let scalar = scalars[place]
-    guard isHidden(scalar), !joinsEmoji(scalars, place) else {
-      result.unicodeScalars.append(scalar)
-      place = scalars.index(after: place)
-      continue
-    }
-    let kept = keeping(scalars, place)
+  // Text before this place is in the result.
+  var copied = scalars.startIndex
+  var place = copied
+  // Most text has nothing to escape, and a look at its bytes shows that.
+  while let next = indexOfCandidate(in: text, from: place) {
+    let scalar = scalars[next]
+    place = scalars.index(after: next)
+    guard isHidden(scalar), !joinsEmoji(scalars, next) else { continue }
+    let kept = keeping(scalars, next)
     if kept > 0 {
-      let end = scalars.index(place, offsetBy: kept)
-      result.unicodeScalars.append(contentsOf: scalars[place..<end])
-      place = end
+      place = scalars.index(next, offsetBy: kept)
     } else {
+      result += text[copied..<next]
       result += visible(scalar)
-      place = scalars.index(after: place)
+      copied = place
     }
   }
-  return result
+  return copied == scalars.startIndex ? text : result + text[copied...]
+}
+
+/// The next character from a place on whose first byte may begin a hidden one.
+private func indexOfCandidate(in text: String, from place: String.Index) -> String.Index? {
+  let rest = text.utf8[place...]
+  let offset = rest.withContiguousStorageIfAvailable { bytes in bytes.firstIndex(where: canBeginHidden) }
+  guard let offset else { return rest.firstIndex(where: canBeginHidden) }
+  return offset.map { rest.index(place, offsetBy: $0) }
 }
 
 /// Whether the character joins two emoji to one, which a reader sees.

@@ -213,13 +213,18 @@ extension Doctor {
         )
       }
       diagnosis.checked.append("every change has its operation or its conflict")
-      let waiting = try access.withDatabase { database in
-        try database.read { try SyncInvariants.waitingVersions(in: $0) }
-      }
-      if !waiting.isEmpty {
+      for reason in SyncInvariants.WaitingReason.allCases {
+        let waiting = try access.withDatabase { database in
+          try database.read { try SyncInvariants.waitingVersions(reason, in: $0) }
+        }
+        if waiting.isEmpty { continue }
         diagnosis.add(
           .note, "inbox", "versions from the server wait: \(summary(waiting))",
-          meaning: "this vault shows older versions of these records, or none", next: "fieldvault migrate apply")
+          meaning: "this vault shows older versions of these records, or none",
+          next: reason == .unknownEntity
+            ? "fieldvault migrate apply"
+            : "change the record that has the value, or apply newer schema files with 'fieldvault migrate apply'; then sync"
+        )
       }
     } catch {
       noteFailure(error, "sync", "the outbox", diagnosis.findings("pages").isEmpty, &diagnosis)

@@ -19,6 +19,20 @@ public struct RepairReport: Sendable {
 }
 
 extension Doctor {
+  /// Examines the vault again after a repair. A damaged vault is as it was: what could be read is in another one, and a second
+  /// repair would save the same.
+  public func examine(after repair: RepairReport) throws -> Diagnosis {
+    var diagnosis = try examine()
+    guard let salvaged = repair.salvaged else { return diagnosis }
+    diagnosis.findings = diagnosis.findings.map { finding in
+      guard finding.severity == .damage else { return finding }
+      return Finding(
+        .damage, finding.check, what: finding.what, meaning: finding.meaning,
+        next: "go on with \(salvaged.vault), and keep this vault as it is")
+    }
+    return diagnosis
+  }
+
   /// Mends what can be mended without losing anything: leftovers, permissions, files of no record, indexes, full-text
   /// search, derived triggers. Work on the database is done on a copy first, and on the database itself when the copy is well then.
   /// Where pages are damaged, what can be read is saved into a new vault beside this one, which stays as it is.

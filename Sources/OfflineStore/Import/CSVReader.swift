@@ -53,9 +53,8 @@ package final class CSVReader {
   package func text(_ index: Int) -> String { String(decoding: field(index), as: UTF8.self) }
 
   /// Reads the next record. False at the end.
-  /// - Throws: ``Problem``, after which reading goes on behind the broken record, unless a quote was never
-  ///   closed; ``VaultError`` when the file cannot be read or a record is longer than ``longestRecord``, after which nothing
-  ///   more can be read.
+  /// - Throws: ``Problem``, after which reading goes on behind the broken record; ``VaultError`` when the file cannot be read, a
+  ///   quote is never closed or a record is longer than ``longestRecord``, after which nothing more can be read.
   package func next() throws -> Bool {
     if nextLine == 1, start == 0, end == 0 { try skipByteOrderMark() }
     while true {
@@ -84,11 +83,8 @@ package final class CSVReader {
     }
     if end == buffer.count {
       guard buffer.count < limit else {
-        let place = openQuoteLine ?? line
-        let what =
-          "a record above \(limit >> 20) MiB"
-          + (openQuoteLine == nil ? "" : ": the quote that opens here is never closed")
-        throw VaultError(.refused, "\(source.name):\(place): \(what)", hint: "quotes within a field are doubled")
+        let what = "a record above \(limit >> 20) MiB"
+        throw openQuoteLine.map { neverClosed($0, what + ": ") } ?? refusal(what, line)
       }
       let larger = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: buffer.count * 2)
       _ = larger.update(fromContentsOf: buffer[0..<end])
@@ -99,6 +95,15 @@ package final class CSVReader {
       into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[end...]))
     if count == 0 { isAtEnd = true }
     end += count
+  }
+
+  /// Where the records behind the quote begin is unknown, so that the file cannot be read on.
+  private func neverClosed(_ line: Int, _ prefix: String = "") -> VaultError {
+    refusal(prefix + "the quote that opens here is never closed", line)
+  }
+
+  private func refusal(_ what: String, _ line: Int) -> VaultError {
+    VaultError(.refused, "\(source.name):\(line): \(what)", hint: "quotes within a field are doubled")
   }
 
   /// Finds the record at `start`. Nil when more bytes are needed, false when there are no more records.
@@ -125,7 +130,7 @@ package final class CSVReader {
               return nil
             }
             start = end
-            throw Problem(line: opened, message: "the quote that opens here is never closed")
+            throw neverClosed(opened)
           }
           let byte = buffer[position]
           if byte == UInt8(ascii: "\"") {

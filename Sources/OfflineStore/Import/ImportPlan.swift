@@ -3,7 +3,7 @@ import CipherSQL
 /// How the columns of a file fill the fields of an entity.
 public struct ImportPlan: Sendable {
   /// Which column fills which field: `temperature` or, for a reference by a column of the other record,
-  /// `roomId.title`.
+  /// `roomId.title`. With a mapping, columns that have no field are left out; without one they are refused.
   public var mapping: [(field: String, column: String)] = []
   /// Values for every record.
   public var constants: [(field: String, value: String)] = []
@@ -32,6 +32,8 @@ public struct ImportResult: Sendable, Hashable {
   public var imported = 0
   /// How many rows were left out.
   public var skipped = 0
+  /// The columns of the file, or members of its objects, that fill no field and that the mapping left out.
+  public var ignoredColumns: [String] = []
   /// The rows that were left out or that stood in the way, the first thousand of them.
   public var problems: [ImportProblem] = []
   /// How many problems there were in all.

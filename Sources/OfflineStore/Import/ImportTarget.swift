@@ -27,12 +27,18 @@ struct ImportTarget {
 
 extension Entity {
   /// Makes out which column of a file fills which field.
-  /// - Parameter columns: the names in the file.
+  ///
+  /// A plan that maps columns chooses among them. Without one every column has to have a field, so that no value of the file
+  /// is lost by a misspelled name.
+  /// - Parameters:
+  ///   - columns: the names in the file.
+  ///   - file: what messages call the file.
+  /// - Returns: the targets, and the columns that a plan with a mapping leaves out.
   /// - Throws: ``VaultError`` with `noSuchField` for an unknown field, or column of the file; with `refused` when no
   ///   column fits at all.
   func importTargets(
-    _ plan: ImportPlan, columns: [String], entities: Entities, connection: Connection
-  ) throws -> [ImportTarget] {
+    _ plan: ImportPlan, columns: [String], of file: String, entities: Entities, connection: Connection
+  ) throws -> (targets: [ImportTarget], leftOut: [String]) {
     var targets: [ImportTarget] = []
     for (field, column) in plan.mapping {
       guard let position = columns.firstIndex(of: column) else {
@@ -45,9 +51,14 @@ extension Entity {
     }
     for (field, value) in plan.constants { targets.append(try constant(field, value, entities, connection)) }
     let taken = Set(targets.map(\.column.name))
-    for (position, name) in columns.enumerated() where !taken.contains(name) && fields.contains(name) {
+    var leftOut: [String] = []
+    for (position, name) in columns.enumerated() {
       if plan.mapping.contains(where: { $0.column == name }) { continue }
-      targets.append(try target(name, .field(position), entities))
+      if isImported(name) {
+        if !taken.contains(name) { targets.append(try target(name, .field(position), entities)) }
+      } else if !isKept(name) {
+        leftOut.append(name)
+      }
     }
     guard targets.contains(where: { if case .field = $0.source { true } else { false } }) else {
       throw VaultError(
@@ -55,9 +66,29 @@ extension Entity {
         hint: "name them with --map FIELD=COLUMN; the file has "
           + columns.joined(separator: ", "))
     }
+    if plan.mapping.isEmpty, let name = leftOut.first {
+      throw VaultError(
+        .noSuchField, "\(file):1: \(type) has no field '\(name)'",
+        hint: "name the field with --map FIELD=\(name); an import with --map leaves columns without a field out. "
+          + "The fields are \(fields.joined(separator: ", "))",
+        name: name, candidates: fields)
+    }
     try refuseDoubles(targets)
     try addKept(to: &targets)
-    return targets
+    return (targets, leftOut)
+  }
+
+  /// Checks the fields and constants of a plan whose columns are known only row by row.
+  /// - Throws: ``VaultError`` with `noSuchField` for an unknown field, with `badValue` or `refused` for a constant.
+  func check(_ plan: ImportPlan, entities: Entities, connection: Connection) throws {
+    for (field, _) in plan.mapping { _ = try target(field, .field(0), entities) }
+    for (field, value) in plan.constants { _ = try constant(field, value, entities, connection) }
+  }
+
+  /// Whether a column of this name fills a field without a mapping: it has the name of a field, or of a reference by a column
+  /// of the other record, such as `roomId.title`.
+  func isImported(_ name: String) -> Bool {
+    fields.contains(name) || name.firstIndex(of: ".").map { reference(of: String(name[..<$0])) != nil } ?? false
   }
 
   private func target(_ field: String, _ source: ImportTarget.Source, _ entities: Entities) throws -> ImportTarget {

@@ -3,15 +3,17 @@ import CipherSQL
 extension Importer {
   /// Reads a file with one JSON object on each line.
   package func importNDJSON(_ source: ByteSource) throws -> ImportResult {
+    try entity.check(plan, entities: entities, connection: connection)
     let reader = LineReader(source)
     var result = ImportResult()
+    var leftOut: [String] = []
     while let line = try reader.next() {
       if !line.isEmpty {
-        try take(line: reader.line, into: &result) {
+        try take(source.name, line: reader.line, into: &result) {
           guard let text = String(validating: line, as: UTF8.self) else {
             throw RowProblem(field: nil, message: "is not valid UTF-8; save the file as UTF-8")
           }
-          try insert(object: text)
+          try insert(object: text, leavingOut: &leftOut)
         }
       }
       if reader.line & 255 == 0 {
@@ -20,30 +22,43 @@ extension Importer {
       }
     }
     progress(source.position, reader.line)
+    result.ignoredColumns = leftOut
     return try finish(result)
   }
 
-  /// Reads a JSON document, an object or an array of them, which is held in memory. Problems are counted by element.
+  /// Reads a JSON document, an object or an array of them, which is held in memory. A problem names the line on which its
+  /// object begins.
   package func importJSON(_ source: ByteSource) throws -> ImportResult {
+    try entity.check(plan, entities: entities, connection: connection)
     let text = try source.readText(limit: ByteSource.longestDocument)
     var result = ImportResult()
+    var lines = JSONElementLines(text)
+    var leftOut: [String] = []
     _ = try JSONDocument.forEachObject(text, name: source.name, on: connection) { index, object in
-      try take(line: index + 1, into: &result) { try insert(object: object) }
+      try take(source.name, line: lines.next(), into: &result) { try insert(object: object, leavingOut: &leftOut) }
       if index & 255 == 0 {
         try connection.throwIfCancelled()
         progress(source.position, index)
       }
     }
+    result.ignoredColumns = leftOut
     return try finish(result)
   }
 
-  private func take(line: Int, into result: inout ImportResult, _ body: () throws -> Void) throws {
+  private func take(
+    _ file: String, line: Int, into result: inout ImportResult, _ body: () throws -> Void
+  ) throws {
     do {
       try connection.savepoint(body)
       result.imported += 1
     } catch let problem as RowProblem {
       note(ImportProblem(line: line, field: problem.field, message: problem.message), in: &result)
-    } catch let error as VaultError where error.code == .badValue || error.code == .refused {
+    } catch let error as VaultError where error.code == .noSuchField && !plan.skipsInvalid {
+      // As for a column of a CSV file, the hint names the fields.
+      throw VaultError(
+        error.code, "\(file):\(line): \(error.message)", hint: error.hint, name: error.name,
+        candidates: error.candidates)
+    } catch let error as VaultError where [.badValue, .refused, .noSuchField].contains(error.code) {
       let prefix = error.name.map { "\(entity.type).\($0) " }
       let message = prefix.flatMap { error.message.hasPrefix($0) ? String(error.message.dropFirst($0.count)) : nil }
       let field = message == nil ? nil : error.name
@@ -51,11 +66,11 @@ extension Importer {
     }
   }
 
-  private func insert(object text: String) throws {
+  private func insert(object text: String, leavingOut leftOut: inout [String]) throws {
     let kind = try connection.fetchOne(
       "SELECT CASE WHEN json_valid(\(text)) THEN json_type(\(text)) END", as: String?.self)
     guard kind == "object" else { throw RowProblem(field: nil, message: "is not a JSON object") }
-    let members = try JSONFields(object: text, on: connection).fields
+    let members = try JSONFields(object: text, of: entity, on: connection).fields
     var fields: [(name: String, value: FieldInput)] = []
     let renamed = Dictionary(plan.mapping.map { ($0.column, $0.field) }) { first, _ in first }
     for (name, value) in members {
@@ -63,7 +78,10 @@ extension Importer {
       // What FieldVault keeps itself stands in what it exported; as from CSV, it is passed over.
       if renamed[name] == nil, entity.isKept(name) { continue }
       if case .typed(.string(let text)) = value, text == plan.nullText { continue }
-      guard renamed[name] != nil || entity.fields.contains(field) || plan.mapping.isEmpty else { continue }
+      guard plan.mapping.isEmpty || renamed[name] != nil || entity.isImported(name) else {
+        if !leftOut.contains(name) { leftOut.append(name) }
+        continue
+      }
       fields.append((field, value))
     }
     fields += plan.constants.map { ($0.field, .text($0.value)) }

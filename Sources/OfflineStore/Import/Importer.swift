@@ -35,11 +35,13 @@ package struct Importer {
       throw VaultError(.refused, "\(source.name):\(problem.line): \(problem.message)")
     }
     let columns = (0..<reader.count).map(reader.text)
-    let targets = try entity.importTargets(plan, columns: columns, entities: entities, connection: connection)
+    let (targets, leftOut) = try entity.importTargets(
+      plan, columns: columns, of: source.name, entities: entities, connection: connection)
     let binder = RowBinder(importer: self, targets: targets)
-    let result = try connection.withStatement(insertSQL(targets)) { statement in
+    var result = try connection.withStatement(insertSQL(targets)) { statement in
       try rows(of: reader, named: columns, source, binder, statement)
     }
+    result.ignoredColumns = leftOut
     return try finish(result)
   }
 

@@ -1,12 +1,14 @@
 import CipherSQL
+import SyncModel
 
 /// A JSON object as fields and values, read by SQLite's own JSON functions, which keep integers of 64 bits. Numbers with
 /// a fraction are taken as their text, as SQLite reads some as the number beside.
 struct JSONFields {
   let fields: [(name: String, value: FieldInput)]
 
-  /// Reads the members of an object.
-  init(object: String, on connection: Connection) throws {
+  /// Reads the members of an object that is to become a record.
+  /// - Throws: ``VaultError`` with `badValue` for a text with half of a surrogate pair, which JSON can write and UTF-8 cannot.
+  init(object: String, of entity: Entity, on connection: Connection) throws {
     var fields: [(name: String, value: FieldInput)] = []
     // A name with one of these characters, which none of a table has, could be no path or another's.
     let members: SQL = """
@@ -16,21 +18,49 @@ struct JSONFields {
       """
     try connection.forEach(members) { row in
       let name = try row.decode(String.self, at: 0)
-      fields.append((name, .typed(try Self.scalar(row))))
+      guard let scalar = try Self.scalar(row) else {
+        throw VaultError(
+          .badValue, "\(entity.type).\(name) has half of a surrogate pair, which is no character", name: name)
+      }
+      fields.append((name, .typed(scalar)))
     }
     self.fields = fields
   }
 
-  private static func scalar(_ row: borrowing Row) throws -> FieldInput.JSONScalar {
+  /// The value of a row; nil for a text with half of a surrogate pair.
+  private static func scalar(_ row: borrowing Row) throws -> FieldInput.JSONScalar? {
     switch try row.decode(String.self, at: 1) {
     case "null": .null
     case "true": .bool(true)
     case "false": .bool(false)
-    case "integer": .integer(try row.decode(at: 2))
+    case "integer":
+      // Beyond 64 bits SQLite reads the nearest REAL.
+      switch try row.decode(SQLArgument.self, at: 2) {
+      case .integer(let value): .integer(value)
+      default: .real(try row.decode(at: 2))
+      }
     case "real": .real(try row.decode(String?.self, at: 4).flatMap(Double.init) ?? row.decode(at: 2))
-    case "text": .string(try row.decode(at: 2))
-    default: .structure(try row.decode(at: 3))
+    case "text":
+      // SQLite writes half of a surrogate pair as bytes that are not UTF-8.
+      try row.withText(at: 2) { (bytes) throws(SQLError) in String(validating: bytes, as: UTF8.self) }.map {
+        .string($0)
+      }
+    default:
+      // Arrays and objects keep their escapes.
+      try structure(row)
     }
+  }
+
+  private static func structure(_ row: borrowing Row) throws -> FieldInput.JSONScalar? {
+    let text = try row.decode(String.self, at: 3)
+    do throws(SyncModelError) {
+      _ = try SyncValue(parsing: text)
+    } catch  where error.code == .loneSurrogate {
+      return nil
+    } catch {
+      // Other JSON that cannot be sent fails when the record is sent, and `why` names the field.
+    }
+    return .structure(text)
   }
 }
 
@@ -42,12 +72,8 @@ struct JSONDocument {
   static func forEachObject(
     _ text: String, name: String, on connection: Connection, _ body: (Int, String) throws -> Void
   ) throws -> Bool {
-    let position = try connection.fetchOne("SELECT json_error_position(\(text))", as: Int.self) ?? 0
-    let isStrict = try connection.fetchOne("SELECT json_valid(\(text))", as: Bool.self) ?? false
-    guard position == 0, isStrict else {
-      throw VaultError(
-        .badValue, "\(name):\(line(of: position, in: text)): this is not JSON",
-        hint: "give an object or an array of objects")
+    guard try connection.fetchOne("SELECT json_valid(\(text))", as: Bool.self) ?? false else {
+      throw try mistake(in: text, name: name, on: connection)
     }
     let type = try connection.fetchOne("SELECT json_type(\(text))", as: String.self)
     if type == "object" {
@@ -67,8 +93,62 @@ struct JSONDocument {
     return true
   }
 
-  // SQLite counts characters from 1.
-  private static func line(of position: Int, in text: String) -> Int {
-    1 + text.unicodeScalars.prefix(max(position - 1, 0)).count { $0 == "\n" }
+  /// The error for a text that is not JSON, with the line of the mistake.
+  private static func mistake(in text: String, name: String, on connection: Connection) throws -> VaultError {
+    let before: Substring.UTF8View
+    var what = "this is not JSON"
+    do {
+      _ = try SyncValue(parsing: text)
+      // The wire's parser accepts some text that SQLite refuses. SQLite counts characters from 1.
+      let position = try connection.fetchOne("SELECT json_error_position(\(text))", as: Int.self) ?? 0
+      before = Substring(text.unicodeScalars.prefix(max(position - 1, 0))).utf8
+    } catch let error as SyncModelError {
+      before = text.utf8.prefix(error.byteOffset ?? 0)
+      if error.message != what { what += ": \(error.message)" }
+    }
+    let line = 1 + before.count { $0 == UInt8(ascii: "\n") }
+    return VaultError(.badValue, "\(name):\(line): \(what)", hint: "give an object or an array of objects")
+  }
+}
+
+/// The lines on which the elements of a JSON array begin, or the line of a document that is no array. The text is valid JSON.
+///
+/// SQLite gives no places of elements.
+struct JSONElementLines {
+  private var rest: Substring.UTF8View
+  private var line = 1
+
+  init(_ text: String) {
+    rest = Substring(text).utf8
+    skipSpace()
+    if rest.first == UInt8(ascii: "[") { rest.removeFirst() }
+  }
+
+  /// The line of the next element, counted from 1. Linear in the length of the element.
+  mutating func next() -> Int {
+    skipSpace()
+    let begin = line
+    var depth = 0
+    var isQuoted = false
+    while let byte = rest.popFirst() {
+      switch byte {
+      case UInt8(ascii: "\n"): line += 1
+      case UInt8(ascii: "\\") where isQuoted: rest = rest.dropFirst()
+      case UInt8(ascii: "\""): isQuoted.toggle()
+      case _ where isQuoted: break
+      case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+      case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
+      case UInt8(ascii: ",") where depth == 0: return begin
+      default: break
+      }
+    }
+    return begin
+  }
+
+  private mutating func skipSpace() {
+    while let byte = rest.first, [0x20, 0x09, 0x0a, 0x0d].contains(byte) {
+      if byte == UInt8(ascii: "\n") { line += 1 }
+      rest.removeFirst()
+    }
   }
 }

@@ -46,7 +46,9 @@ public enum FieldInput: Sendable {
     case (.integer(let value), .bool) where value == 0 || value == 1: return .integer(value)
     case (.real(let value), .real), (.real(let value), .any): return .real(value)
     case (.real(let value), .integer):
-      guard let whole = Int64(exactly: value) else { throw FieldProblem(message: "is not a whole number") }
+      guard let whole = Int64(exactly: value) else {
+        throw FieldProblem(message: "is not a whole number of at most 64 bits")
+      }
       return .integer(whole)
     case (.string, .integer), (.string, .real), (.string, .bool):
       throw FieldProblem(message: "is a text, and \(Self.name(of: type)) was expected")

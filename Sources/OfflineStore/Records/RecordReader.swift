@@ -50,6 +50,31 @@ public struct RecordReader {
     if !isFound { throw Self.missing(entity) }
   }
 
+  /// The local id of a record, and whether it is marked as deleted.
+  /// - Throws: ``VaultError`` with `noSuchRecord`.
+  func find(_ entity: Entity, _ uuid: UUID) throws -> (key: Int64, isDeleted: Bool) {
+    let deleted: SQL = entity.marksDeletion ? "isDeleted" : "0"
+    let query: SQL = """
+      SELECT \(identifier: entity.key), \(deleted) FROM \(identifier: entity.table.name) WHERE uuid = \(uuid)
+      """
+    guard let (key, isDeleted) = try connection.fetchRows(query, as: Int64.self, Bool.self).first else {
+      throw Self.missing(entity)
+    }
+    return (key, isDeleted)
+  }
+
+  /// The local id of a record that is not marked as deleted.
+  /// - Throws: ``VaultError`` with `noSuchRecord`.
+  func requireLive(_ entity: Entity, _ uuid: UUID) throws -> Int64 {
+    let record = try find(entity, uuid)
+    guard !record.isDeleted else {
+      throw VaultError(
+        .noSuchRecord, "this \(entity.type) is already deleted",
+        hint: "fieldvault undelete \(entity.type) \(uuid.sqlText) restores it")
+    }
+    return record.key
+  }
+
   static func missing(_ entity: Entity) -> VaultError {
     VaultError(
       .noSuchRecord, "there is no \(entity.type) of this uuid",

@@ -12,26 +12,29 @@ extension RecordWriter {
   /// - Throws: ``VaultError`` with `noSuchRecord`; `refused` while a record refers to one of them that does not go with it.
   @discardableResult
   public func delete(_ entity: Entity, _ uuid: UUID) throws -> Int {
-    let record = try find(entity, uuid)
-    if record.isDeleted { throw RecordReader.missing(entity) }
-    let count = try Dependents(connection: connection, entities: entities).count(of: entity, record.key)
+    let key = try RecordReader(connection).requireLive(entity, uuid)
+    let count = try Dependents(connection: connection, entities: entities).count(of: entity, key)
     try refusingConstraints {
       _ = try connection.execute(
-        "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(record.key)")
+        "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
     }
     return count
   }
 
   /// Restores a deleted record and the dependents that were deleted with it. Before the deletion was sent both cancel out;
   /// afterwards the record is sent as restored, and the server restores the dependents.
-  /// - Returns: how many records were restored on this device.
   /// - Throws: ``VaultError`` with `noSuchRecord`; `refused` for a record that is not deleted, whose parent is deleted, or whose
   ///   unique values another record has by now.
   @discardableResult
-  public func undelete(_ entity: Entity, _ uuid: UUID) throws -> Int {
-    let record = try find(entity, uuid)
+  public func undelete(_ entity: Entity, _ uuid: UUID) throws -> Restoration {
+    try restore(entity, uuid, isDependent: false)
+  }
+
+  /// - Parameter isDependent: whether the server says that the record was deleted with another one.
+  func restore(_ entity: Entity, _ uuid: UUID, isDependent: Bool) throws -> Restoration {
+    let record = try RecordReader(connection).find(entity, uuid)
     guard record.isDeleted else { throw VaultError(.refused, "this \(entity.type) is not deleted") }
-    if let parent = try parentInTheWay(of: entity, record.key) {
+    if let parent = try parentInTheWay(of: entity, record.key, isDependent: isDependent) {
       throw VaultError(
         .refused, "the \(parent.type) that this \(entity.type) belongs to is deleted",
         hint: "undelete \(parent.type) \(parent.uuid)")
@@ -40,11 +43,44 @@ extension RecordWriter {
       """
       SELECT count(*) FROM SyncCascade WHERE rootId = \(record.key) AND rootType = \(entity.type) AND isAnswered = 0
       """, as: Int.self)
-    try refusingConstraints {
-      _ = try connection.execute(
-        "UPDATE \(identifier: entity.table.name) SET isDeleted = 0 WHERE \(identifier: entity.key) = \(record.key)")
+    let isAtServer = try serverHasDeletion(of: entity, record.key)
+    do {
+      try refusingConstraints {
+        _ = try connection.execute(
+          "UPDATE \(identifier: entity.table.name) SET isDeleted = 0 WHERE \(identifier: entity.key) = \(record.key)")
+      }
+    } catch let refusal as VaultError {
+      throw try namingHolder(refusal, of: entity, uuid)
     }
-    return 1 + (dependents ?? 0)
+    return Restoration(
+      restored: 1 + (dependents ?? 0), dependentsFollow: isAtServer && !entities.dependents(of: entity).isEmpty)
+  }
+
+  /// Restores deleted records, as ``undelete(_:_:)`` does it for one.
+  @discardableResult
+  public func undelete(_ entity: Entity, _ uuids: [UUID]) throws -> Restoration {
+    try uuids.reduce(into: Restoration()) { $0 += try undelete(entity, $1) }
+  }
+
+  /// Whether a FieldVault server has the deletion of a record, so that it restores the dependents.
+  private func serverHasDeletion(of entity: Entity, _ key: Int64) throws -> Bool {
+    guard entity.sync != nil, entity.hasCommonFields, try SyncSettings.value(.remoteRoutes, in: connection) == nil
+    else {
+      return false
+    }
+    let query: SQL = """
+      SELECT isDirty = 0 AND syncVersion > 0 FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)
+      """
+    return try connection.fetchOne(query, as: Bool.self) ?? false
+  }
+
+  /// Names the record that has the UNIQUE values, where the record itself is the one that lacks them and not a dependent.
+  private func namingHolder(_ refusal: VaultError, of entity: Entity, _ uuid: UUID) throws -> VaultError {
+    guard let table = RecordTable(entity, in: entities), let record = try table.find(uuid.sqlText, in: connection)
+    else {
+      return refusal
+    }
+    return try table.refusal(of: record.state.fields, besides: record.uuid, in: connection) ?? refusal
   }
 
   /// Removes the row of a deleted record for good, with those of its dependents.
@@ -53,7 +89,7 @@ extension RecordWriter {
   ///   acknowledged, or that another record still refers to.
   @discardableResult
   public func purge(_ entity: Entity, _ uuid: UUID) throws -> Int {
-    let record = try find(entity, uuid)
+    let record = try RecordReader(connection).find(entity, uuid)
     guard record.isDeleted else {
       throw VaultError(.refused, "this \(entity.type) is not deleted", hint: "only deleted records are purged")
     }
@@ -81,17 +117,6 @@ extension RecordWriter {
 
   // MARK: Parts
 
-  private func find(_ entity: Entity, _ uuid: UUID) throws -> (key: Int64, isDeleted: Bool) {
-    let deleted: SQL = entity.marksDeletion ? "isDeleted" : "0"
-    let query: SQL = """
-      SELECT \(identifier: entity.key), \(deleted) FROM \(identifier: entity.table.name) WHERE uuid = \(uuid)
-      """
-    guard let (key, isDeleted) = try connection.fetchRows(query, as: Int64.self, Bool.self).first else {
-      throw RecordReader.missing(entity)
-    }
-    return (key, isDeleted)
-  }
-
   private func refusingConstraints(_ body: () throws -> Void) throws {
     do {
       try body()
@@ -109,7 +134,9 @@ extension RecordWriter {
   ///
   /// In a cycle of references a parent is a dependent as well: it was deleted with the record, and comes back with it, unless
   /// the record was the one that was deleted with the other.
-  private func parentInTheWay(of entity: Entity, _ key: Int64) throws -> (type: String, uuid: String)? {
+  private func parentInTheWay(
+    of entity: Entity, _ key: Int64, isDependent: Bool
+  ) throws -> (type: String, uuid: String)? {
     var dependents: [(kind: Entity, keys: [Int64])]?
     for foreign in entity.table.foreignKeys where foreign.onDelete == .cascade {
       guard let parent = entities.entity(ofTable: foreign.table), parent.marksDeletion else { continue }
@@ -124,7 +151,8 @@ extension RecordWriter {
       ).first
       guard let (parentKey, uuid) = deleted else { continue }
       let isTaken =
-        try connection.fetchOne(
+        try isDependent
+        || connection.fetchOne(
           "SELECT 1 FROM SyncCascade WHERE entityId = \(key) AND entityType = \(entity.type) AND isAnswered = 0",
           as: Int.self) != nil
       if isTaken { return (parent.type, uuid) }

@@ -60,7 +60,7 @@ extension Vault {
         try CarriedOperations.follow(file, from: columns.withLock { $0 }, on: connection)
         try AddedColumns.follow(file, on: connection)
         try DerivedTriggers.create(in: connection)
-        try CarriedOperations.admitKept(on: connection)
+        try CarriedOperations.resume(on: connection)
       }, didRebuild: RouteTriggers.copy)
   }
 }

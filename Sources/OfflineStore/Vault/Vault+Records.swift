@@ -25,7 +25,7 @@ extension Vault {
       var uuids: [UUID] = []
       let isArray = try JSONDocument.forEachObject(text, name: name, on: connection) { index, object in
         do {
-          uuids.append(try writer.put(entity, try JSONFields(object: object, on: connection).fields))
+          uuids.append(try writer.put(entity, try JSONFields(object: object, of: entity, on: connection).fields))
         } catch let error as VaultError {
           throw VaultError(
             error.code, "\(name): element \(index + 1): \(error.message)", hint: error.hint, name: error.name,
@@ -48,25 +48,49 @@ extension Vault {
   /// How many records ``delete(_:_:)`` would mark, dependents included.
   public func countDeletion(of entity: Entity, _ uuids: [UUID]) throws -> Int {
     try database.read { connection in
-      let alive: SQL = entity.marksDeletion ? " AND isDeleted = 0" : ""
-      let keys = try uuids.map { uuid -> Int64 in
-        let query: SQL =
-          "SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) WHERE uuid = \(uuid)\(alive)"
-        guard let key = try connection.fetchOne(query, as: Int64.self) else { throw RecordReader.missing(entity) }
-        return key
-      }
+      let reader = RecordReader(connection)
+      let keys = try uuids.map { try reader.requireLive(entity, $0) }
       let all = try Dependents(connection: connection, entities: entities).all(of: entity, Array(Set(keys)))
       return all.reduce(0) { $0 + $1.keys.count }
     }
   }
 
-  /// Restores deleted records and the dependents that were deleted with them, all or none.
-  /// - Returns: how many records were restored on this device; see ``RecordWriter/undelete(_:_:)``.
-  public func undelete(_ entity: Entity, _ uuids: [UUID]) throws -> Int {
-    try database.write { connection in
-      let writer = RecordWriter(connection, entities: entities)
-      return try uuids.reduce(0) { try $0 + writer.undelete(entity, $1) }
+  /// Returns those of some records that the vault has no row of, not even a deleted one.
+  public func absentRecords(_ entity: Entity, _ uuids: [UUID]) throws -> [UUID] {
+    try database.read { connection in
+      try uuids.filter { uuid in
+        try connection.fetchOne(
+          "SELECT 1 FROM \(identifier: entity.table.name) WHERE uuid = \(uuid)", as: Int.self) == nil
+      }
     }
+  }
+
+  /// Whether the deletion of these records, dependents included, marked records that no server has. The next sync removes those.
+  public func hasUnsentDeletion(of entity: Entity, _ uuids: [UUID]) throws -> Bool {
+    try database.read { connection in
+      let keys = try uuids.flatMap { uuid in
+        try connection.fetch(
+          "SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) WHERE uuid = \(uuid)", as: Int64.self)
+      }
+      let all = try Dependents(connection: connection, entities: entities).all(of: entity, keys, onlyLive: false)
+      return try all.contains { kind, keys in
+        guard kind.sync != nil, kind.hasCommonFields else { return false }
+        let list = "[" + keys.map(String.init).joined(separator: ",") + "]"
+        return try connection.fetchOne(
+          """
+          SELECT 1 FROM \(identifier: kind.table.name)
+          WHERE \(identifier: kind.key) IN (SELECT value FROM json_each(\(list))) AND isDeleted = 1 AND syncVersion = 0 LIMIT 1
+          """, as: Int.self) != nil
+      }
+    }
+  }
+
+  /// Restores deleted records and the dependents that were deleted with them, all or none.
+  ///
+  /// `SyncWorker.undelete(_:_:)` also restores records whose rows sync has removed.
+  /// - Throws: as ``RecordWriter/undelete(_:_:)``.
+  public func undelete(_ entity: Entity, _ uuids: [UUID]) throws -> Restoration {
+    try database.write { try RecordWriter($0, entities: entities).undelete(entity, uuids) }
   }
 
   /// Removes the rows of deleted records for good, all or none, and the files of their attachments.

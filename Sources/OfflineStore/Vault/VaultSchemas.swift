@@ -39,3 +39,18 @@ public struct SchemaSource: Codable, Hashable, Sendable {
       """)
   }
 }
+
+extension Schema {
+  /// Reads the schema in a folder of the user's.
+  /// - Throws: ``SQLError`` for files that cannot be a schema; ``VaultError`` with `refused` for the name of FieldVault's own
+  ///   tables.
+  public static func loadOwn(folder: String) throws -> Schema {
+    let schema = try load(folder: folder)
+    guard schema.name != CoreSchema.schema.name else {
+      throw VaultError(
+        .refused, "a schema cannot have the name '\(schema.name)', which FieldVault's own tables have",
+        hint: "rename the folder \(folder)")
+    }
+    return schema
+  }
+}

@@ -5,7 +5,9 @@ extension RoundRunner {
   /// Compares all records with the server's by digests, in three steps (entities, buckets, records), and moves only what
   /// differs.
   mutating func reconcile() async throws -> RoundEvent {
-    let (scopes, epoch) = try await vault.sync { (try $0.scopes(), try $0.epoch()) }
+    let (scopes, epoch, cursor) = try await vault.sync {
+      (try $0.scopes(), try $0.epoch(), try SyncSettings.value(.cursor, in: $0.connection))
+    }
     let theirs = try await remote.digests(projects: scopes)
     let catalog = vault.syncCatalog
     var repaired = RepairCounts()
@@ -13,7 +15,10 @@ extension RoundRunner {
     let old = epoch == theirs.epoch ? nil : epoch
     if let held = try await heldDeletions(by: theirs, scopes, isNewEpoch: old != nil) { return try await hold(held) }
     if old != nil { try await vault.sync { try $0.beginNewEpoch() } }
-    let comparison = Comparison(scopes: scopes, epoch: theirs.epoch, oldEpoch: old)
+    // The device pulls on from a cursor of this epoch. A record that was changed and changed back since then has equal content
+    // and another version, which only a pull brings.
+    let keepsCursor = old == nil && cursor != nil && !hasLostCursor
+    let comparison = Comparison(scopes: scopes, epoch: theirs.epoch, oldEpoch: old, comparesVersions: !keepsCursor)
     for table in catalog.parentsFirst {
       let type = table.entity.type
       let ours = try await vault.database.read { connection in
@@ -22,8 +27,8 @@ extension RoundRunner {
         ).digests(of: table)
       }
       let summary = theirs.entities[type] ?? .none
-      // In another epoch equal records may have other versions.
-      if summary == ours.whole, old == nil { continue }
+      // Equal records may have other versions.
+      if summary == ours.whole, keepsCursor { continue }
       var theirBuckets: [String: DigestSummary] = [:]
       if theirs.entities[type] != nil {
         let answer = try await remote.digests(entityType: type, projects: scopes)
@@ -31,15 +36,18 @@ extension RoundRunner {
         theirBuckets = answer.buckets
       }
       let names = Set(theirBuckets.keys).union(ours.buckets.keys)
-      let different = names.filter { old != nil || (theirBuckets[$0] ?? .none) != (ours.buckets[$0] ?? .none) }
+      let different = names.filter { !keepsCursor || (theirBuckets[$0] ?? .none) != (ours.buckets[$0] ?? .none) }
       try await compare(table, Set(different), known: Set(theirBuckets.keys), theirs.columns, comparison, &repaired)
     }
     if old != nil { while try await vault.sync({ try $0.reopenSealed(limit: 500) }) {} }
     report.repaired += repaired.total
     report.hasCompared = true
+    hasLostCursor = false
     try await vault.sync { transaction in
-      // Pulling goes on from where the comparison began, so that nothing slips between.
-      try SyncSettings.set(.cursor, theirs.cursor, in: transaction.connection)
+      if !keepsCursor {
+        // Pulling goes on from where the comparison began, so that nothing slips between.
+        try SyncSettings.set(.cursor, theirs.cursor, in: transaction.connection)
+      }
       try SyncSettings.set(.epoch, theirs.epoch, in: transaction.connection)
       for name in [SyncSettings.Name.reconcileNext, .heldDeletions, .acceptedDeletions] {
         try SyncSettings.set(name, nil, in: transaction.connection)
@@ -56,6 +64,8 @@ extension RoundRunner {
     let epoch: String
     /// The epoch of this device's versions, where it is another one.
     let oldEpoch: String?
+    /// Whether equal records get the server's version.
+    let comparesVersions: Bool
 
     /// Responses of one comparison belong to one epoch.
     func check(_ other: String) throws(RemoteFailure) { if other != epoch { throw .newEpoch } }
@@ -86,7 +96,7 @@ extension RoundRunner {
       for record in theirs.records {
         let own = here.removeValue(forKey: record.entityUuid)
         if own?.digest == record.digest {
-          if own?.version != record.version, comparison.oldEpoch != nil { renumbered.append(record) }
+          if own?.version != record.version, comparison.comparesVersions { renumbered.append(record) }
           continue
         }
         if own != nil, withoutExtra[record.entityUuid] == record.digest {

@@ -22,6 +22,8 @@ struct RoundRunner {
 
   /// Records that pages refer to and that were asked for.
   private var asked: Set<String> = []
+  /// Whether the server does not know the vault's cursor, so that the comparison gives it another one.
+  var hasLostCursor = false
   /// What is sent next, which may be nothing, once that is known.
   var chosen: Choice?
 
@@ -57,6 +59,7 @@ struct RoundRunner {
       }
     } catch let failure as RemoteFailure {
       report.failure = failure
+      if failure.answer == .cursorUnknown { hasLostCursor = true }
       return .failed(failure.answer, operations: 0)
     } catch is CancellationError {
       return .failed(.cancelled, operations: 0)
@@ -78,13 +81,7 @@ struct RoundRunner {
   private mutating func take(
     _ info: AccountInfo, _ clock: (sent: Int64, received: Int64)
   ) async throws -> Identification {
-    guard info.protocolVersion == WireProtocol.version else {
-      throw RemoteFailure(
-        .otherProtocol,
-        message:
-          "the server speaks version \(info.protocolVersion) of the sync protocol, and this program version \(WireProtocol.version)",
-        hint: "update the older of the two; nothing is lost meanwhile")
-    }
+    try Self.checkProtocol(of: info)
     let found = try await vault.sync { transaction in
       try transaction.note(serverTime: info.serverTime, between: clock.sent, and: clock.received)
       return try transaction.identify(info)
@@ -96,6 +93,16 @@ struct RoundRunner {
     report.left += found.left.removed
     if found.hasKept { try await admitKept() }
     return found
+  }
+
+  static func checkProtocol(of info: AccountInfo) throws(RemoteFailure) {
+    guard info.protocolVersion == WireProtocol.version else {
+      throw RemoteFailure(
+        .otherProtocol,
+        message:
+          "the server speaks version \(info.protocolVersion) of the sync protocol, and this program version \(WireProtocol.version)",
+        hint: "update the older of the two; nothing is lost meanwhile")
+    }
   }
 
   /// A request with the times before and after it, by this device's clock.
@@ -166,28 +173,40 @@ struct RoundRunner {
   /// twice, to the inbox and from there.
   private mutating func fetchParents(of changes: [RemoteRecord]) async throws {
     guard remote.abilities.knowsOperations else { return }
+    for wave in try await parents(of: changes).reversed() { try await apply(wave) }
+    // Bounded, so that a long pull does not grow it without end.
+    if asked.count > 10_000 { asked.removeAll(keepingCapacity: true) }
+  }
+
+  /// Fetches the records that changes refer to and that the vault does not have, then those that these refer to, and so on.
+  /// - Parameter withDeleted: whether changes of deleted records count.
+  mutating func parents(of changes: [RemoteRecord], withDeleted: Bool = false) async throws -> [[RemoteRecord]] {
     let catalog = vault.syncCatalog
     var waves: [[RemoteRecord]] = []
     var wave = changes
     while true {
       let children = wave
       let missing = try await vault.database.read { connection in
-        try MissingParents(catalog: catalog, connection: connection).of(children)
+        try MissingParents(catalog: catalog, connection: connection).of(children, withDeleted: withDeleted)
       }.filter { asked.insert($0.uuid).inserted }
-      if missing.isEmpty { break }
+      if missing.isEmpty { return waves }
       wave = []
       for (type, parents) in Dictionary(grouping: missing, by: \.entityType) {
-        for part in parents.map(\.uuid).chunks(of: RecordsRequest.greatestCount) {
-          let answer = try await remote.records(entityType: type, uuids: Array(part), epoch: nil)
-          try await check(answer.epoch)
-          wave += answer.changes
-        }
+        wave += try await records(type, parents.map(\.uuid))
       }
       waves.append(wave)
     }
-    for wave in waves.reversed() { try await apply(wave) }
-    // Bounded, so that a long pull does not grow it without end.
-    if asked.count > 10_000 { asked.removeAll(keepingCapacity: true) }
+  }
+
+  /// Fetches records of the vault's epoch by their UUIDs, as far as the server has them, deleted ones too.
+  func records(_ type: String, _ uuids: [String]) async throws -> [RemoteRecord] {
+    var records: [RemoteRecord] = []
+    for part in uuids.chunks(of: RecordsRequest.greatestCount) {
+      let answer = try await remote.records(entityType: type, uuids: Array(part), epoch: nil)
+      try await check(answer.epoch)
+      records += answer.changes
+    }
+    return records
   }
 
   /// Applies records that were asked for, in transactions of a page's length.
@@ -263,11 +282,7 @@ struct RoundRunner {
       let missing = parents.filter { asked.insert($0.uuid).inserted }
       isNew = isNew || !missing.isEmpty
       for (type, parents) in Dictionary(grouping: missing, by: \.entityType) {
-        for part in parents.map(\.uuid).chunks(of: RecordsRequest.greatestCount) {
-          let answer = try await remote.records(entityType: type, uuids: Array(part), epoch: nil)
-          try await check(answer.epoch)
-          try await apply(answer.changes)
-        }
+        try await apply(try await records(type, parents.map(\.uuid)))
       }
     }
   }

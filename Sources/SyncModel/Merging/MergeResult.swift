@@ -13,6 +13,15 @@ public struct LostValue: Equatable, Sendable {
     self.side = side
     self.value = value
   }
+
+  /// Puts the lost value back into a version.
+  package func restore(in state: inout RecordState) {
+    if field == RecordState.deletionField {
+      state.isDeleted = value == .bool(true)
+    } else {
+      state.fields[field] = value
+    }
+  }
 }
 
 /// What comes of a merge.

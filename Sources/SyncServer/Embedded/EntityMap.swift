@@ -96,10 +96,12 @@ struct EntityMap: Sendable {
         let collations = key.columns.map { pair in parent.collation(ofKey: pair.to) }
         if try isIndexed(columns, collations, of: table.entity.table.name, by: name, connection) { continue }
         let terms = zip(columns, collations).map { "\(SQL.quoted($0)) COLLATE \(SQL.quoted($1))" }
-        try connection.execute(
-          """
-          CREATE INDEX \(identifier: name) ON \(identifier: table.entity.table.name) (\(raw: terms.joined(separator: ", ")))
-          """)
+        try connection.asMigration {
+          _ = try connection.execute(
+            """
+            CREATE INDEX \(identifier: name) ON \(identifier: table.entity.table.name) (\(raw: terms.joined(separator: ", ")))
+            """)
+        }
       }
     }
   }

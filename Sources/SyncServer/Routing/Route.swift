@@ -52,8 +52,10 @@ struct Route: Sendable {
 
   /// The values of the variables when a path is one of this route; else nil.
   func variables(in path: String) -> [String: String]? {
-    let words = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-    guard path.hasPrefix("/"), words.count == parts.count else { return nil }
+    // By scalars: a slash and a combining character behind it are one Character.
+    let words = path.unicodeScalars.split(separator: "/", omittingEmptySubsequences: false).map(Substring.init)
+      .dropFirst()
+    guard path.unicodeScalars.first == "/", words.count == parts.count else { return nil }
     var values: [String: String] = [:]
     for (part, word) in zip(parts, words) {
       switch part {

@@ -128,7 +128,7 @@ enum ServeCommand {
         hint: "give the path of a folder with NNNN_name.sql files")
     }
     let path = url.path.count > 1 && url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
-    let schema = try Schema.load(folder: path)
+    let schema = try Schema.loadOwn(folder: path)
     return (SchemaSource(name: schema.name, folder: path), schema)
   }
 }

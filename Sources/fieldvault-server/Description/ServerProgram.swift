@@ -3,7 +3,7 @@ import SyncModel
 
 /// The whole command line, from which parsing, help and completions come.
 enum ServerProgram {
-  static let version = "0.2.0-dev"
+  static let version = "0.2.0"
 
   static let program = Program(
     name: "fieldvault-server", version: version,

@@ -1,6 +1,8 @@
 import CipherSQL
 import CommandLineSupport
 import OfflineStore
+import SyncEngine
+import WebTransport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -34,11 +36,15 @@ private struct NamedRecords {
     return "\(named) and \(countText(dependents)) \(dependents == 1 ? "dependent" : "dependents")"
   }
 
-  func tell(_ key: String, _ count: Int, _ sentence: String, _ context: CommandContext) throws {
+  func tell(
+    _ key: String, _ count: Int, _ sentence: String, _ context: CommandContext,
+    more: (inout JSONWriter) -> Void = { _ in }
+  ) throws {
     guard context.isJSON else { return try context.tell(sentence) }
     try context.writeJSON { json in
       json.beginObject()
       json.member(key, count)
+      more(&json)
       json.endObject()
     }
   }
@@ -60,15 +66,50 @@ enum DeleteCommand {
     let count = try records.vault.delete(records.entity, records.uuids)
     try records.tell("deleted", count, "Deleted \(records.text(count)).", context)
     let uuids = records.uuids.map(\.sqlText).joined(separator: " ")
-    if records.entity.marksDeletion { context.hint("To restore: fieldvault undelete \(records.entity.type) \(uuids)") }
+    if records.entity.marksDeletion {
+      let undo = "fieldvault undelete \(records.entity.type) \(uuids)"
+      context.hint("To restore\(try hasUnsent(records) ? ", before the next sync" : ""): \(undo)")
+    }
+  }
+}
+
+extension DeleteCommand {
+  /// Whether the next sync removes records that the server does not have, so that nothing can restore them.
+  private static func hasUnsent(_ records: NamedRecords) throws -> Bool {
+    guard try records.vault.remote() != nil else { return false }
+    return try records.vault.hasUnsentDeletion(of: records.entity, records.uuids)
   }
 }
 
 enum UndeleteCommand {
   static func run(_ context: CommandContext) throws {
     let records = try NamedRecords(context)
-    let count = try records.vault.undelete(records.entity, records.uuids)
-    try records.tell("restored", count, "Restored \(records.text(count)).", context)
+    let result = try restore(records)
+    try records.tell("restored", result.restored, "Restored \(records.text(result.restored)).", context) { json in
+      json.member("fetched", result.fetched)
+      json.member("dependentsFollow", result.dependentsFollow)
+    }
+    if result.dependentsFollow {
+      context.hint(
+        "The next sync restores the dependents that were deleted with \(records.uuids.count == 1 ? "it" : "them").")
+    }
+  }
+
+  /// Restores records of the vault without the network, and fetches those that are not in it.
+  private static func restore(_ records: NamedRecords) throws -> Restoration {
+    let (vault, entity, uuids) = (records.vault, records.entity, records.uuids)
+    guard let absent = try vault.absentRecords(entity, uuids).first else { return try vault.undelete(entity, uuids) }
+    guard entity.sync != nil, let settings = try vault.remote() else {
+      throw VaultError(
+        .noSuchRecord,
+        "this vault has no \(entity.type) \(absent.sqlText)\(entity.sync == nil ? "" : ", and no server to fetch it from")",
+        hint: "fieldvault list \(entity.type) --deleted shows the deleted records, too")
+    }
+    guard settings.hasToken else { throw RemoteFailure.noToken(for: settings.url) }
+    let server = try Server(of: vault, limits: Server.limitsOfQuestion)
+    return try Waiting.run(isStoppable: true, taking: { (_: Never) in }) { _ in
+      try await SyncWorker(vault: vault, remote: server.remote, monitor: server.monitor).undelete(entity, uuids)
+    }
   }
 }
 

@@ -17,8 +17,9 @@ enum DoctorCommand {
     var diagnosis = try doctor.examine()
     var repair: RepairReport?
     if context.arguments.flag("repair") {
-      repair = try doctor.repair(diagnosis)
-      diagnosis = try doctor.examine()
+      let done = try doctor.repair(diagnosis)
+      diagnosis = try doctor.examine(after: done)
+      repair = done
     }
     line.finish()
     if context.isJSON {

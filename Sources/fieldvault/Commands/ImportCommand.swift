@@ -53,6 +53,9 @@ enum ImportCommand {
     _ result: ImportResult, _ entity: Entity, _ seconds: Double, _ context: CommandContext
   ) throws {
     try context.tell("Imported \(countText(result.imported)) \(entity.type) records.")
+    if !result.ignoredColumns.isEmpty {
+      try context.tell("Left out columns without a field: \(result.ignoredColumns.joined(separator: ", ")).")
+    }
     if result.skipped > 0 {
       try context.tell("Skipped \(countText(result.skipped)):")
       for problem in result.problems.prefix(20) { try context.tell("  " + line(for: problem)) }
@@ -74,6 +77,10 @@ enum ImportCommand {
     json.beginObject()
     json.member("imported", result.imported)
     json.member("skipped", result.skipped)
+    json.key("ignoredColumns")
+    json.beginArray()
+    for column in result.ignoredColumns { json.value(column) }
+    json.endArray()
     json.key("errors")
     json.beginArray()
     for problem in result.problems {

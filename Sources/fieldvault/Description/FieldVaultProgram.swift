@@ -2,7 +2,7 @@ import CommandLineSupport
 
 /// The whole command line, from which parsing, help and completions come.
 enum FieldVaultProgram {
-  static let version = "0.2.0-dev"
+  static let version = "0.2.0"
 
   static let program = Program(
     name: "fieldvault", version: version,

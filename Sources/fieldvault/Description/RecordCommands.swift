@@ -43,8 +43,9 @@ extension FieldVaultProgram {
     CommandDescription(
       "delete", aliases: ["rm"], group: "Records", summary: "delete records and their dependents",
       discussion: """
-        The records are marked as deleted and kept until a server has acknowledged it; undelete restores them. Asks on a \
-        terminal when more than one record is deleted, dependents included.
+        The records are marked as deleted. Sync removes them from the vault once the server has the deletion; undelete \
+        restores them before and after that. Records that the server never had are removed for good. Asks on a terminal when \
+        more than one record is deleted, dependents included.
         """,
       arguments: [entityArgument, .oneOrMore("UUID", "the records")],
       options: [
@@ -59,12 +60,13 @@ extension FieldVaultProgram {
     CommandDescription(
       "undelete", group: "Records", summary: "restore deleted records and the dependents deleted with them",
       discussion: """
-        Before the deletion was sent, deletion and restoration cancel out. Afterwards the server restores the dependents, \
-        and the next sync brings them.
+        Before the deletion was sent, deletion and restoration cancel out, without a network. Afterwards the server restores \
+        the dependents, and the next sync brings them. A record that sync has removed from the vault is fetched from the \
+        FieldVault server, which keeps deletions for 90 days by default. All records are restored or none.
         """,
       arguments: [entityArgument, .oneOrMore("UUID", "the deleted records")],
       examples: [Example("fieldvault undelete Room 0193...", "the room, its logs, its photos")],
-      exitCodes: usual + [.refused]),
+      exitCodes: usual + [.offline, .refused, .credentials]),
     CommandDescription(
       "purge", group: "Records", summary: "remove deleted records for good",
       discussion: """
@@ -79,7 +81,8 @@ extension FieldVaultProgram {
       "import", group: "Records", summary: "records from a CSV, NDJSON or JSON file",
       discussion: """
         The kind of file is told by its ending (.csv, .ndjson, .jsonl, .json) or by --format. Columns named as fields \
-        are taken by themselves; --map names the others. All rows or none, unless --skip-invalid. An empty value is \
+        are taken by themselves; --map names the others. Without --map, a column that is no field is refused; with \
+        --map, such columns are left out and named. All rows or none, unless --skip-invalid. An empty value is \
         NULL. --map roomId.title=origin finds the referenced record by a column of its own.
         """,
       arguments: [entityArgument, .required("FILE", "the file; - is standard input", completion: .file)],

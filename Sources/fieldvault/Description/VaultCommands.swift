@@ -86,7 +86,8 @@ extension FieldVaultProgram {
       "shell", group: "Vault", summary: "the sqlcipher shell on the open vault",
       discussion: """
         Starts the real shell, read and write. The key goes to it through a pipe: it stands in no argument, no \
-        environment, no history and no file. Writes made there pass the same rules and triggers as any other.
+        environment, no history and no file. Writes made there pass the same rules and triggers as any other, and \
+        statements that 'query --write' refuses are refused there too, except BEGIN, COMMIT and SAVEPOINT.
         """,
       options: [.value("command", "SQL", short: "c", "run this and end", completion: .none)],
       examples: [

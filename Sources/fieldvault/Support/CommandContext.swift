@@ -54,7 +54,7 @@ final class CommandContext {
         hint: "give the path of a folder with NNNN_name.sql files", name: word, candidates: names)
     }
     let folder = FileSystem.absolute(word)
-    let schema = try Schema.load(folder: folder)
+    let schema = try Schema.loadOwn(folder: folder)
     return (SchemaSource(name: schema.name, folder: folder), schema)
   }
 
@@ -101,6 +101,7 @@ final class CommandContext {
       throw arguments.mistake("FIELDVAULT_PAGE_CACHE is a whole number of MiB, 1 to 65536")
     }
     configuration.pageCacheBytes = size << 20
+    configuration.writerPageCacheBytes = configuration.pageCacheBytes
     return configuration
   }
 

@@ -34,6 +34,8 @@ struct RowFormat {
       case .null: json.null()
       case .integer(let value):
         if column.isBool, value == 0 || value == 1 { json.value(value == 1) } else { json.value(value) }
+      // JSON has no word for an infinite number. Readers, SQLite among them, read 9e999 as infinite.
+      case .real(let value) where value.isInfinite: json.value(jsonNumber: value > 0 ? "9e999" : "-9e999")
       case .real(let value): try json.value(value)
       case .text(let value): json.value(value)
       case .blob(let bytes): json.base64(bytes)

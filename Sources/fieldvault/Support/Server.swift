@@ -28,12 +28,19 @@ struct Server: Sendable {
     return RestRemote(transport: transport, file: try RouteFile(json: routes), vault: vault)
   }
 
+  /// The limits of a short request that a user waits for.
+  static var limitsOfQuestion: TransportLimits {
+    var limits = TransportLimits()
+    (limits.connectSeconds, limits.idleSeconds, limits.wholeSeconds) = (10, 15, 30)
+    return limits
+  }
+
   /// Asks a server that is not set yet whether it is there and accepts the token.
   /// - Throws: ``RemoteFailure``.
   static func check(_ url: String, token: String?, routes: String?, of vault: Vault) throws {
-    var limits = TransportLimits()
-    (limits.connectSeconds, limits.idleSeconds, limits.wholeSeconds) = (10, 15, 30)
-    let transport = HTTPTransport(address: try ServerAddress(url, allowsInsecure: true), limits: limits) { token }
+    let transport = HTTPTransport(
+      address: try ServerAddress(url, allowsInsecure: true), limits: limitsOfQuestion
+    ) { token }
     let remote = try remote(transport, routes: routes, of: vault)
     do {
       try Waiting.run {

@@ -82,14 +82,17 @@ final class Running {
   private var peakMemory = 0
 
   /// Starts a program with nothing in its environment but what is given.
-  init(_ path: String, _ arguments: [String], environment: [String: String], input: Int32? = nil) throws {
+  /// - Parameter terminal: where its input comes from and its errors go to.
+  init(
+    _ path: String, _ arguments: [String], environment: [String: String], input: Int32? = nil, terminal: Int32? = nil
+  ) throws {
     self.path = path
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("run-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    if let input {
+    if let input = input ?? terminal {
       posix_spawn_file_actions_adddup2(&actions, input, 0)
     } else {
       posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
@@ -105,6 +108,7 @@ final class Running {
     let writing = O_WRONLY | O_CREAT | O_TRUNC
     posix_spawn_file_actions_addopen(&actions, 1, folder.appendingPathComponent("output").path, writing, 0o600)
     posix_spawn_file_actions_addopen(&actions, 2, folder.appendingPathComponent("errors").path, writing, 0o600)
+    if let terminal { posix_spawn_file_actions_adddup2(&actions, terminal, 2) }
     // A pipe of another test that a child holds open would keep that test from seeing its end.
     guard cplatform_spawn_close_from(&actions, 3) == 0 else { throw Unexpected("descriptors cannot be kept back") }
     let words = ([path] + arguments).map { strdup($0) } + [nil]

@@ -65,6 +65,12 @@ final class SyncWorkshop {
     _ = try running.wait()
   }
 
+  /// Starts a new epoch of the server, which does not run.
+  func newEpoch() throws {
+    let ran = try run(program, ["epoch", "new", "--data", shop.path("data"), "-q"])
+    guard ran.status == 0 else { throw Unexpected("no new epoch: \(ran.errors)") }
+  }
+
   /// Syncs a vault where that has to succeed.
   @discardableResult
   func sync(_ vault: String, _ more: String...) throws -> [String: Any] {

@@ -95,6 +95,14 @@ final class Workshop {
     try Running(program, arguments, environment: environment(), input: input)
   }
 
+  /// Runs the program at a terminal whose user has typed something already.
+  func run(_ arguments: [String], typing text: String) throws -> (ran: Ran, screen: String) {
+    let terminal = try Screen()
+    terminal.type(text)
+    let ran = try Running(program, arguments, environment: environment(), terminal: terminal.slave).wait()
+    return (ran, terminal.content())
+  }
+
   /// How many rows a table has, deleted ones too.
   func count(_ table: String, vault: String = "v.vault") throws -> Int {
     let rows = try done("query", "SELECT count(*) AS n FROM \(table)", "--json", vault: vault).rows()

@@ -72,18 +72,29 @@ extension Vault {
         hint: "fieldvault attach list tells what is there")
     }
     guard content.presence[variant] == .here else {
-      _ = try syncNow { transaction in
+      let hint = try syncNow { transaction in
         try transaction.requestDownload(of: content.uuid, variant)
         try SyncSettings.nudge(in: transaction.connection)
+        return try Self.wayToFetch(in: transaction.connection)
       }
-      throw VaultError(
-        .notHere, "\(name) is not on this device",
-        hint: "it is asked for now: run 'fieldvault sync', then try again", name: name)
+      throw VaultError(.notHere, "\(name) is not on this device", hint: hint, name: name)
     }
     let reader = try AttachmentReader(content, variant, layout)
     if try database.read({ try AttachmentContentRow.isToBeNotedAsUsed(content.uuid, in: $0) }) {
       try database.write { try AttachmentContentRow.noteUsed(content.uuid, in: $0) }
     }
     return reader
+  }
+
+  /// What a person does to get a file that is asked for.
+  private static func wayToFetch(in connection: Connection) throws -> String {
+    if try SyncSettings.value(.remoteURL, in: connection) == nil {
+      return
+        "set the server that has it with 'fieldvault remote set URL --token-file FILE', run 'fieldvault sync', then try again"
+    }
+    if try SyncSettings.value(.mode, in: connection) == "device" {
+      return "run 'fieldvault config set mode cloud' and 'fieldvault sync', then try again"
+    }
+    return "it is asked for now: run 'fieldvault sync', then try again"
   }
 }

@@ -37,7 +37,9 @@ extension SyncTransaction {
     else {
       return try insert(remote, into: table, counts: &counts)
     }
-    guard remote.state.syncVersion > record.state.syncVersion else { return }
+    guard remote.state.syncVersion > record.state.syncVersion else {
+      return try forgetKept(remote, upTo: record.state.syncVersion)
+    }
     if try !QueuedOperation.frozen(table.entity.type, record.key, in: connection).isEmpty {
       // Whether the operation is part of this version already only its answer tells.
       counts.kept += 1
@@ -55,6 +57,7 @@ extension SyncTransaction {
       try keepUnknownFields(of: remote, table)
     }
     guard isStored else { return counts.kept += 1 }
+    try forgetKept(remote, upTo: remote.state.syncVersion)
     counts.applied += 1
     if let rebasing {
       if rebasing == .conflict { counts.conflicts += 1 } else { counts.merged += 1 }
@@ -79,7 +82,8 @@ extension SyncTransaction {
     }
     counts.applied += 1
     try keepUnknownFields(of: remote, table)
-    try forgetKept(remote.entityType, remote.entityUuid)
+    // A newer version may have been kept since this one was asked for.
+    try forgetKept(remote, upTo: remote.state.syncVersion)
     try admitWaiting(for: remote.entityUuid, counts: &counts)
   }
 

@@ -59,6 +59,16 @@ extension SyncTransaction {
     try connection.execute("DELETE FROM SyncInbox WHERE entityType = \(type) AND entityUuid = \(uuid)")
   }
 
+  /// Forgets what is kept of a record when it is not newer than a version that is stored.
+  func forgetKept(_ remote: RemoteRecord, upTo version: Int64) throws {
+    guard try !isInboxEmpty() else { return }
+    try connection.execute(
+      """
+      DELETE FROM SyncInbox WHERE entityType = \(remote.entityType) AND entityUuid = \(remote.entityUuid)
+        AND json_extract(record, '$.version') <= \(version)
+      """)
+  }
+
   /// A record that breaks a rule of this vault's tables: of a newer schema, or taken already by a record that was made
   /// here and not sent.
   func refuse(_ remote: RemoteRecord, _ error: SQLError, _ table: RecordTable) throws {
@@ -167,10 +177,11 @@ package struct MissingParents {
   package typealias Parent = (entityType: String, uuid: String)
 
   /// The records that changes refer to, and that are neither on this device nor among the changes.
-  package func of(_ changes: [RemoteRecord]) throws -> [Parent] {
+  /// - Parameter withDeleted: whether changes of deleted records count.
+  package func of(_ changes: [RemoteRecord], withDeleted: Bool = false) throws -> [Parent] {
     var seen = Set(changes.map { RecordIdentity(entityType: $0.entityType, entityUuid: $0.entityUuid) })
     var missing: [Parent] = []
-    for change in changes where !change.state.isDeleted {
+    for change in changes where withDeleted || !change.state.isDeleted {
       for column in catalog.tables[change.entityType]?.references ?? [] {
         guard let type = column.reference?.entityType, case .text(let uuid)? = change.state.fields[column.name],
           seen.insert(RecordIdentity(entityType: type, entityUuid: uuid)).inserted, let table = catalog.tables[type],

@@ -67,6 +67,14 @@ extension SyncTransaction {
         """, as: String.self)
       guard let json, set.count < Self.largestClash, let table = catalog.tables[next.entityType] else { return nil }
       let remote = try RemoteRecord(json: Array(json.utf8))
+      let record = try table.find(remote.entityUuid, in: connection)
+      if let version = record?.state.syncVersion, version >= remote.state.syncVersion {
+        // The version, or a newer one, was stored after this one was kept. Clearing the record would leave its UNIQUE values empty.
+        try forgetKept(next.entityType, next.entityUuid)
+        return nil
+      }
+      // What was changed here can only be merged with the version as it came. The server does that when it gets the change.
+      if remote.state.isDeleted, record?.isDirty == true { return nil }
       set.append(remote)
       // The server keeps the values of a deleted record beside it, and another record may have them.
       if remote.state.isDeleted { continue }
@@ -115,7 +123,13 @@ extension SyncTransaction {
       for column in key.columns { remote.state.fields[column.name] = record.state.fields[column.name] }
     }
     try applyNow(remote, counts: &counts)
-    _ = try purgeDeleted(remote.entityUuid, of: table)
+    guard try !purgeDeleted(remote.entityUuid, of: table) else { return }
+    // Restored by a user, the row starts from the version whose values it has, and the server answers with its own.
+    try connection.execute(
+      """
+      UPDATE \(identifier: table.entity.table.name) SET syncVersion = \(record.state.syncVersion)
+      WHERE \(identifier: table.entity.key) = \(record.key)
+      """)
   }
 
   /// Takes the UNIQUE values from the row of a version that is stored next, and so gives them to the columns again: NULL where the

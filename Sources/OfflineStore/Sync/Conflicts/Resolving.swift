@@ -64,6 +64,10 @@ extension SyncTransaction {
           .refused, "what would come back with it cannot: another record has the same \(clash) by now",
           hint: "change that record first, or keep the deletion")
       }
+      // Said by a trigger, which knows no field.
+      if case .other(let message) = error.constraint {
+        throw VaultError(.refused, message, hint: "change or delete that record first")
+      }
       let (field, message) = ConstraintMessage(entity: table.entity).explain(error, connection)
       throw VaultError(.badValue, field.map { "\(table.entity.type).\($0) \(message)" } ?? message, name: field)
     } catch let missing as MissingReferences {

@@ -104,25 +104,16 @@ private final class ProjectMembers {
     if type == ProjectPaths.projectType { return projects.contains(uuid) }
     for (column, parent) in paths.references[type] ?? [] {
       guard let above = state.fields.text(column) else { continue }
-      var seen: Set<String> = []
-      if let project = project(of: parent, above, &seen) { return projects.contains(project) }
+      if let project = paths.project(of: parent, above, above: { parents[$0]?[$1] }) {
+        return projects.contains(project)
+      }
     }
     return true
-  }
-
-  private func project(of type: String, _ uuid: String, _ seen: inout Set<String>) -> String? {
-    if type == ProjectPaths.projectType { return uuid }
-    guard seen.insert(uuid).inserted, let row = parents[type]?[uuid] else { return nil }
-    for (reference, above) in zip(paths.references[type] ?? [], row) {
-      guard let above, let project = project(of: reference.parent, above, &seen) else { continue }
-      return project
-    }
-    return nil
   }
 }
 
 extension SyncObject {
-  fileprivate func text(_ name: String) -> String? {
+  func text(_ name: String) -> String? {
     if case .text(let text)? = self[name] { return text }
     return nil
   }

@@ -120,18 +120,22 @@ enum CarriedOperations {
     }
   }
 
-  /// Lets in what came from a newer server before this vault had the tables and columns for it.
-  static func admitKept(on connection: WriteConnection) throws {
+  /// Tries again what the old tables may have stopped: lets in what came from a newer server before this vault had the
+  /// tables and columns for it, and queues failed operations again.
+  static func resume(on connection: WriteConnection) throws {
     guard try isThere("SyncInbox", connection),
       try connection.fetchOne(
-        "SELECT 1 WHERE EXISTS (SELECT 1 FROM SyncInbox) OR EXISTS (SELECT 1 FROM SyncExtraFields)", as: Int.self)
-        != nil
+        """
+        SELECT 1 WHERE EXISTS (SELECT 1 FROM SyncInbox) OR EXISTS (SELECT 1 FROM SyncExtraFields)
+          OR EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE status = 'failed')
+        """, as: Int.self) != nil
     else { return }
     let catalog = SyncCatalog(try Entities.read(from: connection))
     try SyncTransaction.run(on: connection, catalog, now: Vault.now) { transaction in
       var counts = ApplyCounts()
       try transaction.admitAgain(counts: &counts)
       try transaction.applyKeptFields()
+      try transaction.retryFailed()
     }
   }
 

@@ -13,6 +13,17 @@ extension SyncTransaction {
         hint: operation.status == "conflict" ? "fieldvault conflicts resolve" : "fieldvault why tells what it waits for"
       )
     }
+    try queueAgain(operation)
+  }
+
+  /// Queues all failed operations again, because the tables have changed.
+  func retryFailed() throws {
+    for operation in try QueuedOperation.all(where: "status = 'failed' AND completedAt IS NULL", [], in: connection) {
+      try queueAgain(operation)
+    }
+  }
+
+  private func queueAgain(_ operation: QueuedOperation) throws {
     try connection.execute(
       """
       UPDATE OfflineSyncQueue SET status = 'pending', retryCount = 0, scheduledAt = NULL, errorMessage = NULL,
@@ -26,7 +37,8 @@ extension SyncTransaction {
   /// that the server never had goes, with what hangs on it.
   /// - Returns: the records that went.
   /// - Throws: ``VaultError`` with `noSuchRecord`, with `busy` while an operation of the record is being sent, with `badValue` or
-  ///   `refused` when another record has a value by now that the record would take back.
+  ///   `refused` when another record has a value by now that the record would take back, or when a record that stays refers to
+  ///   one that would go.
   @discardableResult
   package func discard(_ operationId: String) throws -> Int {
     let operation = try waiting(operationId)
@@ -54,7 +66,7 @@ extension SyncTransaction {
       let gone =
         record.state.isDeleted
         ? 0 : try Dependents(connection: connection, entities: catalog.entities).count(of: table.entity, record.key)
-      try letGo(record, table)
+      try explainingConstraints(of: table) { try letGo(record, table) }
       return gone
     }
     try explainingConstraints(of: table) {

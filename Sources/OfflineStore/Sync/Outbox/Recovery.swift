@@ -87,13 +87,17 @@ extension SyncTransaction {
     var removed = 0
     for table in catalog.childrenFirst where removed < limit {
       let entity = table.entity
-      try connection.execute(
+      // Most rounds find no such record, and SQLite compiles all triggers of a table with a DELETE.
+      let keys = try connection.fetch(
         """
-        DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) IN (
-          SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) AS record
-          WHERE \(raw: isPurgeable(entity)) LIMIT \(limit - removed))
-        """)
-      removed += connection.changedRowCount
+        SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) AS record
+        WHERE \(raw: isPurgeable(entity)) LIMIT \(limit - removed)
+        """, as: Int64.self)
+      for key in keys {
+        try connection.execute(
+          "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
+      }
+      removed += keys.count
     }
     return removed
   }

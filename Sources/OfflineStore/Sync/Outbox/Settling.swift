@@ -138,7 +138,10 @@ extension SyncTransaction {
   ) throws {
     let before = try BaseTable.find(table.entity.type, record.key, in: connection)
     let asSent = try asSent(sent, before, table)
-    try noteLost(lost, base: before, local: asSent, remote: remote.state, record, table, resolution: nil)
+    // The server tells what it has made of both versions, and what its own version lost by that.
+    var theirs = remote.state
+    for value in lost where value.side == .remote { value.restore(in: &theirs) }
+    try noteLost(lost, base: before, local: asSent, remote: theirs, record, table, resolution: nil)
     if record.state.syncVersion >= remote.state.syncVersion { return try rest(of: record, table) }
     // What was changed since it was sent stands on what the server made of it.
     let isStored = try storing(remote, table) { try rebase(record, base: asSent, on: remote, table) }

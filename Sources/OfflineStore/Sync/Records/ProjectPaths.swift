@@ -27,6 +27,28 @@ package struct ProjectPaths: Sendable {
     self.references = references
   }
 
+  /// The project that a record belongs to; nil for a record without one.
+  /// - Parameter above: the uuids in the references of a record by which it may belong to a project, in the order of
+  ///   ``references``; nil for a record that is not known.
+  func project(
+    of type: String, _ uuid: String, above: (_ type: String, _ uuid: String) throws -> [String?]?
+  ) rethrows -> String? {
+    var seen: Set<String> = []
+    return try project(of: type, uuid, &seen, above)
+  }
+
+  private func project(
+    of type: String, _ uuid: String, _ seen: inout Set<String>, _ above: (String, String) throws -> [String?]?
+  ) rethrows -> String? {
+    if type == Self.projectType { return uuid }
+    guard seen.insert(uuid).inserted, let uuids = try above(type, uuid) else { return nil }
+    for (reference, parent) in zip(references[type] ?? [], uuids) {
+      guard let parent, let project = try project(of: reference.parent, parent, &seen, above) else { continue }
+      return project
+    }
+    return nil
+  }
+
   private static func isTie(_ column: SharedColumn) -> Bool {
     guard let reference = column.reference else { return false }
     return reference.cascades || column.column.isNotNull

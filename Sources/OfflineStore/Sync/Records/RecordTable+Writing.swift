@@ -65,7 +65,9 @@ extension RecordTable {
   /// Changes a row to a state. Only what differs from `old` is written, so that indexes and full-text search are left
   /// alone; fields that the state does not have stay. So do references to records that are not here, of a record that is
   /// deleted for good.
-  /// - Parameter isGone: whether it is that; nil when the state says it, and not when it is deleted here alone.
+  /// - Parameter isGone: whether the server has deleted the record. Where a reference stays, the version stays as well then, because
+  ///   a user who restores the record starts from the version whose values the row has. Nil where this is the server, or the
+  ///   state says whether the record is deleted for good.
   /// - Throws: as ``insert(_:_:_:references:in:)``.
   package func update(
     _ key: Int64, from old: RecordState, to state: RecordState, _ bookkeeping: Bookkeeping, references: ReferenceCache,
@@ -73,9 +75,12 @@ extension RecordTable {
   ) throws {
     let changed = changedFields(from: old.fields, to: state.fields)
     let leavesOutMissing = isGone ?? state.isDeleted
-    let values =
-      try values(of: changed, references, connection, leavesOutMissing: leavesOutMissing)
-      + common(state, bookkeeping, over: old)
+    let fields = try values(of: changed, references, connection, leavesOutMissing: leavesOutMissing)
+    var state = state
+    if isGone == true, !bookkeeping.isDirty, fields.count < changed.members.count(where: { places[$0.name] != nil }) {
+      state.syncVersion = old.syncVersion
+    }
+    let values = fields + common(state, bookkeeping, over: old)
     let names = values.map(\.name)
     let sql = names == Self.commonColumnsOfAnAnswer ? usualUpdate : Self.update(of: names, in: entity)
     try connection.withStatement(sql) { statement in

@@ -76,7 +76,7 @@ package struct RecordTable: Sendable {
   }
 
   /// Whether there is a record of a uuid, also one that is marked as deleted.
-  func has(_ uuid: String, in connection: Connection) throws -> Bool {
+  package func has(_ uuid: String, in connection: Connection) throws -> Bool {
     try connection.withStatement(presence) { statement in
       try statement.bind(uuid, at: 1)
       return try statement.step()

@@ -102,6 +102,8 @@ package struct SharedColumn: Sendable {
       throw FieldProblem(message: "is JSON that cannot be sent: \(error)")
     }
     guard value.depth <= SyncValue.greatestDepth else { throw tooDeep }
+    // On the wire it says that the field has no value.
+    guard value != .null else { throw FieldProblem(message: "is the JSON null; give it another value, or NULL") }
     return value
   }
 

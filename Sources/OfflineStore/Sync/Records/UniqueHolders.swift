@@ -105,4 +105,14 @@ extension RecordTable {
     }
     return holders
   }
+
+  /// The refusal of a version whose UNIQUE values another record has; nil when none has them.
+  func refusal(of fields: SyncObject, besides uuid: String, in connection: Connection) throws -> VaultError? {
+    guard let holder = try holders(of: fields, besides: uuid, in: connection).first else { return nil }
+    let names = holder.key.columns.map(\.name).joined(separator: ", ")
+    let other = "\(holder.isDeleted ? "deleted " : "")\(entity.type) \(holder.uuid)"
+    return VaultError(
+      .refused, "the \(other) has the same \(names) by now",
+      hint: holder.isDeleted ? "sync first, then try again" : "change its \(names), or delete it")
+  }
 }

@@ -63,10 +63,7 @@ extension SyncTransaction {
     if let server, server != info.serverUuid {
       try forgetServer()
     } else if let account, account != info.account {
-      result.problem = (
-        "this vault belongs to the account '\(account)', and the token to '\(info.account)'",
-        "use a token of '\(account)', or make another vault for '\(info.account)'", false
-      )
+      result.problem = Self.accountProblem(account, info)
       return result
     }
     if let problem = try schemaProblem(info) {
@@ -90,6 +87,34 @@ extension SyncTransaction {
     try applyKeptFields()
     result.mustReconcile = try mustReconcile()
     return result
+  }
+
+  /// Why records of this server cannot be stored without a sync, or at all; nil when they can. Nothing is changed.
+  func problem(with info: AccountInfo) throws -> (message: String, hint: String)? {
+    if try SyncSettings.value(.serverUuid, in: connection) != info.serverUuid {
+      return ("this vault has not synced with this server yet", "fieldvault sync, then try again")
+    }
+    if let account = try SyncSettings.value(.account, in: connection), account != info.account {
+      let problem = Self.accountProblem(account, info)
+      return (problem.message, problem.hint)
+    }
+    if let problem = try schemaProblem(info) { return (problem.message, problem.hint) }
+    if try epoch() != info.epoch {
+      return (
+        "the server's data were restored, so this vault has to compare its records first",
+        "fieldvault sync, then try again"
+      )
+    }
+    return nil
+  }
+
+  private static func accountProblem(
+    _ account: String, _ info: AccountInfo
+  ) -> (message: String, hint: String, isSchema: Bool) {
+    (
+      "this vault belongs to the account '\(account)', and the token to '\(info.account)'",
+      "use a token of '\(account)', or make another vault for '\(info.account)'", false
+    )
   }
 
   private func schemaProblem(_ info: AccountInfo) throws -> (message: String, hint: String, isSchema: Bool)? {

@@ -16,6 +16,8 @@ package struct SyncInvariants {
       guard let count, count > 0 else { return }
       found.append(count == 1 ? "1 \(one)" : "\(count) \(many)")
     }
+    let waiting = Set(try connection.fetch(Self.unfinished("entityType", "1"), as: String.self))
+    let based = Set(try connection.fetch("SELECT DISTINCT entityType FROM SyncBase", as: String.self))
     for table in catalog.parentsFirst {
       let entity = table.entity
       let (name, key): (SQL, SQL) = ("\(identifier: entity.table.name)", "\(identifier: entity.key)")
@@ -23,30 +25,31 @@ package struct SyncInvariants {
         try connection.fetchOne(
           "SELECT count(*) FROM \(name) AS record WHERE isDirty = 1 AND NOT \(entity.hasOperation)", as: Int.self),
         "\(entity.type) has changes and no operation", "records of \(entity.type) have changes and no operation")
-      note(
-        try connection.fetchOne(
-          Self.unfinished(
-            entity.type, "EXISTS (SELECT 1 FROM \(name) WHERE \(key) = operation.entityId AND isDirty = 0)"),
-          as: Int.self),
-        "\(entity.type) has an operation and counts as unchanged",
-        "records of \(entity.type) have an operation and count as unchanged")
-      note(
-        try connection.fetchOne(
-          Self.unfinished(entity.type, "NOT EXISTS (SELECT 1 FROM \(name) WHERE \(key) = operation.entityId)"),
-          as: Int.self),
-        "operation is for a \(entity.type) that is not there",
-        "operations are for records of \(entity.type) that are not there")
-      // Traces of rows that OR REPLACE removed before it was refused.
+      if waiting.contains(entity.type) {
+        func count(_ column: SQL, _ condition: SQL) throws -> Int? {
+          let operations = Self.unfinished(column, "entityType = \(entity.type) AND \(condition)")
+          return try connection.fetchOne("SELECT count(*) FROM (\(operations))", as: Int.self)
+        }
+        note(
+          try count("entityId", "EXISTS (SELECT 1 FROM \(name) WHERE \(key) = operation.entityId AND isDirty = 0)"),
+          "\(entity.type) has an operation and counts as unchanged",
+          "records of \(entity.type) have an operation and count as unchanged")
+        note(
+          try count("entityId", "NOT EXISTS (SELECT 1 FROM \(name) WHERE \(key) = operation.entityId)"),
+          "operation is for a \(entity.type) that is not there",
+          "operations are for records of \(entity.type) that are not there")
+        // Traces of rows that OR REPLACE removed before it was refused.
+        note(
+          try count("queueNumber", Self.isOfAnother(entity)),
+          "operation names another \(entity.type) than its row",
+          "operations name other records of \(entity.type) than their rows")
+      }
+      guard based.contains(entity.type) else { continue }
       note(
         try connection.fetchOne(
           "SELECT count(*) FROM SyncBase WHERE \(Self.isOrphaned(entity))", as: Int.self),
         "base is kept for a \(entity.type) that is not there",
         "bases are kept for records of \(entity.type) that are not there")
-      note(
-        try connection.fetchOne(
-          "SELECT count(*) FROM OfflineSyncQueue AS operation WHERE \(Self.isOfAnother(entity))", as: Int.self),
-        "operation names another \(entity.type) than its row",
-        "operations name other records of \(entity.type) than their rows")
     }
     note(
       try connection.fetchOne(
@@ -83,8 +86,15 @@ package struct SyncInvariants {
     ).map { "\($0) \($1): \($2)" }
   }
 
-  /// The versions in the inbox that only another schema or an edit lets in, in words, with how many.
-  static func waitingVersions(in connection: Connection) throws -> [String] {
+  /// Why a version stays in the inbox until somebody acts: its entity is not in the schemas of this vault, or a rule of its table
+  /// refuses it.
+  enum WaitingReason: String, CaseIterable {
+    case unknownEntity = "unknown_entity"
+    case refused
+  }
+
+  /// The versions in the inbox that wait for a reason, in words, with how many.
+  static func waitingVersions(_ reason: WaitingReason, in connection: Connection) throws -> [String] {
     guard try connection.fetchOne("SELECT 1 FROM sqlite_schema WHERE name = 'SyncInbox'", as: Int.self) != nil else {
       return []
     }
@@ -92,7 +102,7 @@ package struct SyncInvariants {
       """
       SELECT entityType, count(*), CASE reason WHEN 'refused' THEN coalesce(min(detail), 'refused')
         ELSE 'unknown to this vault' END
-      FROM SyncInbox WHERE reason IN ('unknown_entity', 'refused') GROUP BY entityType, reason ORDER BY entityType, reason
+      FROM SyncInbox WHERE reason = \(reason.rawValue) GROUP BY entityType ORDER BY entityType
       """, as: String.self, Int.self, String.self
     ).map { type, count, reason in "\(count) of \(type) (\(reason))" }
   }
@@ -106,7 +116,7 @@ package struct SyncInvariants {
 
   private static func isOfAnother(_ entity: Entity) -> SQL {
     """
-    entityType = \(entity.type) AND completedAt IS NULL AND EXISTS (SELECT 1 FROM \(identifier: entity.table.name) AS record
+    EXISTS (SELECT 1 FROM \(identifier: entity.table.name) AS record
       WHERE record.\(identifier: entity.key) = operation.entityId AND record.uuid <> operation.entityUuid)
     """
   }
@@ -115,16 +125,15 @@ package struct SyncInvariants {
     catalog.entities.catalog.tables.contains { $0.name == "AttachmentTransfer" }
   }
 
-  /// Counts the records of an entity with unfinished operations that a condition over `operation` lets pass. Reads the two
-  /// indexes of such operations, and none that are completed.
-  private static func unfinished(_ type: String, _ condition: SQL) -> SQL {
+  /// Selects a column of the unfinished operations that a condition over `operation` lets pass. Reads the two indexes of such
+  /// operations, and no completed operation.
+  private static func unfinished(_ column: SQL, _ condition: SQL) -> SQL {
     """
-    SELECT count(*) FROM (
-      SELECT entityId FROM OfflineSyncQueue AS operation INDEXED BY OfflineSyncQueue_growing
-      WHERE payload IS NULL AND completedAt IS NULL AND entityType = \(type) AND \(condition)
-      UNION
-      SELECT entityId FROM OfflineSyncQueue AS operation INDEXED BY OfflineSyncQueue_frozen
-      WHERE payload IS NOT NULL AND completedAt IS NULL AND entityType = \(type) AND \(condition))
+    SELECT \(column) FROM OfflineSyncQueue AS operation INDEXED BY OfflineSyncQueue_growing
+    WHERE payload IS NULL AND completedAt IS NULL AND \(condition)
+    UNION
+    SELECT \(column) FROM OfflineSyncQueue AS operation INDEXED BY OfflineSyncQueue_frozen
+    WHERE payload IS NOT NULL AND completedAt IS NULL AND \(condition)
     """
   }
 
@@ -149,26 +158,24 @@ package struct SyncInvariants {
   private static func restoreQueue(_ catalog: SyncCatalog, on connection: WriteConnection) throws {
     for table in catalog.parentsFirst {
       let entity = table.entity
-      try connection.execute(
-        """
-        DELETE FROM OfflineSyncQueue WHERE entityType = \(entity.type) AND completedAt IS NULL
-          AND entityId NOT IN (SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name))
-        """)
+      let (name, key): (SQL, SQL) = ("\(identifier: entity.table.name)", "\(identifier: entity.key)")
+      func operations(_ column: SQL, _ condition: SQL) -> SQL {
+        Self.unfinished(column, "entityType = \(entity.type) AND \(condition)")
+      }
+      let missing = operations("queueNumber", "entityId NOT IN (SELECT \(key) FROM \(name))")
+      try connection.execute("DELETE FROM OfflineSyncQueue WHERE queueNumber IN (\(missing))")
       var replaced = try connection.execute("DELETE FROM SyncBase WHERE \(isOrphaned(entity))")
-      replaced += try connection.execute("DELETE FROM OfflineSyncQueue AS operation WHERE \(isOfAnother(entity))")
+      let others = operations("queueNumber", isOfAnother(entity))
+      replaced += try connection.execute("DELETE FROM OfflineSyncQueue WHERE queueNumber IN (\(others))")
       // The server may have records whose rows are gone here: a comparison brings them back.
       if replaced > 0 { try SyncSettings.compareNext("repair", in: connection) }
-      try connection.execute(
-        """
-        UPDATE \(identifier: entity.table.name) SET isDirty = 1 WHERE isDirty = 0 AND \(identifier: entity.key) IN (
-          SELECT entityId FROM OfflineSyncQueue WHERE entityType = \(entity.type) AND completedAt IS NULL)
-        """)
+      let queued = operations("entityId", "1")
+      try connection.execute("UPDATE \(name) SET isDirty = 1 WHERE isDirty = 0 AND \(key) IN (\(queued))")
       // A record that never left and is deleted has nothing to tell.
       try connection.execute(
         """
-        UPDATE \(identifier: entity.table.name) SET isDirty = 0
-        WHERE isDirty = 1 AND isDeleted = 1 AND syncVersion = 0 AND \(identifier: entity.key) NOT IN (
-          SELECT entityId FROM OfflineSyncQueue WHERE entityType = \(entity.type) AND completedAt IS NULL)
+        UPDATE \(name) SET isDirty = 0
+        WHERE isDirty = 1 AND isDeleted = 1 AND syncVersion = 0 AND \(key) NOT IN (\(queued))
         """)
       if let outbox = OutboxTriggers(entity, in: catalog.entities) { try outbox.queueMissing(on: connection) }
     }

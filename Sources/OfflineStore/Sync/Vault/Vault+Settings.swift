@@ -76,12 +76,8 @@ extension Vault {
 
   private func set(_ routes: RemoteRoutes?, in connection: WriteConnection) throws {
     try SyncSettings.set(.remoteRoutes, routes?.text, in: connection)
-    try connection.execute("DELETE FROM SyncRoute")
-    for (type, kinds) in routes?.takes ?? [:] {
-      for kind in kinds {
-        try connection.execute("INSERT INTO SyncRoute (entityType, operationType) VALUES (\(type), \(kind.rawValue))")
-      }
-    }
+    try RouteTriggers.store(
+      (routes?.takes ?? [:]).flatMap { type, kinds in kinds.map { (type: type, kind: $0.rawValue) } }, in: connection)
     try RouteTriggers.replace(for: entities, in: connection)
   }
 
