@@ -49,13 +49,14 @@ struct JournalCheck {
     }
   }
 
-  /// Edits of a record that the same transaction has deleted before: what was never sent goes, whatever is written to it then.
+  /// Edits of a record that the same transaction may have deleted before, itself or with another record: what was never sent
+  /// goes, whatever is written to it then.
   private static func editsOfDeleted(_ entries: [Journal.Entry]) -> Set<Int> {
-    var deleted: [String: Int] = [:]
+    var deletion: Int?
     var edits: Set<Int> = []
     for (index, entry) in entries.enumerated() {
-      if entry.kind == .delete { deleted[entry.uuid] = entry.transaction }
-      if entry.kind == .mark, deleted[entry.uuid] == entry.transaction { edits.insert(index) }
+      if entry.kind == .delete { deletion = entry.transaction }
+      if entry.kind == .mark, deletion == entry.transaction { edits.insert(index) }
     }
     return edits
   }

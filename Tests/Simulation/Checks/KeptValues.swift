@@ -56,8 +56,12 @@ struct KeptValues {
   /// - Parameters:
   ///   - isHandled: whether a user deleted, restored or gave up the record or one that it refers to, ever.
   ///   - history: what the server has now.
+  ///   - lost: what the server had before each of its restores.
   /// - Throws: ``Violation``
-  func check(_ devices: [OpenDevice], _ history: [ServerStore.Version], isHandled: (String) -> Bool) throws {
+  func check(
+    _ devices: [OpenDevice], _ history: [ServerStore.Version], lost: [[ServerStore.Version]],
+    isHandled: (String) -> Bool
+  ) throws {
     var current: [String: ServerStore.Version] = [:]
     for version in history { current[version.uuid] = version }
     var written: Set<String> = []
@@ -71,6 +75,8 @@ struct KeptValues {
       // A deleted record may be forgotten.
       if now == nil, value.isDeleted || isHandled(uuid) { continue }
       if try devices.contains(where: { try Self.shows($0, uuid, value.marker) }) { continue }
+      // The server had lost an edit of this value, and the backup of a vault brought the edit back.
+      if let now, lost.contains(where: { Self.isSuccessor(now, of: value, in: $0) }) { continue }
       throw Violation(
         1,
         [
@@ -79,6 +85,16 @@ struct KeptValues {
           "\(value.entity) \(uuid)",
         ])
     }
+  }
+
+  private static func isSuccessor(
+    _ now: ServerStore.Version, of value: Value, in history: [ServerStore.Version]
+  ) -> Bool {
+    let versions = history.filter { $0.uuid == now.uuid }
+    guard let earlier = versions.first(where: { $0.marker ?? "" == value.marker && !$0.isDeleted }) else {
+      return false
+    }
+    return versions.contains { $0.marker == now.marker && $0.version > earlier.version }
   }
 
   private static func shows(_ device: OpenDevice, _ uuid: String, _ marker: String) throws -> Bool {

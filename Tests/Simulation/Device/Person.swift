@@ -29,15 +29,16 @@ struct Person {
     let count = random.chance(0.25) ? random.number(2..<5) : 1
     let kinds = (0..<count).map { _ in workload.random(&random) }
     var dice = Seeded(random.next())
-    let steps = try vault.database.read { connection in
-      try kinds.compactMap { try step($0, connection, &dice) }
-    }
-    guard !steps.isEmpty else { return }
-    journal.intend(transaction, steps.flatMap(\.entries))
     do {
-      try vault.database.write { connection in
+      let isDone = try vault.database.write { connection in
+        // Chosen in the same transaction: a sync round may remove a record between two.
+        let steps = try kinds.compactMap { try step($0, connection, &dice) }
+        guard !steps.isEmpty else { return false }
+        journal.intend(transaction, steps.flatMap(\.entries))
         for statement in steps.flatMap(\.statements) { _ = try connection.execute(statement) }
+        return true
       }
+      guard isDone else { return }
     } catch let error as SQLError where error.code == .constraint {
       return
     }

@@ -12,8 +12,8 @@ struct Incidents {
   private var vaultBackups: [String: (file: String, entries: Int)] = [:]
   private var serverBackup: String?
   private var serverBackups = 0
-  /// What the server has stored in data that a restore has replaced.
-  private(set) var lostHistory: [ServerStore.Version] = []
+  /// What the server has stored in data that restores have replaced, by restore.
+  private(set) var lostHistories: [[ServerStore.Version]] = []
   /// Records that devices may have sent more than once, under different keys.
   private(set) var resent: Set<String> = []
   /// Deletions of records that the server did not have, in data that a restore has replaced.
@@ -87,7 +87,7 @@ struct Incidents {
       (try world.store.history(in: $0), try world.store.tombstones(in: $0))
     }
     database.close()
-    lostHistory += old
+    lostHistories.append(old)
     lostTombstones.formUnion(tombstones)
     try world.server.restore(serverBackup, to: "\(world.folder)/server-\(serverRestores)")
     let restored = try world.store.open()

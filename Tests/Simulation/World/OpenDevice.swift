@@ -46,6 +46,17 @@ struct OpenDevice {
     }
   }
 
+  /// The records that a policy decided about although the device did not know what both versions came from.
+  func decidedWithoutBase() throws -> [String] {
+    try read { connection in
+      try connection.fetch(
+        """
+        SELECT entityUuid FROM OfflineConflictResolution
+        WHERE resolvedBy = 'policy' AND resolution = 'local_wins' AND base IS NULL
+        """, as: String.self)
+    }
+  }
+
   /// A line for each record, which changes with each version that comes from the server.
   func states() throws -> Set<String> {
     var states: Set<String> = []

@@ -46,9 +46,11 @@ struct Round {
     try look(devices, digests, kept)
   }
 
-  private func history(_ server: Connection) throws -> HistoryCheck {
+  private func history(_ server: Connection, _ devices: [OpenDevice]) throws -> HistoryCheck {
     var handled: Set<String> = []
     var resent = world.incidents.resent
+    // A policy may choose the old value of a record, too, when a restored server does not know the device's epoch.
+    for device in devices where world.workload.hasIncidents { resent.formUnion(try device.decidedWithoutBase()) }
     for seat in world.seats {
       for entry in try Journal.read(DeviceVault.journal(seat.folder)).entries {
         if [.delete, .revive, .decide].contains(entry.kind) { handled.insert(entry.uuid) }
@@ -65,7 +67,7 @@ struct Round {
     let database = try world.store.open()
     defer { database.close() }
     return try database.read { server in
-      let history = try history(server)
+      let history = try history(server, devices)
       let state = StateOfRecord(devices: devices, server: server, history: history, workload: world.workload)
       return Violation(violation.statement, violation.details + (try explanation(of: violation, state)))
     }
@@ -75,7 +77,7 @@ struct Round {
     let database = try world.store.open()
     defer { database.close() }
     try database.read { server in
-      let history = try history(server)
+      let history = try history(server, devices)
       let state = StateOfRecord(devices: devices, server: server, history: history, workload: world.workload)
       try explaining(state) {
         for device in devices {
@@ -87,7 +89,8 @@ struct Round {
         }
         try history.check()
         try checkJournals(devices, history)
-        try kept?.check(devices, history.history, isHandled: history.isHandled)
+        try kept?.check(
+          devices, history.history, lost: world.incidents.lostHistories, isHandled: history.isHandled)
         guard world.workload.hasPhotos else { return }
         world.lostPhotos += try PhotoCheck(
           devices: devices, server: try ServerFiles.settled(world.server.data), isHandled: history.isHandled,
@@ -101,7 +104,7 @@ struct Round {
   private func checkJournals(_ devices: [OpenDevice], _ history: HistoryCheck) throws {
     var markers: [String: Set<String>] = [:]
     var deleted = world.incidents.lostTombstones.union(try world.store.tombstones(in: history.connection))
-    for version in world.incidents.lostHistory + history.history {
+    for version in world.incidents.lostHistories.joined() + history.history {
       markers[version.uuid, default: []].insert(version.marker ?? "")
       if version.isDeleted { deleted.insert(version.uuid) }
     }
