@@ -1,5 +1,5 @@
 /// What is wanted of a picture.
-package struct PictureWishes: Sendable {
+package struct PictureOptions: Sendable {
   /// The box that the thumbnail has to fit into.
   package var thumbnailWidth = 200
   /// The box that the thumbnail has to fit into.

@@ -4,7 +4,7 @@
 ///
 /// For one thread at a time.
 package final class PictureReader {
-  private let wishes: PictureWishes
+  private let wishes: PictureOptions
   private var beginning: [UInt8] = []
   private var kind: FileKind?
   private var scanner: MetadataScanner?
@@ -12,7 +12,7 @@ package final class PictureReader {
   private var note: String?
 
   /// A reader for one file.
-  package init(_ wishes: PictureWishes = PictureWishes()) { self.wishes = wishes }
+  package init(_ wishes: PictureOptions = PictureOptions()) { self.wishes = wishes }
 
   /// Takes the next bytes of the file.
   package func take(_ bytes: UnsafeRawBufferPointer) {

@@ -14,7 +14,7 @@ public struct Dashboard: Sendable {
   /// The last sessions, those of this device among those of the server.
   public let recentSessions: [RangeQueries.RecentSessionsRow]
   /// How much is not at the server.
-  public let waiting: WaitingWork
+  public let waiting: UnsentWork
 
   /// When the numbers of the server came.
   public var asOf: Date? { summary?.lastSyncedAt }
@@ -30,6 +30,6 @@ public struct Dashboard: Sendable {
     Dashboard(
       summary: try RangeQueries.analyticsSummary(connection),
       recentSessions: try RangeQueries.recentSessions(connection, limit: sessions),
-      waiting: try WaitingWork.read(connection))
+      waiting: try UnsentWork.read(connection))
   }
 }

@@ -71,10 +71,10 @@ public struct SchemaCompiler {
 
   static func swiftName(_ file: String) -> String { String(file.dropLast(4)) + ".swift" }
 
-  private func rehearse(_ schemas: [Schema]) throws -> (Rehearsal, [String: String]) {
+  private func rehearse(_ schemas: [Schema]) throws -> (DryRun, [String: String]) {
     var origins: [String: String] = [:]
     do {
-      let rehearsal = try Rehearsal(schemas) { schema, file, connection in
+      let rehearsal = try DryRun(schemas) { schema, file, connection in
         let names = try connection.fetch(
           "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')", as: String.self)
         for name in names where origins[name] == nil { origins[name] = schema.name + "/" + file.fileName }

@@ -2,7 +2,7 @@
   import CCurl
   import CipherSQL
 
-  /// What the thread of a ``CurlCarrier`` does, until the carrier is gone.
+  /// What the thread of a ``CurlBackend`` does, until the carrier is gone.
   final class CurlLoop {
     private let multi: CurlMulti
     private let connectSeconds: Double
@@ -17,7 +17,7 @@
 
     deinit { spare.forEach { curl_easy_cleanup($0) } }
 
-    func run(_ mail: Locked<CurlMail>) {
+    func run(_ mail: Locked<CurlRequests>) {
       while true {
         let (starting, isClosed) = mail.withLock { mail in
           defer { mail.starting = [] }
@@ -39,7 +39,7 @@
       }
     }
 
-    private func start(_ request: OutgoingRequest, _ exchange: Exchange) {
+    private func start(_ request: OutgoingRequest, _ exchange: RequestTask) {
       guard let easy = spare.popLast() ?? curl_easy_init() else {
         return exchange.finish(.failure(.noConnection(detail: "there is no memory for it")))
       }

@@ -4,7 +4,7 @@
   /// One request as libcurl has it, and where its parts go.
   final class CurlTransfer {
     let easy: UnsafeMutableRawPointer
-    let exchange: Exchange
+    let exchange: RequestTask
     private var parser = HeadParser()
     private var isHeadTooLong = false
     private var headers: UnsafeMutablePointer<curl_slist>?
@@ -13,7 +13,7 @@
     private var sent: Int64 = 0
     private var isRepeatable = true
 
-    init(_ easy: UnsafeMutableRawPointer, _ exchange: Exchange, connectSeconds: Double) {
+    init(_ easy: UnsafeMutableRawPointer, _ exchange: RequestTask, connectSeconds: Double) {
       self.easy = easy
       self.exchange = exchange
       self.connectSeconds = connectSeconds

@@ -75,7 +75,7 @@ public struct HTTPHead: Equatable, Sendable {
 }
 
 /// What came back, whole.
-public struct HTTPAnswer: Equatable, Sendable {
+public struct HTTPResponse: Equatable, Sendable {
   /// The HTTP status, 200 to 599 without redirects.
   public var status: Int
   /// By their names in lower case.
@@ -94,7 +94,7 @@ public struct HTTPAnswer: Equatable, Sendable {
   public var bytesReceived: Int
 }
 
-extension HTTPAnswer {
+extension HTTPResponse {
   /// A response that did not come over a network.
   package init(status: Int, contentType: String, body: [UInt8]) {
     self.init(

@@ -12,11 +12,11 @@ public final class HTTPTransport: Sendable {
   public let limits: TransportLimits
 
   private let token: @Sendable () -> String?
-  private let carrier: any Carrier
-  private let counted = Locked(Traffic())
+  private let carrier: any HTTPBackend
+  private let counted = Locked(TransferCounts())
 
   /// What has gone over the network so far.
-  public var traffic: Traffic { counted.withLock { $0 } }
+  public var traffic: TransferCounts { counted.withLock { $0 } }
 
   /// A transport. `token` is asked for each request, so that a new token counts at once; nil sends none.
   public init(
@@ -26,18 +26,18 @@ public final class HTTPTransport: Sendable {
     self.limits = limits
     self.token = token
     #if canImport(Darwin)
-      carrier = SessionCarrier(limits: limits, usesProxies: address.isEncrypted)
+      carrier = URLSessionBackend(limits: limits, usesProxies: address.isEncrypted)
     #else
-      carrier = CurlCarrier(connectSeconds: limits.connectSeconds)
+      carrier = CurlBackend(connectSeconds: limits.connectSeconds)
     #endif
   }
 
   /// Sends a request and waits for the whole answer. Cancelling the task ends the request.
   ///
   /// - Throws: ``TransportFailure`` when there is no answer, or only a redirect. Any other status is an answer.
-  public func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPAnswer {
+  public func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPResponse {
     let outgoing = try outgoing(request)
-    let exchange = Exchange(request, limits: limits)
+    let exchange = RequestTask(request, limits: limits)
     let result = await withTaskCancellationHandler {
       await exchange.wait { carrier.start(outgoing, exchange) }
     } onCancel: {

@@ -3,13 +3,13 @@ struct HeadParser {
   /// All lines together; no server of ours comes near it.
   static let greatestBytes = 256 << 10
 
-  private var head: AnswerHead?
+  private var head: ResponseHead?
   private var bytes = 0
 
   /// What a line ends.
   enum Step: Equatable {
     case incomplete
-    case head(AnswerHead)
+    case head(ResponseHead)
     case tooLong
   }
 
@@ -20,7 +20,7 @@ struct HeadParser {
     let text = String(decoding: line.prefix { $0 != 0x0D && $0 != 0x0A }, as: UTF8.self)
     if text.hasPrefix("HTTP/") {
       let status = text.split(separator: " ", omittingEmptySubsequences: false).dropFirst().first.flatMap { Int($0) }
-      head = status.map { AnswerHead(status: $0) }
+      head = status.map { ResponseHead(status: $0) }
     } else if text.isEmpty {
       defer { head = nil }
       return head.map { $0.status >= 200 ? .head($0) : .incomplete } ?? .incomplete

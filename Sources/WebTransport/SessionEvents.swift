@@ -16,7 +16,7 @@
           (name as? String).map { ($0.lowercased(), "\(value)") }
         }
         exchange.receive(
-          AnswerHead(status: response.statusCode, headers: Dictionary(headers, uniquingKeysWith: { $1 })))
+          ResponseHead(status: response.statusCode, headers: Dictionary(headers, uniquingKeysWith: { $1 })))
         table.watch(exchange)
       }
       completionHandler(.allow)

@@ -7,7 +7,7 @@
   /// request costs no timer of its own, and while there is none nothing wakes up.
   final class SessionTable: Sendable {
     private struct State {
-      var exchanges: [Int: Exchange] = [:]
+      var exchanges: [Int: RequestTask] = [:]
       var tasks: [ObjectIdentifier: URLSessionDataTask] = [:]
       /// When the timer goes off that is set; nil when there is none.
       var alarm: ContinuousClock.Instant?
@@ -15,7 +15,7 @@
 
     private let state = Locked(State())
 
-    func add(_ task: URLSessionDataTask, _ exchange: Exchange) {
+    func add(_ task: URLSessionDataTask, _ exchange: RequestTask) {
       state.withLock { state in
         state.exchanges[task.taskIdentifier] = exchange
         state.tasks[ObjectIdentifier(exchange)] = task
@@ -23,7 +23,7 @@
       watch(exchange)
     }
 
-    func remove(_ exchange: Exchange) -> URLSessionDataTask? {
+    func remove(_ exchange: RequestTask) -> URLSessionDataTask? {
       state.withLock { state in
         let task = state.tasks.removeValue(forKey: ObjectIdentifier(exchange))
         if let task { state.exchanges[task.taskIdentifier] = nil }
@@ -31,12 +31,12 @@
       }
     }
 
-    subscript(task: URLSessionTask) -> Exchange? {
+    subscript(task: URLSessionTask) -> RequestTask? {
       state.withLock { $0.exchanges[task.taskIdentifier] }
     }
 
     /// Minds an exchange whose nearest limit can have come nearer.
-    func watch(_ exchange: Exchange) {
+    func watch(_ exchange: RequestTask) {
       watch(until: exchange.look(at: .now))
     }
 
@@ -54,7 +54,7 @@
     private func look(_ alarm: ContinuousClock.Instant) {
       let exchanges = state.withLock { state in
         // A later timer that an earlier one has replaced says nothing.
-        guard state.alarm == alarm else { return [Exchange]() }
+        guard state.alarm == alarm else { return [RequestTask]() }
         state.alarm = nil
         return Array(state.exchanges.values)
       }

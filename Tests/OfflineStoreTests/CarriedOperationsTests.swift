@@ -7,7 +7,7 @@ import VaultKeys
 @testable import OfflineStore
 
 /// What waits follows a migration, and what came too early is let in by it.
-@Suite struct CarriedOperationsTests {
+@Suite struct OutboxMigrationTests {
   private let folder: TemporaryFolder
   private let vault: Vault
 
@@ -179,7 +179,7 @@ import VaultKeys
     var sql: String {
       let rebuilt = """
         ALTER TABLE OfflineThing RENAME TO OldThing;
-        \(CarriedOperationsTests.thing("color TEXT, weight REAL, length INTEGER DEFAULT 3"))
+        \(OutboxMigrationTests.thing("color TEXT, weight REAL, length INTEGER DEFAULT 3"))
         INSERT INTO OfflineThing (thingId, serverId, uuid, color, weight, createdAt, updatedAt, lastSyncedAt, syncStatus,
           syncVersion, isDirty, isDeleted)
         SELECT thingId, serverId, uuid, colour, weight, createdAt, updatedAt, lastSyncedAt, syncStatus, syncVersion, isDirty,

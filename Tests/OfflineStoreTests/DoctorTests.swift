@@ -231,7 +231,7 @@ import VaultKeys
   }
 
   @Test func aDraftThatIsBeingMadeStays() throws {
-    let draft = try VaultDraft(for: VaultLayout(folder: folder.path + "/job.salvaged.vault"))
+    let draft = try StagedVault(for: VaultLayout(folder: folder.path + "/job.salvaged.vault"))
     #expect(try examine().findings.isEmpty)
     draft.abandon()
   }

@@ -93,7 +93,7 @@ import Testing
   }
 
   @Test func whatIsAllowedCanBeSet() {
-    var wishes = PictureWishes()
+    var wishes = PictureOptions()
     wishes.decodingBytes = 400 * 100 * 4 - 1
     #expect(look(png(400, 100), wishes).note != nil)
     wishes.decodingBytes += 1
@@ -110,7 +110,7 @@ import Testing
         block[Int.random(in: 0..<block.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
       }
       if Bool.random(using: &random) { block = Array(block.prefix(Int.random(in: 0...block.count, using: &random))) }
-      let file = adding(segment(0xe1, MetadataMark.exif + block), to: rocket)
+      let file = adding(segment(0xe1, MetadataSignature.exif + block), to: rocket)
       #expect(look(file).thumbnail != nil, "seed \(seed)")
       let (clean, outcome) = try withoutLocation(file)
       #expect(outcome == .clean && !look(clean).hasLocation, "seed \(seed)")

@@ -14,20 +14,20 @@ import Testing
   }
 
   static let segments: [(String, [UInt8])] = [
-    ("XMP in IFD0", segment(0xe1, MetadataMark.exif + tiff(0x2bc, 1, in: .main))),
-    ("IPTC in IFD0", segment(0xe1, MetadataMark.exif + tiff(0x83bb, 7, in: .main))),
-    ("Photoshop blocks in IFD0", segment(0xe1, MetadataMark.exif + tiff(0x8649, 1, in: .main))),
-    ("an image description", segment(0xe1, MetadataMark.exif + tiff(0x10e, 2, in: .main))),
-    ("a maker note", segment(0xe1, MetadataMark.exif + tiff(0x927c, 7, in: .camera))),
-    ("a user comment", segment(0xe1, MetadataMark.exif + tiff(0x9286, 7, in: .camera))),
-    ("the thumbnail of EXIF", segment(0xe1, MetadataMark.exif + tiff(0x10e, 2, in: .thumbnail))),
-    ("bytes behind the directories", segment(0xe1, MetadataMark.exif + ExifMaker(hasLocation: false).block + place)),
+    ("XMP in IFD0", segment(0xe1, MetadataSignature.exif + tiff(0x2bc, 1, in: .main))),
+    ("IPTC in IFD0", segment(0xe1, MetadataSignature.exif + tiff(0x83bb, 7, in: .main))),
+    ("Photoshop blocks in IFD0", segment(0xe1, MetadataSignature.exif + tiff(0x8649, 1, in: .main))),
+    ("an image description", segment(0xe1, MetadataSignature.exif + tiff(0x10e, 2, in: .main))),
+    ("a maker note", segment(0xe1, MetadataSignature.exif + tiff(0x927c, 7, in: .camera))),
+    ("a user comment", segment(0xe1, MetadataSignature.exif + tiff(0x9286, 7, in: .camera))),
+    ("the thumbnail of EXIF", segment(0xe1, MetadataSignature.exif + tiff(0x10e, 2, in: .thumbnail))),
+    ("bytes behind the directories", segment(0xe1, MetadataSignature.exif + ExifMaker(hasLocation: false).block + place)),
     (
       "a second EXIF block",
-      segment(0xe1, MetadataMark.exif + ExifMaker().block)
-        + segment(0xe1, MetadataMark.exif + tiff(0x10e, 2, in: .main))
+      segment(0xe1, MetadataSignature.exif + ExifMaker().block)
+        + segment(0xe1, MetadataSignature.exif + tiff(0x10e, 2, in: .main))
     ),
-    ("XMP", segment(0xe1, MetadataMark.xmp + place)),
+    ("XMP", segment(0xe1, MetadataSignature.xmp + place)),
     ("IPTC", segment(0xed, Array("Photoshop 3.0".utf8) + [0] + place)),
     ("a JFXX thumbnail", segment(0xe0, Array("JFXX".utf8) + [0, 0x10] + place)),
     ("the thumbnail of JFIF", segment(0xe0, Array("JFIF".utf8) + [0, 1, 1, 0, 0, 1, 0, 1, 6, 1] + place + [0])),

@@ -8,7 +8,7 @@ import Testing
     bytes.indices.contains { bytes[$0...].starts(with: part) }
   }
 
-  private let xmp = segment(0xe1, MetadataMark.xmp + Array("<x exif:GPSLatitude='52,31N'/>".utf8))
+  private let xmp = segment(0xe1, MetadataSignature.xmp + Array("<x exif:GPSLatitude='52,31N'/>".utf8))
   private let latitude = ExifMaker.latitude.flatMap { number in
     (0..<4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
   }
@@ -31,7 +31,7 @@ import Testing
     let second = adding(exif, to: rocket)
     let profile = segment(0xe2, Array("ICC_PROFILE".utf8) + [0, 1, 1, 9, 9, 9])
     let full = adding(
-      segment(0xe1, MetadataMark.exif + exif.block), xmp, iptc, profile, segment(0xe2, Array("MPF".utf8) + [0]),
+      segment(0xe1, MetadataSignature.exif + exif.block), xmp, iptc, profile, segment(0xe2, Array("MPF".utf8) + [0]),
       to: rocket)
     let (clean, outcome) = try withoutLocation(full + second, pieces: pieces)
     #expect(outcome == .clean)

@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test func aRecompressedPictureIsSmallerUprightAndSaysNothing() throws {
-    var wishes = PictureWishes()
+    var wishes = PictureOptions()
     wishes.recompressedSide = 500
     let picture = look(adding(ExifMaker(orientation: 8), to: try photo("rocket.jpg")), wishes)
     let recompressed = try #require(picture.recompressed)

@@ -9,7 +9,7 @@ func photo(_ name: String) throws -> [UInt8] {
 }
 
 /// What a file says that comes in pieces of a size.
-func look(_ file: [UInt8], _ wishes: PictureWishes = PictureWishes(), pieces: Int = 1 << 16) -> Picture {
+func look(_ file: [UInt8], _ wishes: PictureOptions = PictureOptions(), pieces: Int = 1 << 16) -> Picture {
   let reader = PictureReader(wishes)
   for start in stride(from: 0, to: file.count, by: pieces) {
     file[start..<min(start + pieces, file.count)].withUnsafeBytes { reader.take($0) }
@@ -100,7 +100,7 @@ func adding(_ segments: [UInt8]..., to jpeg: [UInt8]) -> [UInt8] {
 }
 
 func adding(_ exif: ExifMaker, to jpeg: [UInt8]) -> [UInt8] {
-  adding(segment(0xe1, MetadataMark.exif + exif.block), to: jpeg)
+  adding(segment(0xe1, MetadataSignature.exif + exif.block), to: jpeg)
 }
 
 /// A chunk of a PNG, with its checksum.

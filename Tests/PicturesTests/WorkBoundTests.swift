@@ -46,7 +46,7 @@ import Testing
     let length = 2 + 12 * count + 4
     var block = header
     for level in 0..<3 { block += directory(count, level == 0 ? 0x8769 : 0xa005, to: 8 + length * min(level + 1, 2)) }
-    let picture = look(adding(segment(0xe1, MetadataMark.exif + block), to: try photo("rocket.jpg")))
+    let picture = look(adding(segment(0xe1, MetadataSignature.exif + block), to: try photo("rocket.jpg")))
     #expect(picture.thumbnail != nil)
   }
 
@@ -85,7 +85,7 @@ import Testing
 
   @Test("The thumbnail and the recompressed picture carry the colour profile of RGB pictures")
   func profileStays() throws {
-    var wishes = PictureWishes()
+    var wishes = PictureOptions()
     wishes.recompressedSide = 300
     let rocket = try photo("rocket.jpg")
     let picture = look(rocket, wishes)

@@ -56,7 +56,7 @@ import Testing
       #expect(try read { try RangeQueries.recentSessions($0, limit: 1) }.map(\.isPending) == [false], "\(table)")
       try bench.run(SQL(raw: "UPDATE \(table) SET \(change) WHERE uuid = (SELECT min(uuid) FROM \(table))"))
       #expect(try read { try RangeQueries.recentSessions($0, limit: 1) }.map(\.isPending) == [true], "\(table)")
-      let waiting = try read { try WaitingWork.read($0) }
+      let waiting = try read { try UnsentWork.read($0) }
       #expect(waiting.sessions == 1 && waiting.records == 1, "\(table)")
       let isOfGroup = table.contains("Group") || table.contains("Hole")
       let groups = try read { try RangeQueries.groupsOfSession($0, sessionId: recorded.session.sessionId) }
@@ -107,16 +107,16 @@ import Testing
     #expect(holds.map(\.isPending) == [false, false, true] && holds.map(\.isFailed) == [false, false, true])
     #expect(holds.map(\.error) == [nil, nil, "distance: at most 2,500"])
     #expect(try read { try RangeQueries.recentSessions($0, limit: 1) }.map(\.isFailed) == [true])
-    let waiting = try read { try WaitingWork.read($0) }
+    let waiting = try read { try UnsentWork.read($0) }
     #expect(waiting.failed == 1 && waiting.contested == 0)
     #expect(try read { try RangeQueries.pendingSessions($0) }.map(\.failed) == [1])
   }
 
   @Test func howMuchWaitsAndWhenItIsMuch() throws {
-    #expect(try read { try WaitingWork.read($0) }.isEmpty)
+    #expect(try read { try UnsentWork.read($0) }.isEmpty)
     try bench.record(day(1))
     try bench.record(day(2))
-    let waiting = try read { try WaitingWork.read($0) }
+    let waiting = try read { try UnsentWork.read($0) }
     #expect(waiting.sessions == 2 && waiting.records == 20 && waiting.failed == 0 && waiting.images == 0)
     #expect(waiting.since != nil && !waiting.isEmpty)
     #expect(!waiting.isMuch() && waiting.isMuch(records: 20) && !waiting.isMuch(records: 21))

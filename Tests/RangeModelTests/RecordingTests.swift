@@ -150,7 +150,7 @@ import Testing
     #expect(images.map(\.groupMeasurementId) == [nil, try measurement().groupMeasurementId])
     #expect(images.map(\.fileName) == ["one.bin", "two.bin"] && images.map(\.fileSize) == [3000, 3000])
     #expect(images.allSatisfy { $0.uploadStatus == .pending })
-    let waiting = try bench.database.read { try WaitingWork.read($0) }
+    let waiting = try bench.database.read { try UnsentWork.read($0) }
     #expect(waiting.images == 2 && waiting.imageBytes == 6000)
     // The measurement goes, the picture stays.
     try bench.database.write { _ = try GroupMeasurement.all.delete($0) }

@@ -264,7 +264,7 @@ final class ScriptedAPI: Sendable {
     if let path {
       #expect(try template.path { _ in value } == path)
     } else {
-      #expect(throws: PathTemplate.UnfitValue.self) { try template.path { _ in value } }
+      #expect(throws: PathTemplate.UnsafePathValue.self) { try template.path { _ in value } }
     }
   }
 

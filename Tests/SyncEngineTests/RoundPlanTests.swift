@@ -51,10 +51,10 @@ import Testing
   }
 
   @Test(arguments: [
-    (AnswerClass.unreachable, RoundOutcome.offline), (.pauseCredentials, .paused), (.schemaTooOld, .paused),
+    (ResponseClass.unreachable, RoundOutcome.offline), (.pauseCredentials, .paused), (.schemaTooOld, .paused),
     (.cancelled, .cancelled), (.attempt, .offline), (.refused, .failed), (.later(seconds: 600), .offline),
   ])
-  func whatEndsARound(answer: AnswerClass, outcome: RoundOutcome) {
+  func whatEndsARound(answer: ResponseClass, outcome: RoundOutcome) {
     #expect(steps([known, .failed(answer, operations: 0)]).last == .finish(outcome))
   }
 

@@ -83,7 +83,7 @@ import Testing
   @Test func theSecondDeviceWinsAFieldThatItOwnsAndTheFirstIsReported() {
     let result = mergedReceipt(edited(["userNotes": "tablet"]), edited(["userNotes": "phone"], at: 3000, version: 4))
     #expect(result.merged.fields["userNotes"] == "tablet")
-    #expect(result.lost == [LostValue(field: "userNotes", side: .remote, value: "phone")])
+    #expect(result.lost == [OverwrittenValue(field: "userNotes", side: .remote, value: "phone")])
     #expect(result.kind == .concurrentEdit)
     #expect(result.conflict == nil)
   }
@@ -222,7 +222,7 @@ import Testing
       rules: Self.receipts, clock: MergeClock(serverNow: 9000))
     #expect(result.conflict?.fields == ["totalAmount"])
     #expect(result.merged.fields["userNotes"] == .null, "the device owns it")
-    #expect(result.lost == [LostValue(field: "userNotes", side: .remote, value: "x")])
+    #expect(result.lost == [OverwrittenValue(field: "userNotes", side: .remote, value: "x")])
   }
 
   // MARK: Policies
@@ -282,8 +282,8 @@ import Testing
       #expect(result.merged.isDeleted == isDeleted)
       let lost =
         isDeleted
-        ? LostValue(field: "storeName", side: .local, value: "mine")
-        : LostValue(field: "isDeleted", side: .remote, value: true)
+        ? OverwrittenValue(field: "storeName", side: .local, value: "mine")
+        : OverwrittenValue(field: "isDeleted", side: .remote, value: true)
       #expect(result.lost == [lost])
     } else {
       #expect(!result.merged.isDeleted, "the person's edit stays visible")

@@ -171,7 +171,7 @@ import Testing
     let http = try HTTPServer(
       listen: "127.0.0.1:0", identity: nil, limits: limits, log: .silent,
       handlers: .init(
-        admit: { _ in Admitted(admission: .ignore) },
+        admit: { _ in AdmittedRequest(admission: .ignore) },
         answer: { _ in
           isStuck.withLock { $0 = true }
           while !isFree.withLock({ $0 }) { await HTTPServer.pause(.milliseconds(1)) }

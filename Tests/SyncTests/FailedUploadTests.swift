@@ -14,7 +14,7 @@ private struct FailingFiles: FileRemote {
   let problem: Locked<UploadProblem?>
 
   func send(
-    _ file: UploadSource, _ name: FileName, address: String?, link: FileLink,
+    _ file: UploadSource, _ name: FileName, address: String?, link: FileServerState,
     remember: @Sendable (String?) async throws -> Void, progress: @escaping @Sendable (Int64) async -> Void
   ) async -> UploadResult {
     if let problem = problem.withLock({ $0 }) { return UploadResult(problem: problem, offset: 0, link: link) }
@@ -30,7 +30,7 @@ private struct FailingFiles: FileRemote {
     try await files.missing(among: names)
   }
 
-  func digests(of names: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsAnswer.Held]? {
+  func digests(of names: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsResponse.Held]? {
     try await files.digests(of: names)
   }
 }

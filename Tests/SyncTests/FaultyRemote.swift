@@ -15,7 +15,7 @@ final class FaultyRemote: Remote {
   func plan(_ fault: Int) { next.withLock { $0 = fault } }
   var fault: String { last.withLock { $0 } }
 
-  func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer {
+  func push(_ request: PushRequest) async throws(RemoteFailure) -> PushResponse {
     let fault = next.withLock { fault in
       defer { fault = 0 }
       return fault
@@ -46,13 +46,13 @@ final class FaultyRemote: Remote {
       for operation in request.operations[(split + 1)...] {
         results.append(PushResult(operationId: operation.operationId, outcome: .waiting(for: failed.operationId)))
       }
-      return PushAnswer(serverTime: answer.serverTime, epoch: answer.epoch, cursor: nil, results: results)
+      return PushResponse(serverTime: answer.serverTime, epoch: answer.epoch, cursor: nil, results: results)
     default: return try await remote.push(request)
     }
   }
 
-  var abilities: RemoteAbilities { remote.abilities }
-  var traffic: Traffic { remote.traffic }
+  var abilities: RemoteCapabilities { remote.abilities }
+  var traffic: TransferCounts { remote.traffic }
   func health() async throws(RemoteFailure) -> ServerHealth { try await remote.health() }
   func account() async throws(RemoteFailure) -> AccountInfo { try await remote.account() }
   func changes(cursor: String?, limit: Int, projects: [String]) async throws(RemoteFailure) -> ChangesPage {
@@ -70,7 +70,7 @@ final class FaultyRemote: Remote {
   func digests(entityType: String, bucket: String, projects: [String]) async throws(RemoteFailure) -> RecordDigests {
     try await remote.digests(entityType: entityType, bucket: bucket, projects: projects)
   }
-  func records(entityType: String, uuids: [String], epoch: String?) async throws(RemoteFailure) -> RecordsAnswer {
+  func records(entityType: String, uuids: [String], epoch: String?) async throws(RemoteFailure) -> RecordsResponse {
     try await remote.records(entityType: entityType, uuids: uuids, epoch: epoch)
   }
 }

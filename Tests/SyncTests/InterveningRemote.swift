@@ -9,7 +9,7 @@ import WebTransport
 final class InterveningRemote: Remote {
   private struct State {
     var before: @Sendable (Int) async throws -> Void = { _ in }
-    var after: @Sendable (Int, inout PushAnswer) -> Void = { _, _ in }
+    var after: @Sendable (Int, inout PushResponse) -> Void = { _, _ in }
     var sent: [[PushOperation]] = []
     var pulls = 0
     var watches = 0
@@ -20,7 +20,7 @@ final class InterveningRemote: Remote {
   }
 
   let remote: any Remote
-  let able = Locked(RemoteAbilities())
+  let able = Locked(RemoteCapabilities())
   /// Where its files are; nil for no files.
   let fileRemote = Locked<(any FileRemote)?>(nil)
   var files: (any FileRemote)? { fileRemote.withLock { $0 } }
@@ -36,12 +36,12 @@ final class InterveningRemote: Remote {
 
   func intervene(
     _ before: @escaping @Sendable (Int) async throws -> Void,
-    _ after: @escaping @Sendable (Int, inout PushAnswer) -> Void = { _, _ in }
+    _ after: @escaping @Sendable (Int, inout PushResponse) -> Void = { _, _ in }
   ) {
     state.withLock { ($0.before, $0.after) = (before, after) }
   }
 
-  func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer {
+  func push(_ request: PushRequest) async throws(RemoteFailure) -> PushResponse {
     let (number, before, after) = state.withLock { state in
       state.sent.append(request.operations)
       return (state.sent.count, state.before, state.after)
@@ -58,8 +58,8 @@ final class InterveningRemote: Remote {
     return answer
   }
 
-  var abilities: RemoteAbilities { able.withLock { $0 } }
-  var traffic: Traffic { remote.traffic }
+  var abilities: RemoteCapabilities { able.withLock { $0 } }
+  var traffic: TransferCounts { remote.traffic }
 
   func health() async throws(RemoteFailure) -> ServerHealth { try await remote.health() }
 
@@ -122,7 +122,7 @@ final class InterveningRemote: Remote {
 
   func records(
     entityType: String, uuids: [String], epoch: String?
-  ) async throws(RemoteFailure) -> RecordsAnswer {
+  ) async throws(RemoteFailure) -> RecordsResponse {
     var answer = try await remote.records(entityType: entityType, uuids: uuids, epoch: epoch)
     state.withLock { $0.records }(&answer.changes)
     return answer

@@ -12,7 +12,7 @@ private struct MistakenFiles: FileRemote {
   let tells: Bool
 
   func send(
-    _ file: UploadSource, _ name: FileName, address: String?, link: FileLink,
+    _ file: UploadSource, _ name: FileName, address: String?, link: FileServerState,
     remember: @Sendable (String?) async throws -> Void, progress: @escaping @Sendable (Int64) async -> Void
   ) async -> UploadResult {
     UploadResult(problem: nil, offset: file.byteCount ?? 0, link: link, wasSent: false)
@@ -25,9 +25,9 @@ private struct MistakenFiles: FileRemote {
 
   func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName> { [] }
 
-  func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsAnswer.Held]? {
+  func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsResponse.Held]? {
     guard tells else { return nil }
-    let other = FileDigestsAnswer.Held(
+    let other = FileDigestsResponse.Held(
       byteCount: 3, sha256: String(repeating: "0", count: 64), contentDigest: nil)
     return Dictionary(uniqueKeysWithValues: files.map { ($0, other) })
   }

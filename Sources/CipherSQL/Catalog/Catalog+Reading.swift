@@ -108,7 +108,7 @@ extension Catalog {
       WHERE list."unique" = 1 ORDER BY list.seq DESC
       """, as: String.self, String?.self)
     return try indexes.map { name, sql in
-      let text = sql.map(IndexText.init)
+      let text = sql.map(IndexDefinition.init)
       let terms = try connection.fetchRows(
         "SELECT seqno, name, coll FROM pragma_index_xinfo(\(name)) WHERE key = 1 ORDER BY seqno", as: Int.self,
         String?.self, String.self

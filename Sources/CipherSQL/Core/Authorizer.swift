@@ -14,7 +14,7 @@ final class Authorizer {
     let remedy: String
   }
 
-  private var footprint = Footprint()
+  private var footprint = AccessedRegion()
   private var isRecording = false
   private var refusal: Refusal?
   private var authority = fieldvault_by_caller
@@ -42,14 +42,14 @@ final class Authorizer {
   }
 
   func begin() {
-    footprint = Footprint()
+    footprint = AccessedRegion()
     refusal = nil
     isPragma = false
     dependsOnSchemas = false
     isRecording = true
   }
 
-  func end() -> Footprint {
+  func end() -> AccessedRegion {
     isRecording = false
     return footprint
   }

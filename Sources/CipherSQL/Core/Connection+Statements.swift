@@ -105,7 +105,7 @@ extension Connection {
     return statement
   }
 
-  private func parse(_ sql: String) -> (result: Int32, statement: OpaquePointer?, end: Int, footprint: Footprint) {
+  private func parse(_ sql: String) -> (result: Int32, statement: OpaquePointer?, end: Int, footprint: AccessedRegion) {
     authorizer.begin()
     var prepared: OpaquePointer?
     var end = 0

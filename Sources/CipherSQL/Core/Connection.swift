@@ -16,7 +16,7 @@ public class Connection {
   // Set while a call that can be cancelled runs.
   @usableFromInline final var cancellation: Cancellation?
   /// Gathers what the statements of an observed query read.
-  final var observedReads: Footprint? { didSet { updateNoting() } }
+  final var observedReads: AccessedRegion? { didSet { updateNoting() } }
   /// Gathers what the statements of a watched transaction write.
   final var watchedChanges: TransactionChanges? { didSet { updateNoting() } }
   // True while one of the two gathers, so that the usual case costs one comparison.

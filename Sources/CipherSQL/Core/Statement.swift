@@ -7,14 +7,14 @@ import CSQLCipher
 public final class Statement {
   @usableFromInline let handle: OpaquePointer
   /// What the statement reads and writes, as SQLite's authorizer told when it was prepared.
-  let footprint: Footprint
+  let footprint: AccessedRegion
   private let authorizer: Authorizer
   /// True while somebody steps through it, so that a nested use of the same SQL gets a statement of its own.
   @usableFromInline var isInUse = false
   /// Marks the transaction in which its writes were last noted.
   var notedInTransaction: UInt64 = 0
 
-  init(handle: OpaquePointer, footprint: Footprint, authorizer: Authorizer, isReadOnly: Bool) {
+  init(handle: OpaquePointer, footprint: AccessedRegion, authorizer: Authorizer, isReadOnly: Bool) {
     (self.handle, self.footprint, self.authorizer, self.isReadOnly) = (handle, footprint, authorizer, isReadOnly)
   }
 

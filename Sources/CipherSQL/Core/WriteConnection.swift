@@ -11,7 +11,7 @@ public final class WriteConnection: Connection {
   /// SQLite's number for the content as this connection last saw it; only commits of other connections change it.
   var knownDataVersion: String?
   /// What `char()` without arguments returns on this connection.
-  private let context = ContextWord()
+  private let context = WriteContextValue()
 
   override init(path: String?, key: (any EncryptionKey)?, configuration: Configuration, isToExist: Bool = false) throws
   {
@@ -68,7 +68,7 @@ public final class WriteConnection: Connection {
 }
 
 /// The place from which SQLite reads the word of ``WriteConnection/withContext(_:_:)``.
-private final class ContextWord {
+private final class WriteContextValue {
   let place: UnsafeMutablePointer<UnsafePointer<UInt8>?>
 
   init() {

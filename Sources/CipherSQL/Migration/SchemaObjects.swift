@@ -26,7 +26,7 @@ package enum SchemaObjects {
   /// Follows what a schema file makes, renames and drops.
   static func follow(_ sql: String, _ names: inout Set<String>) {
     for words in SQLText.statements(of: sql) {
-      var rest = Words(words)
+      var rest = SQLWords(words)
       switch rest.next() {
       case "CREATE":
         // A temporary table ends with the connection.
@@ -45,7 +45,7 @@ package enum SchemaObjects {
   }
 
   /// The words of one statement, from the first on.
-  private struct Words {
+  private struct SQLWords {
     private var rest: ArraySlice<String>
 
     init(_ words: [String]) { rest = words[...] }

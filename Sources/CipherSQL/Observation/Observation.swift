@@ -46,7 +46,7 @@ public struct Observation<Value: Sendable & Equatable>: AsyncSequence, Sendable 
         guard try await signal.wait() else { return nil }
         let query = query
         let (value, reads) = try await database.read { connection in
-          connection.observedReads = Footprint()
+          connection.observedReads = AccessedRegion()
           defer { connection.observedReads = nil }
           let value = try query(connection)
           return (value, connection.observedReads?.reads ?? [:])

@@ -10,7 +10,7 @@ final class TransactionChanges {
   private(set) var logPages = 0
   private var changedRows: Set<String> = []
   private var updatedRows: Set<String> = []
-  private var footprint = Footprint()
+  private var footprint = AccessedRegion()
   // How many rows the hook has told of, and how many the connection had changed when the transaction began.
   private var toldRows: Int64 = 0
   private var earlierChanges: Int64 = 0
@@ -33,7 +33,7 @@ final class TransactionChanges {
     number &+= 1
     changedRows.removeAll(keepingCapacity: true)
     updatedRows.removeAll(keepingCapacity: true)
-    footprint = Footprint()
+    footprint = AccessedRegion()
     lastTable = nil
     toldRows = 0
     earlierChanges = sqlite3_total_changes64(database)

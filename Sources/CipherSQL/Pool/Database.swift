@@ -23,7 +23,7 @@ public final class Database: Sendable {
   let writer: ConnectionPool<WriteConnection>
   let readers: ConnectionPool<Connection>?
   let hub = ChangeHub()
-  let otherProcesses = OtherProcesses()
+  let otherProcesses = DataVersionMonitor()
   private let place: Locked<String?>
   private let holding: (any Sendable)?
 

@@ -3,13 +3,13 @@ import CipherSQL
 /// The rows of `AttachmentContent`.
 enum AttachmentContentRow {
   /// Whether a file is here.
-  enum Presence: String {
+  enum LocalState: String {
     case absent, here, evicted
   }
 
   /// Keeps whether a file is here, and what it takes on the disk.
   static func note(
-    _ presence: Presence, sealedBytes: Int64?, of contentUuid: String, _ variant: AttachmentVariant,
+    _ presence: LocalState, sealedBytes: Int64?, of contentUuid: String, _ variant: AttachmentVariant,
     in connection: WriteConnection
   ) throws {
     let bytes = presence == .here ? sealedBytes.sqlArgument : .null

@@ -26,7 +26,7 @@ extension Vault {
     let reader = try BackupReader(file)
     let keys = try reader.keyring.unlock(with: secret)
     try reader.begin(key: try keys.backupKey())
-    let draft = try VaultDraft(for: VaultLayout(folder: target))
+    let draft = try StagedVault(for: VaultLayout(folder: target))
     do {
       let free = try Files.freeBytes(at: draft.layout.folder)
       guard free > total else {

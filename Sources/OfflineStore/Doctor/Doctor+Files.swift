@@ -9,7 +9,7 @@
 /// What is checked of files without opening any.
 extension Doctor {
   /// A file or folder that others than its owner may use.
-  struct LooseItem {
+  struct PermissionFinding {
     let path: String
     let mode: mode_t
     let wanted: mode_t
@@ -33,13 +33,13 @@ extension Doctor {
   }
 
   /// Everything of ours in the vault with another mode than it was made with.
-  func looseItems() -> [LooseItem] {
+  func looseItems() -> [PermissionFinding] {
     items(in: layout.folder).compactMap { path, status in
       let kind = status.st_mode & S_IFMT
       guard kind == S_IFDIR || kind == S_IFREG else { return nil }
       let wanted: mode_t = kind == S_IFDIR ? 0o700 : 0o600
       let mode = status.st_mode & 0o7777
-      return mode == wanted ? nil : LooseItem(path: path, mode: mode, wanted: wanted)
+      return mode == wanted ? nil : PermissionFinding(path: path, mode: mode, wanted: wanted)
     }
   }
 
@@ -92,7 +92,7 @@ extension Doctor {
   func ownOrphans() -> [String] {
     var found: [String] = []
     // Without an open keyring nobody knows which generation is the current one.
-    if let keys { found += Leftovers.orphans(layout, current: keys.keyring.generation.number) }
+    if let keys { found += OrphanedGenerations.orphans(layout, current: keys.keyring.generation.number) }
     if Files.exists(repairFolder) { found.append(repairFolder) }
     return found + abandonedDrafts()
   }

@@ -52,7 +52,7 @@ extension Doctor {
     if damaged.contains(where: { ["opens", "pages", "structure", "references", "search", "schema"].contains($0) }) {
       try salvage(&repair)
     } else if Files.exists(access.path) {
-      try mendDatabase(access, Mending(diagnosis), &repair)
+      try mendDatabase(access, RepairPlan(diagnosis), &repair)
       if !diagnosis.findings("attachments").isEmpty { sweepAttachments(access, &repair) }
     }
     return repair
@@ -109,7 +109,7 @@ extension Doctor {
   // MARK: The database
 
   /// What is to be mended in a database.
-  struct Mending {
+  struct RepairPlan {
     let indexes: Bool
     let search: Bool
     let triggers: Bool
@@ -149,7 +149,7 @@ extension Doctor {
     }
   }
 
-  private func mendDatabase(_ access: DatabaseAccess, _ mending: Mending, _ repair: inout RepairReport) throws {
+  private func mendDatabase(_ access: DatabaseAccess, _ mending: RepairPlan, _ repair: inout RepairReport) throws {
     if mending.isEmpty { return }
     let size = (Files.size(of: access.path) ?? 0) + (Files.size(of: access.path + "-wal") ?? 0)
     // The copy, and its log, which may hold everything once more.
@@ -176,7 +176,7 @@ extension Doctor {
   }
 
   /// Mends a copy; what is still wrong with it.
-  private func problem(after mending: Mending, of copy: DatabaseAccess) throws -> String? {
+  private func problem(after mending: RepairPlan, of copy: DatabaseAccess) throws -> String? {
     do {
       try copy.withDatabase { try mending.apply(to: $0) }
     } catch let error as SQLError {

@@ -122,7 +122,7 @@ public final class Doctor {
         diagnosis.unchecked.append("the database, which cannot be reached")
         return false
       }
-      let others = Leftovers.orphans(layout, current: current).filter { $0 != layout.unfinishedKeyring }
+      let others = OrphanedGenerations.orphans(layout, current: current).filter { $0 != layout.unfinishedKeyring }
       diagnosis.add(
         .damage, "generations", "generation \(current) of the database is missing: \(file)",
         meaning: others.isEmpty

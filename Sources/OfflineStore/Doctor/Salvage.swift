@@ -63,7 +63,7 @@ struct Salvage {
   ///   cannot be written. Nothing is left behind then.
   func run() throws -> SalvageReport {
     let target = try Self.target(for: layout)
-    let draft = try VaultDraft(for: target)
+    let draft = try StagedVault(for: target)
     do {
       let filled = try fill(draft.layout)
       let attachments = try copyAttachments(to: draft.layout)

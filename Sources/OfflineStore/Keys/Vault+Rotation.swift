@@ -49,7 +49,7 @@ extension Vault {
       // The keyring names another generation than the one that is open, and what would be written to that would be lost.
       database.close()
     } else if let outcome, outcome.plan != nil, outcome.problem == nil {
-      Leftovers.sweep(layout, current: outcome.generation)
+      OrphanedGenerations.sweep(layout, current: outcome.generation)
     }
     try lock.makeShared()
     try result.get()
@@ -72,7 +72,7 @@ extension Vault {
     defer { withExtendedLifetime(held) {} }
     let current = try newestKeyring()
     // What an earlier try left would count as space that is missing.
-    Leftovers.removeOrphans(layout, current: current.keyring.generation.number)
+    OrphanedGenerations.removeOrphans(layout, current: current.keyring.generation.number)
     let (plan, next) = try plan(kind, from: current)
     guard plan.freeBytes >= plan.neededBytes else {
       throw VaultError(

@@ -15,7 +15,7 @@ package struct SyncTransaction {
   /// Local ids of records that are referred to.
   let references = ReferenceCache()
   /// What is known of the inbox, which is empty as a rule.
-  let inbox = InboxNotes()
+  let inbox = InboxState()
   let schemaVersions = SchemaVersions()
 
   /// Runs a body in a transaction of the database.

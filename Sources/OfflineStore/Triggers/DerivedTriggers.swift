@@ -38,7 +38,7 @@ enum DerivedTriggers {
     let entities = try Entities.read(from: connection)
     try ReplaceTriggers.check(entities)
     try RecordTable.checkComputations(of: entities, in: connection)
-    try UserEditMarks.check(entities)
+    try UserEditTriggers.check(entities)
     try connection.asMigration { for sql in statements(for: entities) { try connection.execute(SQL(raw: sql)) } }
     try RouteTriggers.replace(for: entities, in: connection)
     for entity in entities.all {

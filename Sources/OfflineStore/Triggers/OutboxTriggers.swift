@@ -13,7 +13,7 @@ struct OutboxTriggers {
   let priority: Int
   let columns: [SharedColumn]
   let keepsUserEdits: Bool
-  private let marks: UserEditMarks?
+  private let marks: UserEditTriggers?
   private let computed: ComputedColumns?
   /// The foreign keys to synced records.
   private let references: [Dependency]
@@ -24,7 +24,7 @@ struct OutboxTriggers {
     priority = behaviour.defaultPriority
     columns = entity.sharedColumns(in: entities)
     keepsUserEdits = entity.table.column(RecordTable.userEditsColumn) != nil
-    marks = UserEditMarks(entity)
+    marks = UserEditTriggers(entity)
     computed = ComputedColumns(entity)
     references = entity.table.foreignKeys.compactMap { key in
       guard let parent = entities.entity(ofTable: key.table), parent.sync != nil else { return nil }

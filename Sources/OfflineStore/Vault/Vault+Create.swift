@@ -14,7 +14,7 @@ extension Vault {
     configuration: Configuration = Configuration()
   ) throws -> Vault {
     try secret.validate()
-    let draft = try VaultDraft(for: VaultLayout(folder: path))
+    let draft = try StagedVault(for: VaultLayout(folder: path))
     do {
       try fill(draft.layout, schemas, secret, label, configuration)
       try draft.publish()
@@ -48,19 +48,19 @@ extension Vault {
 
   /// Applies FieldVault's own tables first, then the others, and keeps the derived triggers in step.
   package static func migrator(for schemas: [Schema]) -> Migrator {
-    let columns = Locked(CarriedOperations.Columns())
+    let columns = Locked(OutboxMigration.Columns())
     return Migrator(
       schemas: [CoreSchema.schema] + schemas.filter { $0.name != CoreSchema.schema.name },
       willApply: { connection in
-        let before = try CarriedOperations.columns(on: connection)
+        let before = try OutboxMigration.columns(on: connection)
         columns.withLock { $0 = before }
         try DerivedTriggers.drop(in: connection)
       },
       didApply: { connection, file in
-        try CarriedOperations.follow(file, from: columns.withLock { $0 }, on: connection)
+        try OutboxMigration.follow(file, from: columns.withLock { $0 }, on: connection)
         try AddedColumns.follow(file, on: connection)
         try DerivedTriggers.create(in: connection)
-        try CarriedOperations.resume(on: connection)
+        try OutboxMigration.resume(on: connection)
       }, didRebuild: RouteTriggers.copy)
   }
 }

@@ -43,7 +43,7 @@ extension Vault {
       let database = try Database(
         path: file, key: GuardedKey(bytes: unlocked.databaseKey), configuration: configuration, holding: lock)
       // Only a database that opens makes leftovers of the others.
-      Leftovers.sweep(layout, current: keyring.generation.number)
+      OrphanedGenerations.sweep(layout, current: keyring.generation.number)
       let known = schemas + adding.map(\.schema)
       let sources = try add(adding, known: known, to: database)
       let migrator = try migrator(for: sources, known: known, in: database)

@@ -4,17 +4,17 @@
   import ImageIO
 
   /// The decoder of this system, which knows all kinds that are looked into.
-  func systemDecoder(_ kind: PictureKind, _ wishes: PictureWishes) -> (any PictureDecoder)? {
+  func systemDecoder(_ kind: PictureKind, _ wishes: PictureOptions) -> (any PictureDecoder)? {
     ImageIODecoder(kind, wishes)
   }
 
   /// Pictures by ImageIO, which wants the whole file, so that the length of a file is limited as its pixels are.
   private final class ImageIODecoder: PictureDecoder {
     private let kind: PictureKind
-    private let wishes: PictureWishes
+    private let wishes: PictureOptions
     private var file = Data()
 
-    init(_ kind: PictureKind, _ wishes: PictureWishes) { (self.kind, self.wishes) = (kind, wishes) }
+    init(_ kind: PictureKind, _ wishes: PictureOptions) { (self.kind, self.wishes) = (kind, wishes) }
 
     func feed(_ bytes: UnsafeRawBufferPointer, _ metadata: PictureMetadata) throws(PictureProblem) {
       guard file.count + bytes.count <= DecodingPlan.longestCollected else {

@@ -44,7 +44,7 @@ struct DecodingPlan {
 
   /// - Throws: ``PictureProblem`` `tooLarge` before any memory is taken.
   init(
-    _ kind: PictureKind, width: Int, height: Int, isKeptWhole: Bool, _ wishes: PictureWishes
+    _ kind: PictureKind, width: Int, height: Int, isKeptWhole: Bool, _ wishes: PictureOptions
   ) throws(PictureProblem) {
     guard width > 0, height > 0 else { throw .damaged }
     let box = max(wishes.thumbnailWidth, wishes.thumbnailHeight, wishes.recompressedSide ?? 0)

@@ -2,7 +2,7 @@
   import CPixbuf
 
   /// The decoder of this system; nil when it cannot read the kind.
-  func systemDecoder(_ kind: PictureKind, _ wishes: PictureWishes) -> (any PictureDecoder)? {
+  func systemDecoder(_ kind: PictureKind, _ wishes: PictureOptions) -> (any PictureDecoder)? {
     PixbufDecoder(kind, wishes)
   }
 
@@ -10,7 +10,7 @@
   /// size before it takes memory for the pixels.
   private final class PixbufDecoder: PictureDecoder {
     private let kind: PictureKind
-    private let wishes: PictureWishes
+    private let wishes: PictureOptions
     private let decoder = UnsafeMutablePointer<cpixbuf_decoder>.allocate(capacity: 1)
     private var isReading: Bool
     private var isKeptWhole = false
@@ -18,7 +18,7 @@
     private var size: (width: Int, height: Int)?
     private var fedBytes = 0
 
-    init?(_ kind: PictureKind, _ wishes: PictureWishes) {
+    init?(_ kind: PictureKind, _ wishes: PictureOptions) {
       (self.kind, self.wishes) = (kind, wishes)
       decoder.initialize(to: cpixbuf_decoder())
       isReading = false

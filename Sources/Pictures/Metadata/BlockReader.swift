@@ -1,7 +1,7 @@
 /// Cuts a stream into blocks of known length and gaps between them, however the bytes come.
 struct BlockReader {
   /// What is wanted next.
-  enum Want {
+  enum NextBlock {
     /// A block of so many bytes, after so many that nobody looks at.
     case block(Int, after: Int = 0)
     /// Nothing more.
@@ -16,7 +16,7 @@ struct BlockReader {
   init(block length: Int, after gap: Int) { (self.length, self.gap) = (length, gap) }
 
   /// Takes bytes; `step` is called with each whole block and says what is wanted after it.
-  mutating func take(_ bytes: UnsafeRawBufferPointer, _ step: ([UInt8]) -> Want) {
+  mutating func take(_ bytes: UnsafeRawBufferPointer, _ step: ([UInt8]) -> NextBlock) {
     var rest = bytes[...]
     while !isOver, !rest.isEmpty {
       let skipped = min(gap, rest.count)

@@ -38,11 +38,11 @@ final class JPEGLocationFilter: LocationFilter {
 
   /// Returns the block of EXIF data that stays of the first one.
   private func exif(_ content: [UInt8]) -> [UInt8]? {
-    guard !hasExif, content.starts(with: MetadataMark.exif) else { return nil }
+    guard !hasExif, content.starts(with: MetadataSignature.exif) else { return nil }
     hasExif = true
     var metadata = PictureMetadata()
-    SystemExif.read(Array(content.dropFirst(MetadataMark.exif.count)), into: &metadata)
-    return ExifBlock.block(metadata).map { MetadataMark.exif + $0 }
+    SystemExif.read(Array(content.dropFirst(MetadataSignature.exif.count)), into: &metadata)
+    return ExifBlock.block(metadata).map { MetadataSignature.exif + $0 }
   }
 
   private static let jfif = Array("JFIF".utf8) + [0]

@@ -45,10 +45,10 @@ final class MetadataScanner {
     }
   }
 
-  private func pngStep(_ block: [UInt8]) -> BlockReader.Want {
+  private func pngStep(_ block: [UInt8]) -> BlockReader.NextBlock {
     if isInBlock {
       isInBlock = false
-      look(into: MetadataMark.exif + block)
+      look(into: MetadataSignature.exif + block)
       return .block(8, after: 4)
     }
     let count = block[..<4].reduce(0) { $0 << 8 | Int($1) }
@@ -61,10 +61,10 @@ final class MetadataScanner {
     }
   }
 
-  private func webpStep(_ block: [UInt8]) -> BlockReader.Want {
+  private func webpStep(_ block: [UInt8]) -> BlockReader.NextBlock {
     if isInBlock {
       isInBlock = false
-      look(into: block.starts(with: MetadataMark.exif) ? block : MetadataMark.exif + block)
+      look(into: block.starts(with: MetadataSignature.exif) ? block : MetadataSignature.exif + block)
       // A chunk begins at an even place.
       return .block(8, after: block.count & 1)
     }
@@ -78,16 +78,16 @@ final class MetadataScanner {
   }
 
   private func look(into block: [UInt8]) {
-    if block.starts(with: MetadataMark.exif) {
-      SystemExif.read(Array(block.dropFirst(MetadataMark.exif.count)), into: &metadata)
-    } else if block.starts(with: MetadataMark.xmp), block.contains(MetadataMark.xmpLocation) {
+    if block.starts(with: MetadataSignature.exif) {
+      SystemExif.read(Array(block.dropFirst(MetadataSignature.exif.count)), into: &metadata)
+    } else if block.starts(with: MetadataSignature.xmp), block.contains(MetadataSignature.xmpLocation) {
       metadata.hasLocation = true
     }
   }
 }
 
 /// How blocks of metadata begin.
-enum MetadataMark {
+enum MetadataSignature {
   static let exif = Array("Exif".utf8) + [0, 0]
   static let xmp = Array("http://ns.adobe.com/xap/1.0/".utf8) + [0]
   static let xmpLocation = Array("GPSLatitude".utf8)

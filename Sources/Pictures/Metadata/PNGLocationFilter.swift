@@ -12,13 +12,13 @@ final class PNGLocationFilter: LocationFilter {
   /// The longest EXIF block that is read; a JPEG cannot hold a longer one.
   private static let longestExif = 1 << 16
 
-  private enum Fate { case kept, leftOut, exif }
+  private enum ChunkAction { case kept, leftOut, exif }
 
   private var head: [UInt8] = []
   private var exif: [UInt8] = []
   /// The bytes until the next chunk begins; at first those of the signature.
   private var left = 8
-  private var fate = Fate.kept
+  private var fate = ChunkAction.kept
   private var isEnd = false
   private(set) var isComplete = false
 

@@ -23,9 +23,9 @@
     }
 
     private static func properties(of block: [UInt8]) -> [CFString: Any]? {
-      let length = MetadataMark.exif.count + block.count + 2
+      let length = MetadataSignature.exif.count + block.count + 2
       guard length <= 0xffff else { return nil }
-      let head = [0xff, 0xd8, 0xff, 0xe1, UInt8(length >> 8), UInt8(length & 0xff)] + MetadataMark.exif + block
+      let head = [0xff, 0xd8, 0xff, 0xe1, UInt8(length >> 8), UInt8(length & 0xff)] + MetadataSignature.exif + block
       // One black point ends the picture: size, and where its pixels would begin.
       let frame: [UInt8] = [0xff, 0xc0, 0, 11, 8, 0, 1, 0, 1, 1, 1, 0x11, 0, 0xff, 0xd9]
       let source = CGImageSourceCreateIncremental(nil)

@@ -23,7 +23,7 @@
     private static func withData(_ block: [UInt8], _ body: (UnsafeMutablePointer<ExifData>) -> Void) {
       guard ExifDirectories.areBounded(in: block), let data = exif_data_new() else { return }
       defer { exif_data_unref(data) }
-      let whole = MetadataMark.exif + block
+      let whole = MetadataSignature.exif + block
       exif_data_load_data(data, whole, UInt32(whole.count))
       guard let main = data.pointee.ifd.0, main.pointee.count > 0 else { return }
       body(data)

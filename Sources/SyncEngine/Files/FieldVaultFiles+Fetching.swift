@@ -19,9 +19,9 @@ extension FieldVaultFiles {
       throw .notWritten
     }
     // Opened when it is known what it is, and once: that an address expires on the way changes nothing about the file.
-    var place: (any ArrivingFile)?
+    var place: (any DownloadTarget)?
     try await withSource(of: name) { source async throws(DownloadProblem) in
-      let open: any ArrivingFile
+      let open: any DownloadTarget
       if let place {
         open = place
       } else {
@@ -31,7 +31,7 @@ extension FieldVaultFiles {
           // What an encrypted file was begun with says nothing about what another device has sent since.
           case .nothing, .notSealed, .finished: try await self.isSealed(source)
           }
-        open = isSealed ? try PartFile(part, beginsWith: SealedFileBeginning.mark) : try ArrivingContent(part, sealing)
+        open = isSealed ? try PartFile(part, beginsWith: SealedFileBeginning.mark) : try EncryptedDownload(part, sealing)
         place = open
       }
       try await downloads.fetch(source, into: open, progress: progress)
@@ -53,7 +53,7 @@ extension FieldVaultFiles {
     }
   }
 
-  private func wayToFetch() async throws(DownloadProblem) -> FileWay {
+  private func wayToFetch() async throws(DownloadProblem) -> UploadProtocol {
     do throws(TransportFailure) { return try await way() } catch { throw .transport(error) }
   }
 
@@ -67,7 +67,7 @@ extension FieldVaultFiles {
       // A server without ranges sends all of it.
       return { bytes in first.withLock { $0 += bytes.prefix(max(0, SealedFileBeginning.byteCount - $0.count)) } }
     }
-    let answer: HTTPAnswer
+    let answer: HTTPResponse
     do throws(TransportFailure) {
       answer = try await transport.send(request)
     } catch {

@@ -7,7 +7,7 @@ public struct FieldVaultFiles: FileRemote {
   let transport: HTTPTransport
   private let uploads: TusClient
   let downloads: FileDownload
-  private let known = Locked<FileWay?>(nil)
+  private let known = Locked<UploadProtocol?>(nil)
 
   /// Files of the server of a transport.
   public init(transport: HTTPTransport) {
@@ -21,13 +21,13 @@ public struct FieldVaultFiles: FileRemote {
   // MARK: Which way
 
   /// How the server takes and gives files; asked once.
-  func way() async throws(TransportFailure) -> FileWay {
+  func way() async throws(TransportFailure) -> UploadProtocol {
     if let way = known.withLock({ $0 }) { return way }
     var request = HTTPRequest(Self.endpoint, isAuthorized: false)
     request.method = "OPTIONS"
     let answer = try await transport.send(request)
     if let failure = FileDownload.stranger(answer) { throw failure }
-    let way = FileWay(answer)
+    let way = UploadProtocol(answer)
     // What is said while something is wrong is not kept.
     if (200..<500).contains(answer.status) { known.withLock { $0 = way } }
     return way
@@ -37,7 +37,7 @@ public struct FieldVaultFiles: FileRemote {
   func forgetWay() { known.withLock { $0 = nil } }
 
   /// Whether the server takes files in another way by now than was known.
-  private func hasAnotherWay(than way: FileWay) async throws(TransportFailure) -> Bool {
+  private func hasAnotherWay(than way: UploadProtocol) async throws(TransportFailure) -> Bool {
     forgetWay()
     return try await self.way().isPresigned != way.isPresigned
   }
@@ -46,7 +46,7 @@ public struct FieldVaultFiles: FileRemote {
 
   /// By tus, or to an address of an object store, as the server wants it.
   public func send(
-    _ file: UploadSource, _ name: FileName, address: String?, link: FileLink,
+    _ file: UploadSource, _ name: FileName, address: String?, link: FileServerState,
     remember: @Sendable (String?) async throws -> Void, progress: @escaping @Sendable (Int64) async -> Void
   ) async -> UploadResult {
     var address = address
@@ -57,7 +57,7 @@ public struct FieldVaultFiles: FileRemote {
         // What the server takes may have changed since it was asked; the next attempt asks anew.
         if case .tooLarge? = result.problem {
           forgetWay()
-          return UploadResult(problem: .tooLarge, offset: result.offset, link: FileLink())
+          return UploadResult(problem: .tooLarge, offset: result.offset, link: FileServerState())
         }
         guard case .refused(404 | 405)? = result.problem, try await hasAnotherWay(than: way) else { return result }
         address = nil
@@ -68,7 +68,7 @@ public struct FieldVaultFiles: FileRemote {
   }
 
   private func send(
-    _ file: UploadSource, _ name: FileName, _ way: FileWay, _ address: String?, _ link: FileLink,
+    _ file: UploadSource, _ name: FileName, _ way: UploadProtocol, _ address: String?, _ link: FileServerState,
     _ remember: @Sendable (String?) async throws -> Void, _ progress: @escaping @Sendable (Int64) async -> Void
   ) async -> UploadResult {
     // What was remembered of the one way is nothing to the other.
@@ -112,7 +112,7 @@ public struct FieldVaultFiles: FileRemote {
   public func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName> {
     let request = MissingFilesRequest(files: files.map(\.text))
     do throws(RemoteFailure) {
-      let answer: MissingFilesAnswer = try await transport.ask(
+      let answer: MissingFilesResponse = try await transport.ask(
         HTTPRequest(Self.endpoint + "/missing", body: request.jsonBytes))
       let names = Set(answer.missing)
       return Set(files.filter { names.contains($0.text) })
@@ -123,12 +123,12 @@ public struct FieldVaultFiles: FileRemote {
   }
 
   /// What the server holds of some files: `POST /v1/files/digests`. Nil from a server that does not know the question.
-  public func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsAnswer.Held]? {
+  public func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsResponse.Held]? {
     let request = MissingFilesRequest(files: files.map(\.text))
     do throws(RemoteFailure) {
-      let answer: FileDigestsAnswer = try await transport.ask(
+      let answer: FileDigestsResponse = try await transport.ask(
         HTTPRequest(Self.endpoint + "/digests", body: request.jsonBytes))
-      var held: [FileName: FileDigestsAnswer.Held] = [:]
+      var held: [FileName: FileDigestsResponse.Held] = [:]
       for file in files { held[file] = answer.files[file.text] }
       return held
     } catch {

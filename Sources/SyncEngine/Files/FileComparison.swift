@@ -20,7 +20,7 @@ public enum FileComparison: Equatable, Sendable {
   ///   - sha256: its SHA-256, in hexadecimal digits.
   ///   - digest: SHA-256 of the content that is encrypted in it, where it is known: the server may hold the content as it is, or
   ///     have opened the file with the key of its record.
-  init(_ held: FileDigestsAnswer.Held?, byteCount: Int64, sha256: String, digest: String?) {
+  init(_ held: FileDigestsResponse.Held?, byteCount: Int64, sha256: String, digest: String?) {
     guard let held else {
       self = .different
       return

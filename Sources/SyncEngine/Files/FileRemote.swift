@@ -13,7 +13,7 @@ public protocol FileRemote: Sendable {
   ///   - remember: stores the address, or what else the upload is found by, durably before anything is sent there.
   ///   - progress: is told how much the server has; the next part goes when it returns.
   func send(
-    _ file: UploadSource, _ name: FileName, address: String?, link: FileLink,
+    _ file: UploadSource, _ name: FileName, address: String?, link: FileServerState,
     remember: @Sendable (String?) async throws -> Void, progress: @escaping @Sendable (Int64) async -> Void
   ) async -> UploadResult
 
@@ -29,7 +29,7 @@ public protocol FileRemote: Sendable {
 
   /// What the server holds of some files; nil from a server that does not tell. At most ``FileComparison/greatestCount`` are asked
   /// for.
-  func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsAnswer.Held]?
+  func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsResponse.Held]?
 }
 
 extension FileRemote {
@@ -37,7 +37,7 @@ extension FileRemote {
   public var takesPlaintext: Bool { false }
 
   /// The server does not tell.
-  public func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsAnswer.Held]? { nil }
+  public func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsResponse.Held]? { nil }
 }
 
 /// Which file of which content.
@@ -57,7 +57,7 @@ public struct FileName: Hashable, Sendable {
 }
 
 /// What is known of the way to a server of files; each file learns from those before.
-public struct FileLink: Sendable {
+public struct FileServerState: Sendable {
   /// What the server can; nil until it was asked.
   public var server: TusServer?
   /// How much is sent at a time.

@@ -25,12 +25,12 @@ public struct UploadResult: Sendable {
   /// How much the server has, as far as is known.
   public var offset: Int64
   /// What was learned of the way; good for the next file.
-  public var link: FileLink
+  public var link: FileServerState
   /// Whether the file was sent. `false` when the server said that it had the content before: whose bytes these are is not known.
   public var wasSent: Bool
 
   /// A result.
-  public init(problem: UploadProblem?, offset: Int64, link: FileLink, wasSent: Bool = true) {
+  public init(problem: UploadProblem?, offset: Int64, link: FileServerState, wasSent: Bool = true) {
     (self.problem, self.offset, self.link, self.wasSent) = (problem, offset, link, wasSent)
   }
 }

@@ -58,7 +58,7 @@ extension NetworkMonitor {
     return state
   }
 
-  static func answer(of remote: any Remote) async -> AnswerClass {
+  static func answer(of remote: any Remote) async -> ResponseClass {
     do throws(RemoteFailure) {
       _ = try await remote.health()
       return .ok

@@ -19,7 +19,7 @@ public final class NetworkMonitor: Sendable {
 
   let locked: Locked<State>
   let interfaces: (any InterfaceMonitor)?
-  let ask: @Sendable () async -> AnswerClass
+  let ask: @Sendable () async -> ResponseClass
   /// A server on this machine needs no interface, and a fixed state has none.
   let needsInterface: Bool
   let isFixed: Bool
@@ -89,7 +89,7 @@ public final class NetworkMonitor: Sendable {
   }
 
   /// Tells what came of a request, so that nobody has to probe.
-  public func report(_ answer: AnswerClass) {
+  public func report(_ answer: ResponseClass) {
     switch answer {
     case .cancelled: return
     case .unreachable: change { $0.network = $0.interfaces.hasInterface || !needsInterface ? .limited : .offline }

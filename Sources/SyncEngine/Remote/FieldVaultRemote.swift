@@ -13,7 +13,7 @@ public struct FieldVaultRemote: Remote {
   }
 
   /// What has gone over the network so far, with answers that were received whole.
-  public var traffic: Traffic { transport.traffic }
+  public var traffic: TransferCounts { transport.traffic }
 
   /// The files of the server.
   public var files: (any FileRemote)? { ownFiles }
@@ -33,7 +33,7 @@ public struct FieldVaultRemote: Remote {
   }
 
   /// `POST /v1/push`. The answer has one result for each operation, in their order.
-  public func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer {
+  public func push(_ request: PushRequest) async throws(RemoteFailure) -> PushResponse {
     try await transport.ask(HTTPRequest("/v1/push", body: request.jsonBytes))
   }
 
@@ -47,7 +47,7 @@ public struct FieldVaultRemote: Remote {
 
   /// `GET /v1/watch`.
   public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
-    let answer: WatchAnswer = try await transport.ask(
+    let answer: WatchResponse = try await transport.ask(
       HTTPRequest(
         "/v1/watch", query: [("cursor", cursor), ("timeout", String(seconds))], patienceSeconds: Double(seconds)))
     return answer.changed
@@ -75,7 +75,7 @@ public struct FieldVaultRemote: Remote {
   /// `POST /v1/records`.
   public func records(
     entityType: String, uuids: [String], epoch: String?
-  ) async throws(RemoteFailure) -> RecordsAnswer {
+  ) async throws(RemoteFailure) -> RecordsResponse {
     let request = RecordsRequest(entityType: entityType, uuids: uuids, epoch: epoch)
     return try await transport.ask(HTTPRequest("/v1/records", body: request.jsonBytes))
   }
@@ -90,7 +90,7 @@ extension HTTPTransport {
   func ask<Message: WireMessage>(_ request: HTTPRequest) async throws(RemoteFailure) -> Message {
     var request = request
     request.headers.append((WireProtocol.header, String(WireProtocol.version)))
-    let answer: HTTPAnswer
+    let answer: HTTPResponse
     do throws(TransportFailure) {
       answer = try await send(request)
     } catch {
@@ -110,7 +110,7 @@ extension HTTPTransport {
 
 extension ServerProblem {
   /// What the server says is wrong; nil when it does not say it in the format of problems.
-  init?(_ answer: HTTPAnswer) {
+  init?(_ answer: HTTPResponse) {
     guard answer.contentType == "application/problem+json" else { return nil }
     do throws(SyncModelError) {
       try self.init(json: answer.body)

@@ -14,13 +14,13 @@ public struct MonitoredRemote: Remote {
   }
 
   /// What has gone over the network so far.
-  public var traffic: Traffic { remote.traffic }
+  public var traffic: TransferCounts { remote.traffic }
 
   /// The files of the remote. What comes of them tells the monitor nothing: the worker does.
   public var files: (any FileRemote)? { remote.files }
 
   /// As the remote has them.
-  public var abilities: RemoteAbilities { remote.abilities }
+  public var abilities: RemoteCapabilities { remote.abilities }
 
   /// - Parameter isProof: whether an answer shows that the server is back.
   private func watched<Answer: Sendable>(
@@ -54,7 +54,7 @@ public struct MonitoredRemote: Remote {
   }
 
   /// As the remote does it.
-  public func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer {
+  public func push(_ request: PushRequest) async throws(RemoteFailure) -> PushResponse {
     try await watched { remote async throws(RemoteFailure) in try await remote.push(request) }
   }
 
@@ -98,7 +98,7 @@ public struct MonitoredRemote: Remote {
   /// As the remote does it.
   public func records(
     entityType: String, uuids: [String], epoch: String?
-  ) async throws(RemoteFailure) -> RecordsAnswer {
+  ) async throws(RemoteFailure) -> RecordsResponse {
     try await watched { remote async throws(RemoteFailure) in
       try await remote.records(entityType: entityType, uuids: uuids, epoch: epoch)
     }

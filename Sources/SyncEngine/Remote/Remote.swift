@@ -8,13 +8,13 @@ import WebTransport
 /// several tasks at once.
 public protocol Remote: Sendable {
   /// What has gone over the network so far.
-  var traffic: Traffic { get }
+  var traffic: TransferCounts { get }
 
   /// The files of the server; nil where it keeps none.
   var files: (any FileRemote)? { get }
 
   /// What can be asked of it.
-  var abilities: RemoteAbilities { get }
+  var abilities: RemoteCapabilities { get }
 
   /// Whether the server is there, and what time it has. Needs no token.
   func health() async throws(RemoteFailure) -> ServerHealth
@@ -26,7 +26,7 @@ public protocol Remote: Sendable {
   func checkToken() async throws(RemoteFailure)
 
   /// Sends at most ``PushRequest/greatestCount`` operations. The answer has one result for each of them, in their order.
-  func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer
+  func push(_ request: PushRequest) async throws(RemoteFailure) -> PushResponse
 
   /// The records that changed after a cursor; nil begins at the beginning.
   ///
@@ -53,7 +53,7 @@ public protocol Remote: Sendable {
   ///
   /// - Parameter epoch: the epoch of the device's versions; with another epoch than its own the server tells the versions
   ///   that both have in common.
-  func records(entityType: String, uuids: [String], epoch: String?) async throws(RemoteFailure) -> RecordsAnswer
+  func records(entityType: String, uuids: [String], epoch: String?) async throws(RemoteFailure) -> RecordsResponse
 }
 
 extension Remote {
@@ -64,11 +64,11 @@ extension Remote {
   public func checkToken() async throws(RemoteFailure) { _ = try await account() }
 
   /// All that a FieldVault server can.
-  public var abilities: RemoteAbilities { RemoteAbilities() }
+  public var abilities: RemoteCapabilities { RemoteCapabilities() }
 }
 
 /// What can be asked of a remote. A FieldVault server can do all of it.
-public struct RemoteAbilities: Equatable, Sendable {
+public struct RemoteCapabilities: Equatable, Sendable {
   /// How many operations one request may have, 1 to ``PushRequest/greatestCount``.
   public var batch: Int
   /// Whether it tells digests of its records, so that everything can be compared.

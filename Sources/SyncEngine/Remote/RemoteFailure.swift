@@ -4,7 +4,7 @@ import WebTransport
 /// Why a remote did not do what it was asked. Names fields and rules, never values or tokens.
 public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible {
   /// What to do about it, for programs.
-  public let answer: AnswerClass
+  public let answer: ResponseClass
   /// What happened, for people.
   public let message: String
   /// What to do next, for people.
@@ -16,7 +16,7 @@ public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible
 
   /// A failure of any remote.
   public init(
-    _ answer: AnswerClass, message: String, hint: String, problem: ServerProblem? = nil, retryAfterSeconds: Int? = nil
+    _ answer: ResponseClass, message: String, hint: String, problem: ServerProblem? = nil, retryAfterSeconds: Int? = nil
   ) {
     self.answer = answer
     self.message = message
@@ -27,7 +27,7 @@ public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible
 
   /// A failure of the way to the server.
   public init(_ failure: TransportFailure) {
-    self.init(AnswerClass(failure), message: failure.message, hint: failure.hint)
+    self.init(ResponseClass(failure), message: failure.message, hint: failure.hint)
   }
 
   /// Message and hint.
@@ -44,8 +44,8 @@ public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible
 
 extension RemoteFailure {
   /// The failure that an answer with a status other than 200 is.
-  init(_ answer: HTTPAnswer, problem: ServerProblem?) {
-    let meaning = AnswerClass(
+  init(_ answer: HTTPResponse, problem: ServerProblem?) {
+    let meaning = ResponseClass(
       status: answer.status, problem: problem, retryAfterSeconds: answer.retryAfterSeconds)
     // Of a token that is not valid there is nothing more to say than that.
     let said = answer.status == 401 ? "" : problem.map { ": " + ($0.detail.isEmpty ? $0.title : $0.detail) } ?? ""

@@ -25,7 +25,7 @@ struct RestBody: Sendable {
     for names in template.placeholders { values[names] = try await value(names) }
     do {
       return try template.path { values[$0] ?? "" }.replacing("%7Bkey%7D", with: "{key}")
-    } catch let unfit as PathTemplate.UnfitValue {
+    } catch let unfit as PathTemplate.UnsafePathValue {
       let text = unfit.value.isEmpty ? "empty" : "'\(unfit.value)'"
       throw Missing(
         message: "{\(unfit.names.joined(separator: "."))} is \(text), which would make the path another one")

@@ -39,7 +39,7 @@ struct RestClient: Sendable {
   func ask(
     _ method: String, _ path: String, query: [(name: String, value: String)] = [], body: SyncValue? = nil,
     headers: [(name: String, value: String)] = []
-  ) async throws(RemoteFailure) -> RestAnswer {
+  ) async throws(RemoteFailure) -> RestResponse {
     var request = HTTPRequest(file.base + path, query: query, body: body.map { Array($0.json.utf8) })
     request.method = method
     request.headers = headers
@@ -50,15 +50,15 @@ struct RestClient: Sendable {
 
   /// Fetches a page of a list: the whole document, not only the place where a record stands in a response.
   /// - Returns: the response, and the bytes of its body.
-  func fetch(_ request: HTTPRequest) async throws(RemoteFailure) -> (RestAnswer, bytes: Int) {
+  func fetch(_ request: HTTPRequest) async throws(RemoteFailure) -> (RestResponse, bytes: Int) {
     var rules = file.answers
     rules.record = .whole
     let answer = try await answer(request)
-    return (RestAnswer(answer, rules), answer.body.count)
+    return (RestResponse(answer, rules), answer.body.count)
   }
 
-  func send(_ request: HTTPRequest) async throws(RemoteFailure) -> RestAnswer {
-    RestAnswer(try await answer(request), file.answers)
+  func send(_ request: HTTPRequest) async throws(RemoteFailure) -> RestResponse {
+    RestResponse(try await answer(request), file.answers)
   }
 
   /// Asks what the route file names, or the base of the API. Any response of an API shows that it is there.
@@ -76,8 +76,8 @@ struct RestClient: Sendable {
     }
   }
 
-  private func answer(_ request: HTTPRequest) async throws(RemoteFailure) -> HTTPAnswer {
-    let answer: HTTPAnswer
+  private func answer(_ request: HTTPRequest) async throws(RemoteFailure) -> HTTPResponse {
+    let answer: HTTPResponse
     do throws(TransportFailure) {
       answer = try await transport.send(request)
     } catch {
@@ -106,7 +106,7 @@ struct RestClient: Sendable {
   }
 
   /// What an answer that is no success means for the whole round; nil for one that only concerns what was asked.
-  static func failure(_ answer: RestAnswer) -> RemoteFailure? {
+  static func failure(_ answer: RestResponse) -> RemoteFailure? {
     switch answer {
     case .done, .gone, .invalid: nil
     case .credentials:

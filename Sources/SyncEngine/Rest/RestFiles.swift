@@ -14,7 +14,7 @@ struct RestFiles: FileRemote {
 
   /// Sends an image for each record that has it. The small pictures are this device's own.
   func send(
-    _ file: UploadSource, _ name: FileName, address: String?, link: FileLink,
+    _ file: UploadSource, _ name: FileName, address: String?, link: FileServerState,
     remember: @Sendable (String?) async throws -> Void, progress: @escaping @Sendable (Int64) async -> Void
   ) async -> UploadResult {
     var link = link
@@ -96,7 +96,7 @@ struct RestFiles: FileRemote {
   }
 }
 
-extension RestAnswer {
+extension RestResponse {
   /// What an answer means for an image; nil for success.
   var fileProblem: UploadProblem? {
     switch self {

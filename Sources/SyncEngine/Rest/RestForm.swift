@@ -41,7 +41,7 @@ struct RestForm: Sendable {
     request.upload = HTTPUpload(byteCount: Int64(head.count) + length + Int64(tail.count)) { offset, buffer in
       try Self.read(at: offset, buffer, head, file, length, tail)
     }
-    let answer: RestAnswer
+    let answer: RestResponse
     do throws(RemoteFailure) {
       answer = try await client.send(request)
     } catch {
@@ -87,7 +87,7 @@ struct RestForm: Sendable {
   private func contest() async throws(UploadProblem) -> Bool {
     let (table, uuid) = (body.table, body.uuid)
     do {
-      guard let gone = try await RestGone(client: client, records: records).parent(of: body, call.path) else {
+      guard let gone = try await RestDeletionCheck(client: client, records: records).parent(of: body, call.path) else {
         return false
       }
       try await records.vault.sync { transaction in

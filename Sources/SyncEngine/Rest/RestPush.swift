@@ -11,7 +11,7 @@ struct RestPush: Sendable {
   /// What became of it, and what was found to be gone.
   struct Sent: Sendable {
     var outcome: PushResult.Outcome
-    var gone: GoneRecords?
+    var gone: RemoteDeletions?
   }
 
   func send() async throws(RemoteFailure) -> Sent {
@@ -124,7 +124,7 @@ struct RestPush: Sendable {
         createdAt: client.serverTime, state: state)
       return Sent(
         outcome: .conflict(.deletedRemotely, fields: operation.patch.fields.names, record: remote),
-        gone: GoneRecords(root: nil, followers: try await followers))
+        gone: RemoteDeletions(root: nil, followers: try await followers))
     case .invalid(let status, let detail): return refused(detail, status: status)
     default: throw RestClient.failure(answer) ?? .offline
     }
@@ -149,7 +149,7 @@ struct RestPush: Sendable {
       // What hangs on it is gone there, too, and nobody would say so.
       return Sent(
         outcome: .accepted(version: version, serverId: nil),
-        gone: GoneRecords(root: nil, followers: try await followers))
+        gone: RemoteDeletions(root: nil, followers: try await followers))
     case .invalid(let status, let detail): return refused(detail, status: status)
     default: throw RestClient.failure(answer) ?? .offline
     }
@@ -159,7 +159,7 @@ struct RestPush: Sendable {
 
   /// What a new record belongs to is not there any more: a conflict for a person.
   private func parentGone(_ body: RestBody, _ call: RouteCall) async throws -> Sent {
-    guard let gone = try await RestGone(client: client, records: records).parent(of: body, call.path) else {
+    guard let gone = try await RestDeletionCheck(client: client, records: records).parent(of: body, call.path) else {
       return refused("the server says that what this belongs to is not there (status 404)", status: 404)
     }
     return Sent(outcome: .conflict(.deletedRemotely, fields: [gone.field], record: nil), gone: gone.records)
@@ -168,7 +168,7 @@ struct RestPush: Sendable {
   /// What hangs on the record of the operation, as gone.
   private var followers: [RemoteRecord] {
     get async throws {
-      let family = try await RestGone(client: client, records: records).family(
+      let family = try await RestDeletionCheck(client: client, records: records).family(
         of: operation.entityType, operation.entityUuid)
       return family.followers
     }

@@ -25,12 +25,12 @@ public struct RestRemote: Remote {
   static let epoch = "api"
 
   /// What has gone over the network so far.
-  public var traffic: Traffic { client.transport.traffic }
+  public var traffic: TransferCounts { client.transport.traffic }
 
   /// One request after the other, so that each answer is kept before the next record goes; no comparison and no waiting
   /// for changes, which such an API does not have.
-  public var abilities: RemoteAbilities {
-    RemoteAbilities(
+  public var abilities: RemoteCapabilities {
+    RemoteCapabilities(
       batch: 1, compares: false, watches: false, isCurrent: true, restores: false, knowsOperations: false)
   }
 
@@ -85,15 +85,15 @@ public struct RestRemote: Remote {
   }
 
   /// Sends operations one after the other.
-  public func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer {
+  public func push(_ request: PushRequest) async throws(RemoteFailure) -> PushResponse {
     var results: [PushResult] = []
-    var gone: [GoneRecords] = []
+    var gone: [RemoteDeletions] = []
     for operation in request.operations {
       let sent = try await RestPush(client: client, records: records, operation: operation).send()
       results.append(PushResult(operationId: operation.operationId, outcome: sent.outcome))
       if let records = sent.gone { gone.append(records) }
     }
-    return PushAnswer(
+    return PushResponse(
       serverTime: client.serverTime, epoch: Self.epoch, cursor: request.cursor ?? RestLists.end, results: results,
       gone: gone)
   }
@@ -121,8 +121,8 @@ public struct RestRemote: Remote {
   /// None: what a record of a list refers to comes with the list of its own kind.
   public func records(
     entityType: String, uuids: [String], epoch: String?
-  ) async throws(RemoteFailure) -> RecordsAnswer {
-    RecordsAnswer(epoch: Self.epoch, changes: [], missing: uuids)
+  ) async throws(RemoteFailure) -> RecordsResponse {
+    RecordsResponse(epoch: Self.epoch, changes: [], missing: uuids)
   }
 
   private static let unable = RemoteFailure(

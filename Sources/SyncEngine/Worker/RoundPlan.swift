@@ -83,7 +83,7 @@ public struct RoundPlan: Equatable, Sendable {
     return .pull(limit: pageLimit)
   }
 
-  private mutating func fail(_ answer: AnswerClass, _ operations: Int) {
+  private mutating func fail(_ answer: ResponseClass, _ operations: Int) {
     switch (answer, step) {
     case (.ok, _): break
     case (.cancelled, _): step = .finish(.cancelled)

@@ -77,7 +77,7 @@ extension RoundRunner {
     return try choice(batch, transaction)
   }
 
-  private static func choice(_ batch: ChosenBatch, _ transaction: SyncTransaction) throws -> Choice {
+  private static func choice(_ batch: PreparedBatch, _ transaction: SyncTransaction) throws -> Choice {
     Choice(
       request: batch.operations.isEmpty ? nil : try request(batch, transaction), failed: batch.failed,
       isUnfinished: batch.isUnfinished)
@@ -85,19 +85,19 @@ extension RoundRunner {
 
   private static func nextBatch(
     _ step: RoundStep, isAhead: Bool = false, _ transaction: SyncTransaction
-  ) throws -> ChosenBatch? {
+  ) throws -> PreparedBatch? {
     guard case .push(let limit, let byAge) = step else { return nil }
     return try transaction.nextBatch(limit: limit, order: byAge ? .age : .priority, isAhead: isAhead)
   }
 
-  private static func request(_ batch: ChosenBatch, _ transaction: SyncTransaction) throws -> PushRequest {
+  private static func request(_ batch: PreparedBatch, _ transaction: SyncTransaction) throws -> PushRequest {
     PushRequest(
       deviceId: try transaction.deviceId(), deviceCounter: try transaction.nextDeviceCounter(),
       cursor: try SyncSettings.value(.cursor, in: transaction.connection),
       operations: batch.operations)
   }
 
-  private static func chooseAhead(_ step: RoundStep, _ vault: Vault) async -> ChosenBatch? {
+  private static func chooseAhead(_ step: RoundStep, _ vault: Vault) async -> PreparedBatch? {
     do {
       let ready = try await vault.database.read { try $0.fetchOne(SyncWorker.readyOperation, as: Int.self) }
       return ready == nil ? nil : try await vault.sync { try nextBatch(step, isAhead: true, $0) }
@@ -109,7 +109,7 @@ extension RoundRunner {
 
   /// What is sent after a batch that has its answers: what was chosen meanwhile, unless that is not the best any more.
   private static func choice(
-    _ step: RoundStep, _ ahead: ChosenBatch?, after answer: PushAnswer, _ transaction: SyncTransaction
+    _ step: RoundStep, _ ahead: PreparedBatch?, after answer: PushResponse, _ transaction: SyncTransaction
   ) throws -> Choice {
     guard let ahead else { return try choice(step, transaction) }
     if !ahead.operations.isEmpty, answer.changesNothingElse, try transaction.isStillNext(ahead) {
@@ -124,8 +124,8 @@ extension RoundRunner {
   // MARK: What the server answers
 
   private mutating func settle(
-    _ answer: PushAnswer, of request: PushRequest, _ clock: (sent: Int64, received: Int64), _ step: RoundStep,
-    _ ahead: ChosenBatch?
+    _ answer: PushResponse, of request: PushRequest, _ clock: (sent: Int64, received: Int64), _ step: RoundStep,
+    _ ahead: PreparedBatch?
   ) async throws -> RoundEvent {
     let jitters = answer.results.map { _ in jitter() }
     let restores = remote.abilities.restores
@@ -198,7 +198,7 @@ extension RoundRunner {
   }
 }
 
-extension PushAnswer {
+extension PushResponse {
   /// Whether each operation was stored as it was sent, and nothing follows from that for other records.
   fileprivate var changesNothingElse: Bool {
     gone.isEmpty

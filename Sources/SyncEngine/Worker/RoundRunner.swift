@@ -80,7 +80,7 @@ struct RoundRunner {
 
   private mutating func take(
     _ info: AccountInfo, _ clock: (sent: Int64, received: Int64)
-  ) async throws -> Identification {
+  ) async throws -> ServerIdentity {
     try Self.checkProtocol(of: info)
     let found = try await vault.sync { transaction in
       try transaction.note(serverTime: info.serverTime, between: clock.sent, and: clock.received)
@@ -242,7 +242,7 @@ struct RoundRunner {
 
   /// Tries again what is in the inbox, in short transactions.
   private mutating func admitKept() async throws {
-    var place = InboxPlace()
+    var place = InboxCursor()
     var hasMore = true
     while hasMore {
       let from = place

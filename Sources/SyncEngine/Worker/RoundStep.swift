@@ -57,7 +57,7 @@ public enum RoundEvent: Equatable, Sendable {
   case pushed(sent: Int, sawOthers: Bool)
   case waited
   /// A request failed that carried so many operations.
-  case failed(AnswerClass, operations: Int)
+  case failed(ResponseClass, operations: Int)
 }
 
 /// What a person or a program wants of a round.

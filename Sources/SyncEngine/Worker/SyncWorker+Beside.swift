@@ -50,7 +50,7 @@ extension SyncReport {
     outcome = RoundOutcome(rawValue: run.outcome) ?? .failed
     // A round that was done notes the problems of lists there, which the status has, too.
     guard outcome != .done, let message = run.errorMessage else { return }
-    let answer: AnswerClass =
+    let answer: ResponseClass =
       switch outcome {
       case .paused: .pauseCredentials
       case .cancelled: .cancelled

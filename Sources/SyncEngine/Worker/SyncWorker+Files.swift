@@ -67,11 +67,11 @@ extension SyncWorker {
     }
   }
 
-  private func lane(_ request: RoundRequest) async throws -> FileLane? {
+  private func lane(_ request: RoundRequest) async throws -> TransferQueue? {
     guard let files = remote.files, try await mayUseNetwork() else { return nil }
     // One lane at a time: what is under way was left by one that died, here or in another process.
     try await vault.sync { try $0.recoverTransfers() }
-    var lane = FileLane(
+    var lane = TransferQueue(
       vault: vault, files: files, monitor: monitor, jitter: { [weak self] in self?.random() ?? 0 },
       tell: { [weak self] event in self?.tell(event) }, letDataGoFirst: { [weak self] in await self?.letRoundEnd() })
     (lane.uploads, lane.downloads) = (request.pushes, request.pulls)

@@ -14,7 +14,7 @@ extension SyncWorker {
     let isTold = isTold
     isTold.withLock { $0 = false }
     let (told, toldOfFiles) = (signals.events(), fileSignals.events())
-    let watch = try DatabaseWatch(vault.databasePath) { [signals] in
+    let watch = try DatabaseMonitor(vault.databasePath) { [signals] in
       // Many writes in a row are one reason to look.
       let isNew = isTold.withLock { told in
         defer { told = true }

@@ -34,7 +34,7 @@ extension SyncWorker {
     let (value, written) = try await vault.database.write { connection in
       let before = try Self.lastOperation(connection)
       let value = try body(connection)
-      return (value, try SavedOperations(after: before, connection))
+      return (value, try SaveTracking(after: before, connection))
     }
     do {
       if let why = try await reasonNotToSend() { return (value, .savedOffline(why)) }
@@ -72,7 +72,7 @@ extension SyncWorker {
     }
   }
 
-  private func send(_ written: SavedOperations, within limit: Duration) async throws -> SaveOutcome {
+  private func send(_ written: SaveTracking, within limit: Duration) async throws -> SaveOutcome {
     let end = ContinuousClock.now + limit
     // Not a part of this call: an answer that comes later than the limit is not to be lost.
     let round = Task { try await self.push(until: end) }
@@ -114,7 +114,7 @@ extension SyncWorker {
   }
 
   /// What became of a write; nil while that is open.
-  private func outcome(of written: SavedOperations) async throws -> SaveOutcome? {
+  private func outcome(of written: SaveTracking) async throws -> SaveOutcome? {
     let rows = try await vault.database.read { try written.waiting($0) }
     if rows.isEmpty { return .sent }
     // Of what waited before, nothing is said about others' refusals.

@@ -13,7 +13,7 @@ public struct SealedContent: Equatable, Sendable {
 }
 
 /// What the server does with an operation, judged by its idempotency key.
-public enum KeyVerdict: Equatable, Sendable {
+public enum KeyDecision: Equatable, Sendable {
   /// The key is new.
   case execute
   /// The same operation was executed before: the stored response is returned.
@@ -36,7 +36,7 @@ public enum KeyVerdict: Equatable, Sendable {
 }
 
 /// The last push of a device that the server knows.
-public struct DeviceMark: Equatable, Sendable {
+public struct DeviceCounter: Equatable, Sendable {
   /// The counter of the push.
   public var counter: Int64
   /// The digest of its operations.
@@ -54,7 +54,7 @@ public struct DeviceMark: Equatable, Sendable {
 
   /// Whether this push proves that two copies of a vault use one device id: its counter was used before with other
   /// operations.
-  public func provesCopy(after last: DeviceMark?) -> Bool {
+  public func provesCopy(after last: DeviceCounter?) -> Bool {
     guard let last else { return false }
     return counter < last.counter || counter == last.counter && digest != last.digest
   }

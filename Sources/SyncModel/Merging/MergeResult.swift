@@ -1,5 +1,5 @@
 /// A value that gave way to another side's.
-public struct LostValue: Equatable, Sendable {
+public struct OverwrittenValue: Equatable, Sendable {
   /// A column, or ``RecordState/deletionField`` for a deletion that an edit undid.
   public let field: String
   /// Whose value it was.
@@ -35,7 +35,7 @@ public struct MergeResult: Equatable, Sendable {
   public let kind: ConflictKind?
   /// Values that a person entered and that the rules let lose, ordered by field. Not empty: a resolved conflict is to be
   /// written, so that what lost can still be seen.
-  public let lost: [LostValue]
+  public let lost: [OverwrittenValue]
   /// Computed columns whose inputs now come from both sides, ordered.
   public let fieldsToCompute: [String]
   /// What the server does not have yet; empty while there is a conflict, because nothing is sent then.

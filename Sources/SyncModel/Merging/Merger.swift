@@ -14,7 +14,7 @@ struct Merger {
   var openFields: [String] = []
   var kind: ConflictKind?
   var isDeletionOpen = false
-  var lost: [LostValue] = []
+  var lost: [OverwrittenValue] = []
   var fieldsToCompute: [String] = []
 
   init(base: RecordState?, local: RecordState, remote: RecordState, rules: MergeRules, writers: MergeWriters) {
@@ -101,6 +101,6 @@ struct Merger {
 
   mutating func report(_ field: String, _ side: MergeSide, _ value: SyncValue) {
     if lost.contains(where: { $0.field == field && $0.side == side }) { return }
-    lost.append(LostValue(field: field, side: side, value: value))
+    lost.append(OverwrittenValue(field: field, side: side, value: value))
   }
 }

@@ -24,7 +24,7 @@ public struct ChangesPage: Equatable, Sendable {
   /// The lists that these are from, where the server has lists. Does not stand on the wire.
   public var fetched: [FetchedList] = []
   /// Records that are not in these any more, with what hung on them. Does not stand on the wire.
-  public var gone: [GoneRecords] = []
+  public var gone: [RemoteDeletions] = []
 
   /// A page; `serverTime` is in milliseconds since 1970-01-01 UTC.
   public init(

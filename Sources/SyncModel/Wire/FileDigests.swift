@@ -1,5 +1,5 @@
 /// The answer to `POST /v1/files/digests`, which is asked like `POST /v1/files/missing`.
-public struct FileDigestsAnswer: Equatable, Sendable {
+public struct FileDigestsResponse: Equatable, Sendable {
   /// What the server holds of one file.
   public struct Held: Equatable, Sendable {
     /// How many bytes it has.
@@ -22,7 +22,7 @@ public struct FileDigestsAnswer: Equatable, Sendable {
   public init(files: [String: Held]) { self.files = files }
 }
 
-extension FileDigestsAnswer: WireMessage {
+extension FileDigestsResponse: WireMessage {
   /// Reads an answer.
   public init(wire: SyncValue) throws(SyncModelError) {
     var files: [String: Held] = [:]

@@ -19,7 +19,7 @@ extension MissingFilesRequest: WireMessage {
 }
 
 /// The answer to `POST /v1/files/missing`.
-public struct MissingFilesAnswer: Equatable, Sendable {
+public struct MissingFilesResponse: Equatable, Sendable {
   /// The files that the server does not have, as they were asked for.
   public var missing: [String]
 
@@ -27,7 +27,7 @@ public struct MissingFilesAnswer: Equatable, Sendable {
   public init(missing: [String]) { self.missing = missing }
 }
 
-extension MissingFilesAnswer: WireMessage {
+extension MissingFilesResponse: WireMessage {
   /// Reads an answer.
   public init(wire: SyncValue) throws(SyncModelError) { self.init(missing: try WireReader(wire).names("missing")) }
 

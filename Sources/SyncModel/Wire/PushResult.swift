@@ -6,7 +6,7 @@ public struct PushResult: Equatable, Sendable {
     /// server never had. Without `times` the device keeps its own.
     case accepted(version: Int64, serverId: ServerId?, times: RecordTimes? = nil)
     /// Stored together with changes that the device had not seen; `lost` are the values that gave way.
-    case merged(RemoteRecord, lost: [LostValue])
+    case merged(RemoteRecord, lost: [OverwrittenValue])
     /// Not stored; a user has to decide. The record is nil when the server has none. `other` names the record that stands in the way.
     case conflict(ConflictKind, fields: [String], record: RemoteRecord?, other: RecordReference? = nil)
     /// Not stored; the problem's status says why.

@@ -38,7 +38,7 @@ extension RecordsRequest: WireMessage {
 }
 
 /// The answer to `POST /v1/records`.
-public struct RecordsAnswer: Equatable, Sendable {
+public struct RecordsResponse: Equatable, Sendable {
   /// The epoch of the records.
   public var epoch: String
   /// The records that the server has, deleted ones too.
@@ -54,7 +54,7 @@ public struct RecordsAnswer: Equatable, Sendable {
   }
 }
 
-extension RecordsAnswer: WireMessage {
+extension RecordsResponse: WireMessage {
   /// Reads an answer.
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)

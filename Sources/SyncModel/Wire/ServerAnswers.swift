@@ -122,7 +122,7 @@ extension AccountInfo.Schema: WireMessage {
 }
 
 /// `GET /v1/watch`.
-public struct WatchAnswer: Equatable, Sendable {
+public struct WatchResponse: Equatable, Sendable {
   /// Whether there is a change after the cursor.
   public var changed: Bool
 
@@ -130,7 +130,7 @@ public struct WatchAnswer: Equatable, Sendable {
   public init(changed: Bool) { self.changed = changed }
 }
 
-extension WatchAnswer: WireMessage {
+extension WatchResponse: WireMessage {
   /// Reads the answer.
   public init(wire: SyncValue) throws(SyncModelError) {
     self.init(changed: try WireReader(wire).bool("changed"))

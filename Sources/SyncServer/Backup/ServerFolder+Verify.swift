@@ -2,7 +2,7 @@ import CipherSQL
 import OfflineStore
 
 /// Something that is wrong with a server folder.
-public struct FolderFinding: Sendable, Equatable {
+public struct ServerFolderFinding: Sendable, Equatable {
   /// The file, below the folder.
   public let file: String
   /// What is wrong with it.
@@ -14,7 +14,7 @@ public struct FolderFinding: Sendable, Equatable {
 extension ServerFolder {
   /// Checks that every database of the folder opens and is intact, and that the bytes of every content are there. A server
   /// may run on the folder meanwhile. Nothing is changed.
-  public func verify() throws -> (summary: BackupSummary, findings: [FolderFinding]) {
+  public func verify() throws -> (summary: BackupSummary, findings: [ServerFolderFinding]) {
     let directory = try ServerDirectory(in: self)
     defer { directory.close() }
     var summary = BackupSummary()
@@ -29,33 +29,33 @@ extension ServerFolder {
           findings += try problems(of: database, file)
           if kind == .files { findings += try missingContents(account, database, &summary) }
         } catch {
-          findings.append(FolderFinding(file: file, message: "\(error)", isMissingContent: false))
+          findings.append(ServerFolderFinding(file: file, message: "\(error)", isMissingContent: false))
         }
       }
     }
     return (summary, findings)
   }
 
-  private func problems(of database: Database, _ file: String) throws -> [FolderFinding] {
+  private func problems(of database: Database, _ file: String) throws -> [ServerFolderFinding] {
     try database.read { connection in
       try [IntegrityCheck.indexes, .references].flatMap { try connection.problems(found: $0) }
-    }.map { FolderFinding(file: file, message: "\(file): \($0)", isMissingContent: false) }
+    }.map { ServerFolderFinding(file: file, message: "\(file): \($0)", isMissingContent: false) }
   }
 
   private func missingContents(
     _ account: AccountName, _ database: Database, _ summary: inout BackupSummary
-  ) throws -> [FolderFinding] {
+  ) throws -> [ServerFolderFinding] {
     let contents = try database.read {
       try $0.fetchRows("SELECT file, byteCount FROM Content", as: String.self, Int64.self)
     }
-    var findings: [FolderFinding] = []
+    var findings: [ServerFolderFinding] = []
     for (name, size) in contents {
       let file = "accounts/\(account.folder)/files/\(name.suffix(2))/\(name)"
       summary.files += 1
       guard Files.size(of: path + "/" + file).map(Int64.init) != size else { continue }
       summary.missing += 1
       findings.append(
-        FolderFinding(file: file, message: "\(file) is missing, or not \(size) bytes long", isMissingContent: true))
+        ServerFolderFinding(file: file, message: "\(file) is missing, or not \(size) bytes long", isMissingContent: true))
     }
     return findings
   }

@@ -68,7 +68,7 @@ extension ServerFolder {
 
 /// Tells whether a file that is open still stands under its name. What is written to a file that was removed, replaced or cut
 /// short is lost, although every call succeeds.
-final class OpenedPlace: Sendable {
+final class FileIdentity: Sendable {
   private let path: String
   private let device: UInt64
   private let number: UInt64

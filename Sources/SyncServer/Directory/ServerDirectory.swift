@@ -39,7 +39,7 @@ public struct AccountName: Hashable, Sendable {
 public final class ServerDirectory: Sendable {
   let database: Database
   let folder: ServerFolder
-  private let place: OpenedPlace
+  private let place: FileIdentity
   /// Stays the same for the life of the data.
   public let serverUuid: String
 
@@ -62,7 +62,7 @@ public final class ServerDirectory: Sendable {
     do {
       try Self.completeAccounts(database, folder)
       try migrator.apply(to: database)
-      place = try OpenedPlace(folder.path + "/" + file)
+      place = try FileIdentity(folder.path + "/" + file)
       serverUuid = try database.read { connection in
         try connection.fetchOne("SELECT serverUuid FROM ServerIdentity", as: String.self) ?? ""
       }

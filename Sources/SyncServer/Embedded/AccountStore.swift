@@ -12,14 +12,14 @@ import SyncModel
 /// The database of one account: the tables of its records with all their rules, and the server's tables beside them.
 final class AccountStore: Sendable {
   let database: Database
-  let place: OpenedPlace
+  let place: FileIdentity
   let entities: Entities
   let map: EntityMap
   let waiters = ChangeWaiters()
   private let log: RequestLog
 
   /// Brings the tables up to date and takes in the rows that the schemas themselves make.
-  init(_ database: Database, at place: OpenedPlace, schemas: [Schema], log: RequestLog) throws {
+  init(_ database: Database, at place: FileIdentity, schemas: [Schema], log: RequestLog) throws {
     self.database = database
     self.log = log
     self.place = place

@@ -3,7 +3,7 @@ import OfflineStore
 import SyncModel
 
 /// What a transaction knows of the jobs, so that each record need not ask.
-final class JobNotes {
+final class CascadeJobCache {
   var isAny: Bool?
   /// How many dependents may still change in this transaction.
   var left = EmbeddedWriter.dependentsPerWrite

@@ -6,7 +6,7 @@ import SyncModel
 struct EmbeddedReader: RecordReading {
   let connection: Connection
   let map: EntityMap
-  let notes = JobNotes()
+  let notes = CascadeJobCache()
 
   init(_ connection: Connection, _ map: EntityMap) {
     self.connection = connection

@@ -58,7 +58,7 @@ public final class EmbeddedStorage: RecordStorage {
       let database = try AccountDatabase.records.open(account.folder, in: folder)
       let store: AccountStore
       do {
-        store = try AccountStore(database, at: OpenedPlace(path), schemas: tables, log: log)
+        store = try AccountStore(database, at: FileIdentity(path), schemas: tables, log: log)
       } catch let error as SQLError where error.isOfDamage {
         database.close()
         throw ServerFolder.damage(path, error)

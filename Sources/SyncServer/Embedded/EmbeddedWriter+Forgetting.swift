@@ -51,9 +51,9 @@ extension EmbeddedWriter {
   }
 
   func forgetDeletions(
-    before time: Int64, after place: DeletionPlace?, atMost limit: Int
-  ) throws -> (forgotten: Int, last: DeletionPlace?) {
-    let place = place ?? DeletionPlace(storedAt: Int64.min, sequence: 0)
+    before time: Int64, after place: RetentionCursor?, atMost limit: Int
+  ) throws -> (forgotten: Int, last: RetentionCursor?) {
+    let place = place ?? RetentionCursor(storedAt: Int64.min, sequence: 0)
     // Those that the schemas make are there on each new device, which has to hear of their deletion at any time.
     let expired = try connection.fetchRows(
       """
@@ -64,14 +64,14 @@ extension EmbeddedWriter {
       """, as: Int64.self, Int64.self, String.self, String.self)
     let budget = ThreadTime(nanoseconds: ThreadTime.ofJob)
     var forgotten = 0
-    var last: DeletionPlace?
+    var last: RetentionCursor?
     for (storedAt, sequence, type, uuid) in expired {
       let name = RecordName(type, uuid)
       if try !isReferenced(name) {
         try purge(name, sequence)
         forgotten += 1
       }
-      last = DeletionPlace(storedAt: storedAt, sequence: sequence)
+      last = RetentionCursor(storedAt: storedAt, sequence: sequence)
       if budget.isOver { break }
     }
     return (forgotten, last)

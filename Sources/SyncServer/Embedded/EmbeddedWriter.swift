@@ -58,11 +58,11 @@ struct EmbeddedWriter: RecordWriting {
 
   func attempt<Result>(_ body: () throws -> Result) throws -> Result { try connection.savepoint(body) }
 
-  func answer(to idempotencyKey: String) throws -> StoredAnswer? {
+  func answer(to idempotencyKey: String) throws -> StoredResponse? {
     try connection.withStatement("SELECT answer, digest FROM ServerAnswer WHERE idempotencyKey = ?") { statement in
       try statement.bind(idempotencyKey, at: 1)
       guard try statement.step() else { return nil }
-      return StoredAnswer(result: try statement.row.decode(at: 0), digest: try statement.row.decode(at: 1))
+      return StoredResponse(result: try statement.row.decode(at: 0), digest: try statement.row.decode(at: 1))
     }
   }
 
@@ -78,15 +78,15 @@ struct EmbeddedWriter: RecordWriting {
     }
   }
 
-  func mark(of deviceId: String) throws -> DeviceMark? {
+  func mark(of deviceId: String) throws -> DeviceCounter? {
     try connection.withStatement("SELECT counter, digest FROM ServerDevice WHERE deviceId = ?") { statement in
       try statement.bind(deviceId, at: 1)
       guard try statement.step() else { return nil }
-      return DeviceMark(counter: try statement.row.decode(at: 0), digest: try statement.row.decode(at: 1))
+      return DeviceCounter(counter: try statement.row.decode(at: 0), digest: try statement.row.decode(at: 1))
     }
   }
 
-  func keep(_ mark: DeviceMark, of deviceId: String, at time: Int64) throws {
+  func keep(_ mark: DeviceCounter, of deviceId: String, at time: Int64) throws {
     try connection.withStatement(
       """
       INSERT INTO ServerDevice (deviceId, counter, digest, seenAt) VALUES (?, ?, ?, ?)

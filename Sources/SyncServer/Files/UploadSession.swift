@@ -32,7 +32,7 @@ final class UploadSession: BodySink {
   /// What is counted towards the quota at once, of a body that did not say its length.
   private static let reservationStep: Int64 = 1 << 20
 
-  private struct Intake {
+  private struct UploadBuffer {
     var buffer: [UInt8] = []
     var accepted: Int64 = 0
     var isMakingRoom = false
@@ -52,7 +52,7 @@ final class UploadSession: BodySink {
   private let writer: any UploadWriting
   private let terms: Terms
   private let problem: @Sendable (any Error) -> HTTPProblem
-  private let intake = Locked(Intake())
+  private let intake = Locked(UploadBuffer())
   private let progress: Locked<Progress>
   private let queue = DispatchQueue(label: "upload")
 
@@ -66,8 +66,8 @@ final class UploadSession: BodySink {
 
   // MARK: The body
 
-  func take(_ part: UnsafeBufferPointer<UInt8>) -> Taking {
-    let taking = intake.withLock { intake -> (Taking?, (any Error)?) in
+  func take(_ part: UnsafeBufferPointer<UInt8>) -> BodyWriteResult {
+    let taking = intake.withLock { intake -> (BodyWriteResult?, (any Error)?) in
       if intake.isOver { return (.over, nil) }
       if let refusal = intake.refusal { return (nil, refusal) }
       guard intake.accepted + Int64(part.count) <= terms.allowance else {

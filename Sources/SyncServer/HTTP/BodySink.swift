@@ -8,11 +8,11 @@ enum Admission: Sendable {
   case refuse(Response)
   /// The body goes somewhere as it comes; where, or why not, has to be found out first.
   /// - Parameter pattern: that of the route, for the log.
-  case open(pattern: String, @Sendable () async -> Opening)
+  case open(pattern: String, @Sendable () async -> BodyDestination)
 }
 
 /// What was found out about a request before its body.
-struct Admitted: Sendable {
+struct AdmittedRequest: Sendable {
   var admission: Admission
   /// Who asks, where the route is for members.
   var member: Member?
@@ -21,13 +21,13 @@ struct Admitted: Sendable {
 }
 
 /// Where a body goes that is not collected.
-enum Opening: Sendable {
+enum BodyDestination: Sendable {
   case sink(any BodySink)
   case refuse(Response)
 }
 
 /// What becomes of a part of a body.
-enum Taking: Sendable {
+enum BodyWriteResult: Sendable {
   /// It was taken.
   case taken
   /// It was taken, and room has to be made before more is read; see ``BodySink/makeRoom(_:)``.
@@ -44,8 +44,8 @@ enum Taking: Sendable {
 /// at a time. What the library has read already may come while room is being made.
 protocol BodySink: Sendable {
   /// Takes a part without waiting for anything.
-  func take(_ part: UnsafeBufferPointer<UInt8>) -> Taking
-  /// Makes room for more, then calls `ready`, from any thread. Called once for each ``Taking/full``.
+  func take(_ part: UnsafeBufferPointer<UInt8>) -> BodyWriteResult
+  /// Makes room for more, then calls `ready`, from any thread. Called once for each ``BodyWriteResult/full``.
   func makeRoom(_ ready: @escaping @Sendable () -> Void)
   /// The body is complete: the answer.
   func finish() async -> Response

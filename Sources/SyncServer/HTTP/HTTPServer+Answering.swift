@@ -11,7 +11,7 @@ import CipherSQL
 
 extension HTTPServer {
   /// The headers are there.
-  func begin(_ exchange: Exchange, on connection: OpaquePointer) -> MHD_Result {
+  func begin(_ exchange: ConnectionState, on connection: OpaquePointer) -> MHD_Result {
     let admitted = handlers.admit(exchange.head)
     exchange.admit(admitted)
     switch admitted.admission {
@@ -40,7 +40,7 @@ extension HTTPServer {
   }
 
   /// Counts the body before any of it is read. One that does not say its length counts with the most that it may have.
-  private func reserveBody(of exchange: Exchange) throws(BodyMemory.Refusal) {
+  private func reserveBody(of exchange: ConnectionState) throws(BodyMemory.Refusal) {
     guard exchange.head.announcesBody, let member = exchange.member else { return }
     let bytes = exchange.head.headers["content-length"].flatMap { Int($0) } ?? limits.bodyBytes
     try memory.reserve(bytes, for: member.userId)
@@ -48,7 +48,7 @@ extension HTTPServer {
   }
 
   /// Refuses a request of which it is not sure what it means. Nothing that follows on its connection is read.
-  func refuse(_ problem: HTTPProblem, of exchange: Exchange, on connection: OpaquePointer) -> MHD_Result {
+  func refuse(_ problem: HTTPProblem, of exchange: ConnectionState, on connection: OpaquePointer) -> MHD_Result {
     send(problem.response, of: exchange, on: connection, isLast: true)
   }
 
@@ -58,7 +58,7 @@ extension HTTPServer {
   }
 
   /// A part of the body is there.
-  func take(_ part: UnsafeBufferPointer<UInt8>, of exchange: Exchange, on connection: OpaquePointer) -> MHD_Result {
+  func take(_ part: UnsafeBufferPointer<UInt8>, of exchange: ConnectionState, on connection: OpaquePointer) -> MHD_Result {
     // A client that sends a byte now and then never idles, and yet may not hold a connection for ever.
     guard !exchange.isTooSlow(limits) else { return .NO }
     switch exchange.receive(part, limit: limits.bodyBytes) {
@@ -77,7 +77,7 @@ extension HTTPServer {
   }
 
   /// The body is complete, or what was waited for is known.
-  func goOn(_ exchange: Exchange, on connection: OpaquePointer) -> MHD_Result {
+  func goOn(_ exchange: ConnectionState, on connection: OpaquePointer) -> MHD_Result {
     if let response = exchange.response { return send(response, of: exchange, on: connection) }
     switch exchange.takeOpening() {
     case .sink: return .YES
@@ -112,7 +112,7 @@ extension HTTPServer {
 
   /// Does something while the connection rests.
   private func suspend(
-    _ connection: OpaquePointer, for exchange: Exchange, endsWithClient: Bool = false,
+    _ connection: OpaquePointer, for exchange: ConnectionState, endsWithClient: Bool = false,
     _ body: @escaping @Sendable () async -> Void
   ) -> MHD_Result {
     guard let suspended = suspend(connection, for: exchange) else { return .NO }
@@ -125,7 +125,7 @@ extension HTTPServer {
   }
 
   private func send(
-    _ response: Response, of exchange: Exchange, on connection: OpaquePointer, isLast: Bool = false
+    _ response: Response, of exchange: ConnectionState, on connection: OpaquePointer, isLast: Bool = false
   ) -> MHD_Result {
     exchange.answer(response)
     guard let made = make(response) else { return .NO }
@@ -156,7 +156,7 @@ extension HTTPServer {
 
   /// Answers while the client still sends, which the library cannot: it answers before a body or after it. Nothing else is
   /// on its way on this connection, because the answer to a request before was sent before this one began.
-  private func sendEarly(_ response: Response, of exchange: Exchange, on connection: OpaquePointer) {
+  private func sendEarly(_ response: Response, of exchange: ConnectionState, on connection: OpaquePointer) {
     var lines = ["HTTP/1.1 \(response.status) Refused"]
     lines += response.allHeaders.map { "\($0.name): \($0.value)" }
     lines += ["Content-Length: \(response.body.count)", "Connection: close", "", ""]

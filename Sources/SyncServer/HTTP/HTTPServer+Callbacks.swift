@@ -18,14 +18,14 @@ func handleAccess(
       method: String(cString: method), path: String(cString: url), version: String(cString: version),
       parameters: values(of: connection, .GET_ARGUMENT_KIND), fields: values(of: connection, .HEADER_KIND),
       isPlain: !isCut && cmicrohttpd_is_plain(connection, method, url, version) != 0)
-    let id = ConnectionWatch.id(of: connection)
-    let exchange: Exchange
+    let id = ConnectionMonitor.id(of: connection)
+    let exchange: ConnectionState
     let refusal: HTTPProblem?
     do throws(HTTPProblem) {
-      exchange = Exchange(head: try head.request(), connection: id, isDraining: listener.isDraining)
+      exchange = ConnectionState(head: try head.request(), connection: id, isDraining: listener.isDraining)
       refusal = nil
     } catch {
-      exchange = Exchange(head: Request(method: head.method, path: ""), connection: id, isDraining: true)
+      exchange = ConnectionState(head: Request(method: head.method, path: ""), connection: id, isDraining: true)
       refusal = error
     }
     server.began(exchange)
@@ -34,7 +34,7 @@ func handleAccess(
     if let refusal { return server.refuse(refusal, of: exchange, on: connection) }
     return server.begin(exchange, on: connection)
   }
-  let exchange = Unmanaged<Exchange>.fromOpaque(known).takeUnretainedValue()
+  let exchange = Unmanaged<ConnectionState>.fromOpaque(known).takeUnretainedValue()
   if uploadSize.pointee > 0, let upload {
     let count = uploadSize.pointee
     uploadSize.pointee = 0
@@ -52,7 +52,7 @@ func handleCompletion(
 ) {
   guard let context, let connection, let slot, let known = slot.pointee, cmicrohttpd_is_cut(known) == 0 else { return }
   let server = Unmanaged<Listener>.fromOpaque(context).takeUnretainedValue().server
-  let exchange = Unmanaged<Exchange>.fromOpaque(known).takeRetainedValue()
+  let exchange = Unmanaged<ConnectionState>.fromOpaque(known).takeRetainedValue()
   slot.pointee = nil
   let response = exchange.response ?? exchange.refusal?.response
   exchange.end()

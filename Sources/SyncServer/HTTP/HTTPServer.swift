@@ -19,7 +19,7 @@ final class HTTPServer: Sendable {
   /// Makes answers.
   struct Handlers: Sendable {
     /// Looks at a request before its body is read.
-    var admit: @Sendable (Request) -> Admitted
+    var admit: @Sendable (Request) -> AdmittedRequest
     /// Answers a request.
     var answer: @Sendable (Request) async -> Response
     /// Returns whether the token that a member showed is still valid.
@@ -31,9 +31,9 @@ final class HTTPServer: Sendable {
   let log: RequestLog
   let address: String
   let isEncrypted: Bool
-  let watch: ConnectionWatch
+  let watch: ConnectionMonitor
   let memory: BodyMemory
-  private let exchanges = Locked<[ObjectIdentifier: Exchange]>([:])
+  private let exchanges = Locked<[ObjectIdentifier: ConnectionState]>([:])
   private let daemons = Locked(Daemons())
   private let socket: Int32
 
@@ -57,7 +57,7 @@ final class HTTPServer: Sendable {
     self.socket = socket.descriptor
     address = socket.address
     isEncrypted = identity != nil
-    watch = ConnectionWatch(
+    watch = ConnectionMonitor(
       ConnectionTable.Limits(
         header: limits.headerTime, pause: .seconds(limits.idleSeconds),
         strangersPerAddress: limits.waitingConnectionsPerAddress, strangers: limits.waitingConnections))
@@ -96,7 +96,7 @@ final class HTTPServer: Sendable {
   }
 
   /// Starts a daemon that listens on the socket of this server.
-  fileprivate func start(_ listener: Listener, _ identity: IdentityText?) throws(ServerError) -> OpaquePointer {
+  fileprivate func start(_ listener: Listener, _ identity: CertificateText?) throws(ServerError) -> OpaquePointer {
     let descriptor = cplatform_fcntl(socket, F_DUPFD_CLOEXEC, 0)
     guard descriptor >= 0 else {
       throw ServerError(.cannotListen, "cannot listen: \(String(cString: strerror(errno)))")
@@ -176,7 +176,7 @@ final class HTTPServer: Sendable {
     }
   }
 
-  private func endRevoked(_ waiting: [Exchange]) {
+  private func endRevoked(_ waiting: [ConnectionState]) {
     var known: [Int64: Bool] = [:]
     for exchange in waiting {
       guard let member = exchange.member else { continue }
@@ -199,14 +199,14 @@ final class HTTPServer: Sendable {
 
   private struct Work {
     /// Connections that rest while something is done for them.
-    var suspended: [ObjectIdentifier: (SuspendedConnection, Exchange?)] = [:]
+    var suspended: [ObjectIdentifier: (SuspendedConnection, ConnectionState?)] = [:]
     var isEnding = false
   }
 
   private let work = Locked(Work())
 
   /// Lets a connection rest while something is done for it; nil when the server ends and no connection may.
-  func suspend(_ connection: OpaquePointer, for exchange: Exchange?) -> SuspendedConnection? {
+  func suspend(_ connection: OpaquePointer, for exchange: ConnectionState?) -> SuspendedConnection? {
     work.withLock { work in
       if work.isEnding { return nil }
       MHD_suspend_connection(connection)
@@ -228,17 +228,17 @@ final class HTTPServer: Sendable {
   }
 
   /// Requests that came at least so long ago.
-  func waiting(atLeast duration: Duration) -> [Exchange] {
+  func waiting(atLeast duration: Duration) -> [ConnectionState] {
     let latest = ContinuousClock.now - duration
     return exchanges.withLock { $0.values.filter { $0.start <= latest } }
   }
 
-  func began(_ exchange: Exchange) { exchanges.withLock { $0[ObjectIdentifier(exchange)] = exchange } }
+  func began(_ exchange: ConnectionState) { exchanges.withLock { $0[ObjectIdentifier(exchange)] = exchange } }
 
   /// How many requests are under way.
   var requestCount: Int { exchanges.withLock { $0.count } }
 
-  func ended(_ exchange: Exchange) { exchanges.withLock { $0[ObjectIdentifier(exchange)] = nil } }
+  func ended(_ exchange: ConnectionState) { exchanges.withLock { $0[ObjectIdentifier(exchange)] = nil } }
 
   /// Whether the server is coming to its end: then connections are not kept.
   var isStopping: Bool { daemons.withLock { $0.isStopping } }
@@ -274,7 +274,7 @@ final class Listener: Sendable {
   }
 
   let server: HTTPServer
-  private let identity: IdentityText?
+  private let identity: CertificateText?
   private let daemon = Locked<Daemon?>(nil)
   private let state = Locked((connections: 0, isDraining: false))
 
@@ -282,7 +282,7 @@ final class Listener: Sendable {
   /// - Throws: ``ServerError`` with `cannotListen` or `badCertificate`.
   init(_ server: HTTPServer, _ identity: TLSIdentity?) throws(ServerError) {
     self.server = server
-    self.identity = identity.map(IdentityText.init)
+    self.identity = identity.map(CertificateText.init)
     let pointer = try server.start(self, self.identity)
     daemon.withLock { $0 = Daemon(pointer: pointer) }
   }
@@ -317,7 +317,7 @@ final class Listener: Sendable {
 
 /// Certificate and key where the C library finds them for as long as the server runs. `@unchecked Sendable` holds
 /// because the memory is written in the initialiser alone.
-fileprivate final class IdentityText: @unchecked Sendable {
+fileprivate final class CertificateText: @unchecked Sendable {
   let certificate: UnsafeMutablePointer<CChar>?
   let privateKey: UnsafeMutablePointer<CChar>?
 

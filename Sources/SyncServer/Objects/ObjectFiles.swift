@@ -141,11 +141,11 @@ struct ObjectFiles: Sendable {
   /// the store keeps no digests, or the object is encrypted.
   private func prove(
     _ account: AccountName, _ upload: ObjectUpload, _ found: ObjectStore.Found, _ claims: [ContentClaim]
-  ) async throws -> FileProof {
-    let announced = FileProof.hex(Array(Data(base64Encoded: upload.sha256) ?? Data()))
+  ) async throws -> VerifiedContent {
+    let announced = VerifiedContent.hex(Array(Data(base64Encoded: upload.sha256) ?? Data()))
     let digests = claims.compactMap { $0.digest(of: upload.name.variant) }
     if found.sha256 != nil, digests.isEmpty || digests.contains(announced) {
-      return FileProof(sha256: announced, contentDigest: digests.first { $0 == announced })
+      return VerifiedContent(sha256: announced, contentDigest: digests.first { $0 == announced })
     }
     let proof = try await readProof(account, upload.id, upload.name, claims)
     guard let proof else { throw Refusal.notSent }
@@ -159,7 +159,7 @@ struct ObjectFiles: Sendable {
   /// Reads an object into a file beside the account's own, which goes afterwards; nil when there is no object.
   private func readProof(
     _ account: AccountName, _ id: String, _ name: ContentName, _ claims: [ContentClaim]
-  ) async throws -> FileProof? {
+  ) async throws -> VerifiedContent? {
     let path = "\(scratch(account))/compared-\(id)"
     let file = try ScratchFile(path)
     defer { file.remove() }
@@ -169,7 +169,7 @@ struct ObjectFiles: Sendable {
       log.failure("the object store: \(failure)")
       throw Refusal.notReached
     }
-    return try FileProof(ofFileAt: path, name, sha256: file.sha256(), claims: claims)
+    return try VerifiedContent(ofFileAt: path, name, sha256: file.sha256(), claims: claims)
   }
 
   private func find(_ account: AccountName, _ id: String) async throws -> ObjectStore.Found? {

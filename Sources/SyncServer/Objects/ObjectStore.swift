@@ -144,7 +144,7 @@ public struct ObjectStore: Sendable {
         do { try take(bytes) } catch { problem.withLock { $0 = error } }
       }
     }
-    let answer: HTTPAnswer
+    let answer: HTTPResponse
     do throws(TransportFailure) {
       answer = try await transport.send(request)
     } catch {
@@ -165,7 +165,7 @@ public struct ObjectStore: Sendable {
     }
   }
 
-  private func ask(_ method: String, _ key: String, _ headers: [String: String] = [:]) async throws -> HTTPAnswer {
+  private func ask(_ method: String, _ key: String, _ headers: [String: String] = [:]) async throws -> HTTPResponse {
     let address = address(method, key, headers: headers)
     var request = HTTPRequest(address.url, isAuthorized: false)
     request.method = method

@@ -143,7 +143,7 @@ struct ObjectTablesWriter {
   }
 
   /// Makes a content of an upload that was found in the store. A content whose object is missing or refuted is replaced.
-  func finish(_ upload: ObjectUpload, _ proof: FileProof, at time: Int64) throws {
+  func finish(_ upload: ObjectUpload, _ proof: VerifiedContent, at time: Int64) throws {
     if let known = try tables.content(upload.name), known.isMissing || known.isRefuted {
       try removeContent(known.id, notBefore: time + FileSweep.grace)
     }
@@ -178,7 +178,7 @@ struct ObjectTablesWriter {
   }
 
   /// Keeps what was found out about the bytes of a content.
-  func keep(_ proof: FileProof, of id: String) throws {
+  func keep(_ proof: VerifiedContent, of id: String) throws {
     try connection.execute(
       """
       UPDATE ObjectContent SET sha256 = \(proof.sha256), contentDigest = \(proof.contentDigest.sqlArgument),

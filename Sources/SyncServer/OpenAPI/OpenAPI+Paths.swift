@@ -13,7 +13,7 @@ extension OpenAPI {
         "responses": {\(answer("Account")), \(syncProblems())}}},
       "/v1/push": {"post": {"summary": "Do operations, each once, each by itself",
         "parameters": [\(version)], "requestBody": \(body("PushRequest")),
-        "responses": {\(answer("PushAnswer")), "409": \(reference("PushRefused")), \(bodyProblems()), \(syncProblems())}}},
+        "responses": {\(answer("PushResponse")), "409": \(reference("PushRefused")), \(bodyProblems()), \(syncProblems())}}},
       "/v1/changes": {"get": {"summary": "What changed after a cursor",
         "parameters": [\(version),
           {"name": "cursor", "in": "query", "schema": {"type": "string"}},

@@ -78,7 +78,7 @@ extension OpenAPI {
             "type": "object", "required": ["entityType", "entityUuid"], "properties": {
               "entityType": {"type": "string"}, "entityUuid": {"$ref": "#/components/schemas/Uuid"}}}}},
         "problem": {"$ref": "#/components/schemas/Problem"}, "waitsFor": {"type": "string"}}},
-      "PushAnswer": {"type": "object", "required": ["serverTime", "epoch", "results"], "properties": {
+      "PushResponse": {"type": "object", "required": ["serverTime", "epoch", "results"], "properties": {
         "serverTime": {"$ref": "#/components/schemas/Time"}, "epoch": {"$ref": "#/components/schemas/Epoch"},
         "cursor": {"type": "string"},
         "results": {"type": "array", "items": {"$ref": "#/components/schemas/PushResult"}}}}

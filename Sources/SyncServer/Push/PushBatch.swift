@@ -30,7 +30,7 @@ struct PushBatch {
   mutating func perform(_ sent: SentOperation, in storage: any RecordWriting) throws -> SyncValue {
     let stored = try storage.answer(to: sent.content.key)
     let result = try stored.map { try SyncValue(parsing: $0.result) }
-    let verdict = try KeyVerdict(stored: stored.map(\.digest), content: sent.content) {
+    let verdict = try KeyDecision(stored: stored.map(\.digest), content: sent.content) {
       try result.map { try isResult($0, of: sent, in: storage) } ?? false
     }
     switch (verdict, result) {
@@ -64,7 +64,7 @@ struct PushBatch {
       unsettled[operation.name] = sent.id
       return .waiting(for: other)
     }
-    let judge = OperationJudge(
+    let judge = PushHandler(
       entities: entities, storage: storage, epochs: epochs, role: role, now: now, storedAt: storedAt)
     do {
       // The effect and the response are stored together or not at all.

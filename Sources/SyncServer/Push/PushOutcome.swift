@@ -5,7 +5,7 @@ enum PushOutcome {
   /// Stored as it was sent; nil for the deletion of a record that never existed.
   case accepted(ServerRecord?)
   /// Stored together with changes that the device had not seen.
-  case merged(ServerRecord, lost: [LostValue])
+  case merged(ServerRecord, lost: [OverwrittenValue])
   /// Not stored; a user has to decide. `other` is the record that stands in the way, if one does.
   case conflict(ConflictKind, fields: [String], ServerRecord?, other: RecordName? = nil)
   /// Not stored.

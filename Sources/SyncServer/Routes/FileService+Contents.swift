@@ -28,14 +28,14 @@ extension FileService {
 
   /// `POST /v1/files/digests`: what the server holds of some files.
   func digests(_ call: RouteCall) async throws -> Response {
-    var held: [String: FileDigestsAnswer.Held] = [:]
+    var held: [String: FileDigestsResponse.Held] = [:]
     for (file, name) in try names(call) {
       var digest = try await storage.digest(call.member.account, name)
       if digest == nil { digest = try await refusing { try await objects?.digest(call.member.account, name) } }
       guard let digest else { continue }
       held[file] = .init(byteCount: digest.byteCount, sha256: digest.sha256, contentDigest: digest.contentDigest)
     }
-    return .json(FileDigestsAnswer(files: held).wire)
+    return .json(FileDigestsResponse(files: held).wire)
   }
 
   /// The files that a request names.

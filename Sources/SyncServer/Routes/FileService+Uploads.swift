@@ -17,7 +17,7 @@ extension FileService {
       }
       return try await storage.begin(account, new, quota: limits.quotaBytes, at: now)
     }
-    guard hasContent || length == 0 else { return ReadyAnswer(response: created(upload)) }
+    guard hasContent || length == 0 else { return ReadinessResponse(response: created(upload)) }
     do {
       return try await open(upload, call, checksum, isNew: true) { result in
         guard case .success(let upload)? = result else {
@@ -201,10 +201,10 @@ extension FileService {
 }
 
 /// The answer to a request that has no body and whose answer is known.
-private struct ReadyAnswer: BodySink {
+private struct ReadinessResponse: BodySink {
   let response: Response
 
-  func take(_ part: UnsafeBufferPointer<UInt8>) -> Taking { .over }
+  func take(_ part: UnsafeBufferPointer<UInt8>) -> BodyWriteResult { .over }
   func makeRoom(_ ready: @escaping @Sendable () -> Void) { ready() }
   func finish() async -> Response { response }
   func cut() {}

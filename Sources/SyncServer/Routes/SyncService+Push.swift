@@ -19,7 +19,7 @@ extension SyncService {
     }
     var cursor: String?
     if case .text(let text)? = body["cursor"] { cursor = text }
-    let mark = DeviceMark(counter: counter, operations: sent.map(\.content))
+    let mark = DeviceCounter(counter: counter, operations: sent.map(\.content))
     // A client that disconnects cancels its request. The work goes on, and the repeated request finds the stored results.
     let (role, storedAt) = (call.member.role, storingTime(now))
     let work = Task { [sent, cursor, storage, now, log] in

@@ -10,41 +10,41 @@ struct Router: Sendable {
   let log: RequestLog
 
   /// What becomes of a request whose body is not there yet.
-  func admit(_ request: Request) -> Admitted {
+  func admit(_ request: Request) -> AdmittedRequest {
     do {
       let (route, variables) = try find(request)
       do {
         return try admit(request, route, variables)
       } catch {
-        return Admitted(admission: .refuse(failure(error, route)))
+        return AdmittedRequest(admission: .refuse(failure(error, route)))
       }
     } catch {
-      return Admitted(admission: .refuse(failure(error, at: request.path)))
+      return AdmittedRequest(admission: .refuse(failure(error, at: request.path)))
     }
   }
 
   /// A client shows its token before a body, and is counted before it: nothing of a stranger is read for nothing, nor kept.
-  private func admit(_ request: Request, _ route: Route, _ variables: [String: String]) throws -> Admitted {
+  private func admit(_ request: Request, _ route: Route, _ variables: [String: String]) throws -> AdmittedRequest {
     try checkProtocol(of: request, route)
     switch route.access {
-    case .open: return Admitted(admission: .ignore)
+    case .open: return AdmittedRequest(admission: .ignore)
     case .upload(let open):
       var request = request
       request.member = try findMember(request)
       let known = request
-      return Admitted(
+      return AdmittedRequest(
         admission: .open(pattern: route.pattern) { await self.open(known, route, variables, open) },
         member: request.member)
     case .member:
       guard route.takesBody else {
         // Where no body comes, a missing token is told when the request is answered.
         let member = try request.announcesBody ? authenticate(request) : findMember(request)
-        return Admitted(admission: .ignore, member: member)
+        return AdmittedRequest(admission: .ignore, member: member)
       }
       guard request.isJSON else { throw HTTPProblem.notJSON }
       let member = try authenticate(request)
       try count(member, route)
-      return Admitted(admission: .collect, member: member, isCounted: true)
+      return AdmittedRequest(admission: .collect, member: member, isCounted: true)
     }
   }
 
@@ -78,7 +78,7 @@ struct Router: Sendable {
   private func open(
     _ request: Request, _ route: Route, _ variables: [String: String],
     _ open: @Sendable (RouteCall) async throws -> any BodySink
-  ) async -> Opening {
+  ) async -> BodyDestination {
     do {
       let sink = try await open(try call(request, route, variables))
       return .sink(RoutedSink(sink: sink) { response in finished(response, route) })
@@ -165,7 +165,7 @@ private struct RoutedSink: BodySink {
   let sink: any BodySink
   let finished: @Sendable (Response) -> Response
 
-  func take(_ part: UnsafeBufferPointer<UInt8>) -> Taking {
+  func take(_ part: UnsafeBufferPointer<UInt8>) -> BodyWriteResult {
     let taking = sink.take(part)
     if case .refused(let response) = taking { return .refused(finished(response)) }
     return taking

@@ -48,7 +48,7 @@ public protocol RecordStorage: Sendable {
 }
 
 /// A response that was stored with the effect of its operation.
-public struct StoredAnswer: Equatable, Sendable {
+public struct StoredResponse: Equatable, Sendable {
   /// The result as JSON.
   public let result: String
   /// The digest of the operation's content; nil for a response of version 1 of the wire format.
@@ -96,13 +96,13 @@ public protocol RecordReading {
 /// An account while it is changed.
 public protocol RecordWriting: RecordReading {
   /// The stored response to an operation; nil when there is none.
-  func answer(to idempotencyKey: String) throws -> StoredAnswer?
+  func answer(to idempotencyKey: String) throws -> StoredResponse?
   /// Stores the response to an operation.
   func keep(answer: String, to operation: SealedContent, at time: Int64) throws
   /// The last push of a device; nil for an unknown device.
-  func mark(of deviceId: String) throws -> DeviceMark?
+  func mark(of deviceId: String) throws -> DeviceCounter?
   /// Stores the last push of a device.
-  func keep(_ mark: DeviceMark, of deviceId: String, at time: Int64) throws
+  func keep(_ mark: DeviceCounter, of deviceId: String, at time: Int64) throws
   /// Starts a new epoch. Cursors of the epoch before are unknown from then on.
   /// - Returns: the new epoch.
   func startEpoch(at time: Int64) throws -> String
@@ -140,12 +140,12 @@ public protocol RecordWriting: RecordReading {
   /// - Parameter place: the last one that was looked at before.
   /// - Returns: how many were forgotten, and the last one that was looked at; nil at the end.
   func forgetDeletions(
-    before time: Int64, after place: DeletionPlace?, atMost limit: Int
-  ) throws -> (forgotten: Int, last: DeletionPlace?)
+    before time: Int64, after place: RetentionCursor?, atMost limit: Int
+  ) throws -> (forgotten: Int, last: RetentionCursor?)
 }
 
 /// Where a deletion stands in the order in which deletions are forgotten.
-public struct DeletionPlace: Sendable {
+public struct RetentionCursor: Sendable {
   /// The server's time of the deletion, in milliseconds since 1970-01-01 UTC.
   public let storedAt: Int64
   /// Its number in the account's sequence.
@@ -172,7 +172,7 @@ extension RecordStorage {
     var forgotten = 0
     repeat {
       forgotten = 0
-      var place: DeletionPlace?
+      var place: RetentionCursor?
       repeat {
         try Task.checkCancellation()
         let step = try await write(account) { [place] data in

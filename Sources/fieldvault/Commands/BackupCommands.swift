@@ -5,7 +5,7 @@ enum BackupCommand {
   static func run(_ context: CommandContext) throws {
     let path = try context.arguments.required("FILE")
     let vault = try context.openVault(outdated: .leave)
-    let line = ByteLine("Writing the backup", context)
+    let line = ByteProgressLine("Writing the backup", context)
     defer { line.finish() }
     let bytes = try vault.backUp(to: path) { line.show($0, of: $1) }
     line.finish()
@@ -19,7 +19,7 @@ enum RestoreCommand {
   static func run(_ context: CommandContext) throws {
     let path = try context.arguments.required("FILE")
     let target = try context.vaultPath()
-    let line = ByteLine("Restoring", context)
+    let line = ByteProgressLine("Restoring", context)
     defer { line.finish() }
     var bytes = 0
     try Vault.restore(path, to: target, with: try context.secret { try Vault.keyring(ofBackup: path) }) { step in
@@ -49,7 +49,7 @@ private enum BackupReport {
 }
 
 /// The progress of something that is counted in bytes.
-final class ByteLine {
+final class ByteProgressLine {
   private let line: ProgressLine
   private var done = 0
 

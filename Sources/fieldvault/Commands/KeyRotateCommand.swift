@@ -78,13 +78,13 @@ enum KeyRotateCommand {
 /// The progress of a rotation on a terminal.
 private final class RotationLine {
   private let context: CommandContext
-  private let copying: ByteLine
+  private let copying: ByteProgressLine
   private var comparing: ProgressLine?
   private var rows = 0
 
   init(_ context: CommandContext) {
     self.context = context
-    copying = ByteLine("Writing the database under its new key", context)
+    copying = ByteProgressLine("Writing the database under its new key", context)
   }
 
   func show(_ step: RotationProgress) {

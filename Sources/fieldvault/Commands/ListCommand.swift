@@ -37,7 +37,7 @@ enum ListCommand {
     guard vault.isReferenceData(entity), try vault.remote() != nil else { return }
     do {
       let state = try vault.fetched(entity)
-      context.note("Cached data of \(TimeText.ago(state.fetchedAt.sqlText)).")
+      context.note("Cached data of \(RelativeTime.ago(state.fetchedAt.sqlText)).")
       if let problem = state.problem { context.note("Not all of it could be read: \(problem)") }
     } catch let error as VaultError {
       guard error.code == .notFetched else { throw error }

@@ -74,7 +74,7 @@ enum MigrateVerifyCommand {
   }
 
   private static func write(
-    _ differences: [SchemaDifference], _ stranded: [StrandedOperation], _ context: CommandContext
+    _ differences: [SchemaDifference], _ stranded: [OrphanedOperation], _ context: CommandContext
   ) throws {
     try context.writeJSON { json in
       json.beginArray()

@@ -46,7 +46,7 @@ struct ErrorReport {
       self.init(
         exitCode: Self.exitCode(of: error.answer), message: error.message, hint: error.hint.isEmpty ? nil : error.hint)
     case let error as TransportFailure:
-      self.init(exitCode: Self.exitCode(of: AnswerClass(error)), message: error.message, hint: error.hint)
+      self.init(exitCode: Self.exitCode(of: ResponseClass(error)), message: error.message, hint: error.hint)
     case is CancellationError:
       self.init(exitCode: .interrupted, message: "interrupted", hint: nil)
     default:
@@ -120,7 +120,7 @@ struct ErrorReport {
     }
   }
 
-  private static func exitCode(of answer: AnswerClass) -> ExitCode {
+  private static func exitCode(of answer: ResponseClass) -> ExitCode {
     switch answer {
     case .unreachable, .later, .attempt: .offline
     case .pauseCredentials: .credentials

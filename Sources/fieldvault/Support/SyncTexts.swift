@@ -3,7 +3,7 @@ import OfflineStore
 import SyncModel
 
 /// Times as people read them.
-enum TimeText {
+enum RelativeTime {
   /// `2026-11-21 13:50:07 UTC (4 minutes ago)`
   static func ago(_ text: String) -> String {
     guard let time = WireTime.milliseconds(text) else { return text }

@@ -35,7 +35,7 @@ struct ObservedRemote: Remote {
   let remote: FieldVaultRemote
   let notes: RemoteNotes
 
-  var traffic: Traffic { remote.traffic }
+  var traffic: TransferCounts { remote.traffic }
   var files: (any FileRemote)? { remote.files }
 
   private func noted<Answer: Sendable>(
@@ -55,7 +55,7 @@ struct ObservedRemote: Remote {
     try await noted { remote async throws(RemoteFailure) in try await remote.account() }
   }
 
-  func push(_ request: PushRequest) async throws(RemoteFailure) -> PushAnswer {
+  func push(_ request: PushRequest) async throws(RemoteFailure) -> PushResponse {
     notes.sends(request)
     return try await noted { remote async throws(RemoteFailure) in try await remote.push(request) }
   }
@@ -90,7 +90,7 @@ struct ObservedRemote: Remote {
 
   func records(
     entityType: String, uuids: [String], epoch: String?
-  ) async throws(RemoteFailure) -> RecordsAnswer {
+  ) async throws(RemoteFailure) -> RecordsResponse {
     try await noted { remote async throws(RemoteFailure) in
       try await remote.records(entityType: entityType, uuids: uuids, epoch: epoch)
     }

@@ -112,7 +112,7 @@ import Testing
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     let asked = Counter()
-    let processes = OtherProcesses()
+    let processes = DataVersionMonitor()
     for _ in 0..<2 { processes.begin(every: .milliseconds(1)) { asked.increment() } }
     try await eventually { asked.value > 2 }
     processes.end()

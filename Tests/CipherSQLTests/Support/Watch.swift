@@ -35,7 +35,7 @@ let roomTitles: @Sendable (Connection) throws -> [String] = { db in
 /// Whether a change would make an observer run its query again.
 func wakes(_ database: Database, query: SQL, _ change: (WriteConnection) throws -> Void) throws -> Bool {
   let reads = try database.read { db in
-    db.observedReads = Footprint()
+    db.observedReads = AccessedRegion()
     defer { db.observedReads = nil }
     try db.forEach(query) { _ in }
     return try #require(db.observedReads).reads

@@ -13,7 +13,7 @@ enum FuzzRESTResponses: FuzzTarget {
     let rest = bytes.dropFirst(3)
     let reference = String(decoding: rest.prefix(Int(bytes[2])), as: UTF8.self)
     let body = Array(rest.dropFirst(Int(bytes[2])))
-    let answer = RestAnswer(HTTPAnswer(status: status, contentType: "application/json", body: body), rules)
+    let answer = RestResponse(HTTPResponse(status: status, contentType: "application/json", body: body), rules)
     if case .invalid(_, let detail) = answer { require(detail.count <= 400, "a reason is short") }
     guard let address, let url = try? address.resolved(reference, from: "/v1/items?page=1"), address.isOrigin(of: url)
     else {
@@ -26,7 +26,7 @@ enum FuzzRESTResponses: FuzzTarget {
 }
 
 private let address = try? ServerAddress("https://api.example.org/base")
-private let rules: AnswerRules = {
+private let rules: ResponseRules = {
   let json = """
     {"format": 1, "service": "x", "answers": {"record": "data", "ok": "success", "problem": ["error.message", "errors"],
       "meanings": {"409": "done", "423": "later"}}, "entities": {"A": {"get": "GET /a/{id}"}}}

@@ -43,7 +43,7 @@ enum FuzzRequests: FuzzTarget {
   private static func checkPush(_ response: Response, _ request: Request) {
     guard case .object(let sent)? = try? SyncValue(parsing: request.body),
       case .array(let operations)? = sent["operations"],
-      let answer = try? PushAnswer(json: response.body)
+      let answer = try? PushResponse(json: response.body)
     else { fatalError("does not hold: a response to a push is read by a device") }
     let ids = operations.map { operation -> String? in
       guard case .object(let members) = operation, case .text(let id)? = members["operationId"] else { return nil }

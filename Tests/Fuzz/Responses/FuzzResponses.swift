@@ -8,17 +8,17 @@ enum FuzzResponses: FuzzTarget {
     guard let first = bytes.first else { return }
     let body = Array(bytes.dropFirst())
     switch first {
-    case UInt8(ascii: "p"): check(PushAnswer.self, body)
+    case UInt8(ascii: "p"): check(PushResponse.self, body)
     case UInt8(ascii: "c"): check(ChangesPage.self, body)
     case UInt8(ascii: "e"): check(EntityDigests.self, body)
     case UInt8(ascii: "b"): check(BucketDigests.self, body)
     case UInt8(ascii: "d"): check(RecordDigests.self, body)
-    case UInt8(ascii: "r"): check(RecordsAnswer.self, body)
+    case UInt8(ascii: "r"): check(RecordsResponse.self, body)
     case UInt8(ascii: "a"): check(AccountInfo.self, body)
     case UInt8(ascii: "h"): check(ServerHealth.self, body)
-    case UInt8(ascii: "w"): check(WatchAnswer.self, body)
+    case UInt8(ascii: "w"): check(WatchResponse.self, body)
     case UInt8(ascii: "f"): check(FileAddress.self, body)
-    case UInt8(ascii: "m"): check(MissingFilesAnswer.self, body)
+    case UInt8(ascii: "m"): check(MissingFilesResponse.self, body)
     default: check(ServerProblem.self, body)
     }
   }

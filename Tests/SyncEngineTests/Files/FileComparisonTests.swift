@@ -4,7 +4,7 @@ import Testing
 @testable import SyncEngine
 
 @Suite struct FileComparisonTests {
-  private typealias Held = FileDigestsAnswer.Held
+  private typealias Held = FileDigestsResponse.Held
   private static let (file, content, other) = ("f", "c", "o")
 
   /// What the server holds, what the record says of the content, and whether it is the same.

@@ -191,9 +191,9 @@ import WebTransport
   }
 
   @Test func wordsInAnswersOfStores() {
-    #expect(StoreCode.read(Array("<?xml?><Error><Code>NoSuchKey</Code></Error>".utf8)) == "NoSuchKey")
+    #expect(ObjectStoreError.read(Array("<?xml?><Error><Code>NoSuchKey</Code></Error>".utf8)) == "NoSuchKey")
     for text in ["", "<Code>", "<Code></Code>x", "</Code><Code>", "<Code>a b</Code>", "<Code>\u{1B}[2J</Code>"] {
-      #expect(StoreCode.read(Array(text.utf8)) ?? "" == "", "\(text)")
+      #expect(ObjectStoreError.read(Array(text.utf8)) ?? "" == "", "\(text)")
     }
   }
 }

@@ -5,7 +5,7 @@ import WebTransport
 @testable import SyncEngine
 
 /// What each status means, with and without the server's own words.
-@Suite struct AnswerClassTests {
+@Suite struct ResponseClassTests {
   @Test(
     arguments: [
       (200, .ok, .ok), (201, .unreachable, .unreachable), (204, .unreachable, .unreachable),
@@ -17,16 +17,16 @@ import WebTransport
       (429, .later(seconds: 9), .later(seconds: 9)), (500, .attempt, .unreachable), (501, .unreachable, .unreachable),
       (502, .unreachable, .unreachable), (503, .unreachable, .unreachable), (504, .unreachable, .unreachable),
       (507, .unreachable, .unreachable), (511, .unreachable, .unreachable),
-    ] as [(Int, AnswerClass, AnswerClass)])
-  func aStatus(status: Int, said: AnswerClass, unsaid: AnswerClass) {
+    ] as [(Int, ResponseClass, ResponseClass)])
+  func aStatus(status: Int, said: ResponseClass, unsaid: ResponseClass) {
     let problem = ServerProblem(title: "No", status: status, detail: "")
-    #expect(AnswerClass(status: status, problem: problem, retryAfterSeconds: 9) == said)
-    #expect(AnswerClass(status: status, problem: nil, retryAfterSeconds: 9) == unsaid)
+    #expect(ResponseClass(status: status, problem: problem, retryAfterSeconds: 9) == said)
+    #expect(ResponseClass(status: status, problem: nil, retryAfterSeconds: 9) == unsaid)
   }
 
   @Test func aConflictOfSchemas() {
     let problem = ServerProblem(type: ServerProblem.schemaTooOld, title: "", status: 409, detail: "")
-    #expect(AnswerClass(status: 409, problem: problem) == .schemaTooOld)
+    #expect(ResponseClass(status: 409, problem: problem) == .schemaTooOld)
   }
 
   @Test(
@@ -34,9 +34,9 @@ import WebTransport
       (.noConnection(detail: ""), .unreachable), (.notTheServer(detail: ""), .unreachable),
       (.timedOut(seconds: 1), .unreachable), (.cancelled, .cancelled), (.tooLarge(limitBytes: 1), .tooLarge),
       (.badToken, .pauseCredentials), (.insecure(detail: ""), .refused), (.badAddress(detail: ""), .refused),
-    ] as [(TransportFailure, AnswerClass)])
-  func aFailureOfTheWay(failure: TransportFailure, meaning: AnswerClass) {
-    #expect(AnswerClass(failure) == meaning)
+    ] as [(TransportFailure, ResponseClass)])
+  func aFailureOfTheWay(failure: TransportFailure, meaning: ResponseClass) {
+    #expect(ResponseClass(failure) == meaning)
     #expect(!failure.hint.isEmpty)
   }
 }

@@ -17,16 +17,16 @@ import WebTransport
       "GET /v1/health": health,
       "GET /v1/account": AccountInfo(
         serverUuid: "s", epoch: "e", account: "a", user: "u", serverTime: 0, schemas: []),
-      "POST /v1/push": PushAnswer(
+      "POST /v1/push": PushResponse(
         serverTime: 0, epoch: "e", cursor: nil,
         results: [PushResult(operationId: "1", outcome: .accepted(version: 1, serverId: 1))]),
       "GET /v1/changes?limit=500": page,
       "GET /v1/changes?cursor=c%2B1&limit=7&projects=p1%2Cp2": page,
-      "GET /v1/watch?cursor=c1&timeout=50": WatchAnswer(changed: true),
+      "GET /v1/watch?cursor=c1&timeout=50": WatchResponse(changed: true),
       "GET /v1/digests?projects=p1": EntityDigests(serverTime: 0, epoch: "e", cursor: "c", entities: [:]),
       "GET /v1/digests/Room": BucketDigests(epoch: "e", buckets: [:]),
       "GET /v1/digests/Room/0f": RecordDigests(epoch: "e", records: []),
-      "POST /v1/records": RecordsAnswer(epoch: "e", changes: [], missing: ["u"]),
+      "POST /v1/records": RecordsResponse(epoch: "e", changes: [], missing: ["u"]),
     ]
     let server = try RawServer { request, connection in
       let asked = request.line.replacing(" HTTP/1.1", with: "")
@@ -72,8 +72,8 @@ import WebTransport
       ("a failure", problem(500), .attempt),
       ("no cursor", problem(410, type: ServerProblem.cursorUnknown), .cursorUnknown),
       ("an old schema", problem(409, type: ServerProblem.schemaTooOld), .schemaTooOld),
-    ] as [(String, String, AnswerClass)])
-  func whatIsNotTheAnswer(name: String, text: String, meaning: AnswerClass) async throws {
+    ] as [(String, String, ResponseClass)])
+  func whatIsNotTheAnswer(name: String, text: String, meaning: ResponseClass) async throws {
     let server = try RawServer(answering: text)
     defer { server.close() }
     let remote = try remote(server)

@@ -92,7 +92,7 @@ import Testing
           version: 3, serverId: 17,
           times: RecordTimes(createdAt: time, updatedAt: time + 1, editTimes: ["title": time]))),
       PushResult(
-        operationId: "3", outcome: .merged(record, lost: [LostValue(field: "title", side: .remote, value: .null)])),
+        operationId: "3", outcome: .merged(record, lost: [OverwrittenValue(field: "title", side: .remote, value: .null)])),
       PushResult(
         operationId: "4", outcome: .conflict(.concurrentEdit, fields: ["title"], record: record)),
       PushResult(operationId: "5", outcome: .conflict(.parentMissing, fields: ["roomId"], record: nil)),
@@ -123,7 +123,7 @@ import Testing
     ]
     for (result, text) in zip(results, texts) { try expect(result, text) }
     try expect(
-      PushAnswer(serverTime: time, epoch: "e1", cursor: "c", results: results),
+      PushResponse(serverTime: time, epoch: "e1", cursor: "c", results: results),
       #"{"cursor":"c","epoch":"e1","results":["# + texts.joined(separator: ",")
         + #"],"serverTime":"2026-03-01T08:00:00.000Z"}"#)
   }
@@ -137,7 +137,7 @@ import Testing
         schemas: [AccountInfo.Schema(name: "restoration", version: 8)]),
       #"{"account":"water","epoch":"e1","protocol":2,"role":"service","schemas":[{"name":"restoration","version":8}],"#
         + #""serverTime":"2026-03-01T08:00:00.000Z","serverUuid":"s","service":"fieldvault","user":"ada"}"#)
-    try expect(WatchAnswer(changed: true), #"{"changed":true}"#)
+    try expect(WatchResponse(changed: true), #"{"changed":true}"#)
     try expect(
       EntityDigests(
         serverTime: time, epoch: "e1", cursor: "c", entities: ["Room": DigestSummary(count: 12, digest: "aa")]),
@@ -151,7 +151,7 @@ import Testing
       #"{"epoch":"e1","records":[{"digest":"cc","entityUuid":"u","version":3}]}"#)
     try expect(RecordsRequest(entityType: "Room", uuids: ["u"]), #"{"entityType":"Room","uuids":["u"]}"#)
     try expect(
-      RecordsAnswer(epoch: "e1", changes: [record], missing: ["v"]),
+      RecordsResponse(epoch: "e1", changes: [record], missing: ["v"]),
       #"{"changes":["# + recordText + #"],"epoch":"e1","missing":["v"]}"#)
     try expect(
       RecordsRequest(entityType: "Room", uuids: ["u"], epoch: "e0"),

@@ -69,11 +69,11 @@ import Testing
     return (answer.status, answer.type)
   }
 
-  private func held(_ variant: String = "full") async throws -> FileDigestsAnswer.Held? {
+  private func held(_ variant: String = "full") async throws -> FileDigestsResponse.Held? {
     let name = "\(content)/\(variant)"
     let answer = try await records.request("POST", "/v1/files/digests", ["files": [.text(name)]])
     #expect(answer.status == 200)
-    return try FileDigestsAnswer(wire: answer.json).files[name]
+    return try FileDigestsResponse(wire: answer.json).files[name]
   }
 
   private func sealed(_ bytes: [UInt8], key: [UInt8]? = nil) throws -> [UInt8] {

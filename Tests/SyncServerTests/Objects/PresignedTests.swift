@@ -47,7 +47,7 @@ struct PresignedTests {
   /// Sends to an address as it says, but for what a test changes.
   private func send(
     _ address: Answer, _ bytes: [UInt8]? = nil, _ change: (inout [String: String]) -> Void = { _ in }
-  ) async throws -> HTTPAnswer {
+  ) async throws -> HTTPResponse {
     let parsed = try FileAddress(wire: address.json)
     var headers = parsed.headers
     change(&headers)
@@ -63,7 +63,7 @@ struct PresignedTests {
     return try await Self.transport(parsed.url).send(request)
   }
 
-  private func get(_ address: Answer, range: String? = nil) async throws -> HTTPAnswer {
+  private func get(_ address: Answer, range: String? = nil) async throws -> HTTPResponse {
     let parsed = try FileAddress(wire: address.json)
     var request = HTTPRequest(parsed.url, isAuthorized: false)
     if let range { request.headers = [("Range", range)] }

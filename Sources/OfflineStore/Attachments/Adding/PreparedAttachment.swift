@@ -39,14 +39,14 @@ public final class PreparedAttachment {
   let contentUuid: String
   let key: SealingKey
   let parts: [AttachmentVariant: Part]
-  let look: PictureLook
+  let look: InspectedFile
   let layout: VaultLayout
   let entities: Entities
   private let lock: AttachmentLock
 
   init(
     _ source: AttachmentSource, byteCount: Int, contentUuid: String, key: SealingKey, parts: [AttachmentVariant: Part],
-    digest: String, look: PictureLook, layout: VaultLayout, entities: Entities, lock: AttachmentLock
+    digest: String, look: InspectedFile, layout: VaultLayout, entities: Entities, lock: AttachmentLock
   ) {
     (fileName, self.byteCount, self.digest) = (source.fileName, byteCount, digest)
     (self.contentUuid, self.key, self.parts, self.look) = (contentUuid, key, parts, look)

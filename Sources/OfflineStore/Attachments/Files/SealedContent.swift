@@ -11,7 +11,7 @@ struct SealedContent {
   let uuid: String
   let key: SealingKey
   let digests: [AttachmentVariant: String]
-  let presence: [AttachmentVariant: AttachmentContentRow.Presence]
+  let presence: [AttachmentVariant: AttachmentContentRow.LocalState]
   let sealedBytes: [AttachmentVariant: Int64]
   let serverHas: [AttachmentVariant: Bool]
 

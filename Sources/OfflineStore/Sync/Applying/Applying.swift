@@ -124,7 +124,7 @@ extension SyncTransaction {
     guard isTaken, !remote.state.isDeleted, try !comeBackIfMoved(record.key, table) else { return }
     // It was deleted here with the record that it hangs on, and the server will hear of that.
     try noteLost(
-      [LostValue(field: RecordState.deletionField, side: .remote, value: false)], base: record.state,
+      [OverwrittenValue(field: RecordState.deletionField, side: .remote, value: false)], base: record.state,
       local: record.state, remote: remote.state, kind: .deletedLocally, record, table, resolution: "local_wins")
   }
 

@@ -5,7 +5,7 @@ import SyncModel
 extension SyncTransaction {
   /// Takes a record that is gone at the server, with what hung on it. As long as a person has to decide about it, what hung
   /// on it comes back with it.
-  package func apply(_ gone: GoneRecords, counts: inout ApplyCounts) throws {
+  package func apply(_ gone: RemoteDeletions, counts: inout ApplyCounts) throws {
     if let root = gone.root { try apply(root, counts: &counts) }
     for follower in gone.followers { try apply(follower, counts: &counts) }
     guard let root = gone.root, let rootTable = catalog.tables[root.entityType],

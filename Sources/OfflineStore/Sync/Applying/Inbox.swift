@@ -2,7 +2,7 @@ import CipherSQL
 import SyncModel
 
 /// What a transaction knows of the inbox and has left to do there.
-final class InboxNotes {
+final class InboxState {
   /// Whether anything is in the inbox or among the kept fields, so that each record of a page need not ask.
   fileprivate var isEmpty: Bool?
   var hasFields: Bool?
@@ -24,7 +24,7 @@ struct RecordIdentity: Hashable {
 }
 
 /// How far the inbox was gone through, across transactions. What is kept anew comes behind the end.
-package struct InboxPlace: Sendable {
+package struct InboxCursor: Sendable {
   fileprivate var last: Int64 = 0
   fileprivate var end: Int64?
 
@@ -119,7 +119,7 @@ extension SyncTransaction {
   ///   - place: where to go on.
   ///   - limit: how many versions at most.
   /// - Returns: whether there are more.
-  package func admitAgain(from place: inout InboxPlace, limit: Int, counts: inout ApplyCounts) throws -> Bool {
+  package func admitAgain(from place: inout InboxCursor, limit: Int, counts: inout ApplyCounts) throws -> Bool {
     let newest = try connection.fetchOne("SELECT coalesce(max(rowid), 0) FROM SyncInbox", as: Int64.self) ?? 0
     let end = place.end ?? newest
     place.end = end
@@ -140,7 +140,7 @@ extension SyncTransaction {
 
   /// Tries again all that waits, for a migration, which is one transaction anyway.
   func admitAgain(counts: inout ApplyCounts) throws {
-    var place = InboxPlace()
+    var place = InboxCursor()
     while try admitAgain(from: &place, limit: Self.admissionsAtOnce, counts: &counts) {}
   }
 

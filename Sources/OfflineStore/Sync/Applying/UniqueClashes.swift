@@ -37,7 +37,7 @@ extension SyncTransaction {
       var stored = ApplyCounts()
       do {
         try connection.savepoint { try store(set, counts: &stored) }
-      } catch is UnsolvedClash {
+      } catch is UnresolvedClash {
         continue
       }
       counts.applied += stored.applied
@@ -48,7 +48,7 @@ extension SyncTransaction {
     inbox.clashes = []
   }
 
-  private struct UnsolvedClash: Error {}
+  private struct UnresolvedClash: Error {}
 
   /// More versions than this that wait for each other stay in the inbox: a transaction has to be short.
   private static let largestClash = 200
@@ -103,14 +103,14 @@ extension SyncTransaction {
   }
 
   /// Applies a kept version.
-  /// - Throws: ``UnsolvedClash`` when it is kept again.
+  /// - Throws: ``UnresolvedClash`` when it is kept again.
   private func applyNow(_ remote: RemoteRecord, counts: inout ApplyCounts) throws {
     try forgetKept(remote.entityType, remote.entityUuid)
     try apply(remote, counts: &counts)
     let isKept = try connection.fetchOne(
       "SELECT 1 FROM SyncInbox WHERE entityType = \(remote.entityType) AND entityUuid = \(remote.entityUuid)",
       as: Int.self)
-    if isKept != nil { throw UnsolvedClash() }
+    if isKept != nil { throw UnresolvedClash() }
   }
 
   /// Applies a deletion whose version has UNIQUE values of another record: the row keeps its own as long as it stays here.

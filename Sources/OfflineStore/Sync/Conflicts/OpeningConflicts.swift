@@ -84,7 +84,7 @@ extension SyncTransaction {
 
   /// Writes down what a policy let lose although a person had entered it, so that it can still be seen.
   func noteLost(
-    _ lost: [LostValue], base: RecordState?, local: RecordState, remote: RecordState,
+    _ lost: [OverwrittenValue], base: RecordState?, local: RecordState, remote: RecordState,
     kind: ConflictKind = .concurrentEdit,
     _ record: StoredRecord, _ table: RecordTable, resolution: String?
   ) throws {

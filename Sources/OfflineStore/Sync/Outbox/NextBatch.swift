@@ -2,7 +2,7 @@ import CipherSQL
 import SyncModel
 
 /// Operations that are sent together.
-package struct ChosenBatch: Sendable {
+package struct PreparedBatch: Sendable {
   package let operations: [PushOperation]
   /// How many have failed because a value of theirs cannot be sent.
   package let failed: Int
@@ -29,7 +29,7 @@ extension SyncTransaction {
   ///   - isAhead: whether it is sent only if the server has stored all that is under way now.
   package func nextBatch(
     limit: Int, order: Order = .priority, bytes: Int = 4 << 20, isAhead: Bool = false
-  ) throws -> ChosenBatch {
+  ) throws -> PreparedBatch {
     try wakeScheduled()
     _ = try wakeParked()
     var batch: [PushOperation] = []
@@ -70,7 +70,7 @@ extension SyncTransaction {
       looks += 1
       guard isUnfinished, looks < Self.mostLooks else { break }
     }
-    return ChosenBatch(
+    return PreparedBatch(
       operations: batch, failed: failed, isFull: isCut || batch.count == limit,
       isUnfinished: batch.isEmpty && isUnfinished, order: order)
   }
@@ -106,7 +106,7 @@ extension SyncTransaction {
   }
 
   /// Whether a batch that was chosen a while ago is what would be chosen now. To be asked when nothing else is under way.
-  package func isStillNext(_ batch: ChosenBatch) throws -> Bool {
+  package func isStillNext(_ batch: PreparedBatch) throws -> Bool {
     // A person may have given up some of it.
     let count = try connection.fetchOne(
       "SELECT count(*) FROM OfflineSyncQueue WHERE status = 'processing'", as: Int.self)

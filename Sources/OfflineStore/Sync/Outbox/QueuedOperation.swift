@@ -20,11 +20,11 @@ package struct QueuedOperation: Sendable {
   package let parkedBehind: Int64?
   /// How often it was handed over to be sent.
   package let sendCount: Int
-  let beside: RecordTraces
+  let beside: RelatedRows
 
   private static let columns = """
     queueNumber, operationId, entityType, entityId, entityUuid, operationType, payload, status, retryCount, maxRetries,
-    scheduledAt IS NOT NULL, parkedBehind, sendCount, \(RecordTraces.columns), idempotencyKey
+    scheduledAt IS NOT NULL, parkedBehind, sendCount, \(RelatedRows.columns), idempotencyKey
     """
 
   /// Whether it will not be sent soon, so that others wait behind it.
@@ -53,8 +53,8 @@ package struct QueuedOperation: Sendable {
     isScheduled = try row.decode(at: 10)
     parkedBehind = try row.decode(at: 11)
     sendCount = try row.decode(at: 12)
-    beside = try RecordTraces(row, from: 13)
-    idempotencyKey = try row.decode(at: 13 + RecordTraces.count)
+    beside = try RelatedRows(row, from: 13)
+    idempotencyKey = try row.decode(at: 13 + RelatedRows.count)
   }
 
   /// The operations of a record that are not completed, the frozen one first.

@@ -75,7 +75,7 @@ extension SyncTransaction {
 
   private func accepted(
     _ sent: PushOperation, _ version: Int64, _ serverId: ServerId?, _ times: RecordTimes?, _ record: StoredRecord,
-    _ table: RecordTable, _ beside: RecordTraces
+    _ table: RecordTable, _ beside: RelatedRows
   ) throws {
     if record.state.syncVersion >= version, version > 0 { return try rest(of: record, table) }
     try forgetKeptFields(sent.patch.fields.names, of: sent.entityType, sent.entityUuid)
@@ -100,7 +100,7 @@ extension SyncTransaction {
   /// The server has `ground`; what the record has beyond that stays queued.
   private func settleOn(
     _ ground: RecordState, _ serverId: ServerId?, createdAt: Int64? = nil, _ record: StoredRecord, _ table: RecordTable,
-    _ beside: RecordTraces = RecordTraces()
+    _ beside: RelatedRows = RelatedRows()
   ) throws {
     let type = table.entity.type
     // Restored while the deletion of what the server does not have was sent: all of it is to be sent.
@@ -134,7 +134,7 @@ extension SyncTransaction {
   }
 
   private func merged(
-    _ sent: PushOperation, _ remote: RemoteRecord, _ lost: [LostValue], _ record: StoredRecord, _ table: RecordTable
+    _ sent: PushOperation, _ remote: RemoteRecord, _ lost: [OverwrittenValue], _ record: StoredRecord, _ table: RecordTable
   ) throws {
     let before = try BaseTable.find(table.entity.type, record.key, in: connection)
     let asSent = try asSent(sent, before, table)

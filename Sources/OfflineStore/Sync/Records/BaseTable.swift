@@ -39,7 +39,7 @@ enum BaseTable {
   /// Forgets what was kept because a record had changes. What its deletion took along is the server's to tell from now on.
   /// Had it been taken along itself, the server has heard that from the record's own changes.
   static func forget(
-    _ type: String, _ key: Int64, _ traces: RecordTraces = RecordTraces(), in connection: WriteConnection
+    _ type: String, _ key: Int64, _ traces: RelatedRows = RelatedRows(), in connection: WriteConnection
   ) throws {
     func run(_ statement: Statement) throws {
       try statement.bind(key, at: 1)

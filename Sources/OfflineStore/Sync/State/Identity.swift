@@ -2,7 +2,7 @@ import CipherSQL
 import SyncModel
 
 /// What a device finds out at the beginning of a round.
-package struct Identification: Sendable {
+package struct ServerIdentity: Sendable {
   /// Why there is to be no sync with this server.
   package var problem: (message: String, hint: String, isSchema: Bool)?
   /// Whether all records are to be compared.
@@ -56,8 +56,8 @@ extension SyncTransaction {
 
   /// Takes who answers. Another server than before means that everything is new to it; another account of the same server
   /// is refused, because the operations were made under the first.
-  package func identify(_ info: AccountInfo) throws -> Identification {
-    var result = Identification()
+  package func identify(_ info: AccountInfo) throws -> ServerIdentity {
+    var result = ServerIdentity()
     let server = try SyncSettings.value(.serverUuid, in: connection)
     let account = try SyncSettings.value(.account, in: connection)
     if let server, server != info.serverUuid {

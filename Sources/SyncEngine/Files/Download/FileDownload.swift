@@ -18,7 +18,7 @@ struct FileDownload: Sendable {
   /// - Returns: the size of the file.
   @discardableResult
   func fetch(
-    _ source: HTTPRequest, into place: any ArrivingFile, tag: String? = nil,
+    _ source: HTTPRequest, into place: any DownloadTarget, tag: String? = nil,
     verify: @Sendable () async -> Bool = { true },
     progress: @escaping @Sendable (Int64, Int64?) -> Void = { _, _ in }
   ) async throws(DownloadProblem) -> Int64 {
@@ -44,7 +44,7 @@ struct FileDownload: Sendable {
   }
 
   private func fetch(
-    _ source: HTTPRequest, _ place: any ArrivingFile, _ plan: Locked<DownloadPlan>, _ offset: Int64, _ tag: String?,
+    _ source: HTTPRequest, _ place: any DownloadTarget, _ plan: Locked<DownloadPlan>, _ offset: Int64, _ tag: String?,
     _ progress: @escaping @Sendable (Int64, Int64?) -> Void
   ) async -> DownloadPlan.Event {
     var request = source
@@ -92,13 +92,13 @@ struct FileDownload: Sendable {
   }
 
   /// A page for people comes from somebody on the way, such as a captive portal, and says nothing about the file.
-  static func stranger(_ answer: HTTPAnswer) -> TransportFailure? {
+  static func stranger(_ answer: HTTPResponse) -> TransportFailure? {
     answer.contentType == "text/html" ? .notTheServer(detail: "it answers with a page for people") : nil
   }
 }
 
 /// A file that grows while it comes. One request at a time writes it.
-protocol ArrivingFile: Sendable {
+protocol DownloadTarget: Sendable {
   /// How many bytes of what comes are here.
   var byteCount: Int64 { get }
   /// Writes behind what is there.

@@ -10,9 +10,9 @@ import VaultKeys
 #endif
 
 /// A file that is written as it comes.
-final class PartFile: ArrivingFile {
+final class PartFile: DownloadTarget {
   /// What comes begins otherwise than it was known to.
-  struct AnotherFile: Error {}
+  struct ContentMismatch: Error {}
 
   private let descriptor: Descriptor
   private let mark: [UInt8]
@@ -33,7 +33,7 @@ final class PartFile: ArrivingFile {
 
   func append(_ bytes: UnsafeRawBufferPointer) throws {
     let rest = mark.dropFirst(Int(clamping: byteCount)).prefix(bytes.count)
-    guard bytes.starts(with: rest) else { throw AnotherFile() }
+    guard bytes.starts(with: rest) else { throw ContentMismatch() }
     try descriptor.write(bytes, at: Int(byteCount))
     count.withLock { $0 += Int64(bytes.count) }
   }

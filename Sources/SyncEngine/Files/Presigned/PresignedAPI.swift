@@ -60,7 +60,7 @@ public struct PresignedAPI: Sendable {
 }
 
 /// What is known of a file before an address for it is asked for.
-public struct UploadFacts: Equatable, Sendable {
+public struct UploadDescription: Equatable, Sendable {
   /// How many bytes are sent.
   public var byteCount: Int64
   /// SHA-256 of them.

@@ -6,9 +6,9 @@ import WebTransport
 extension PresignedUpload {
   // MARK: To the server
 
-  func ask(_ facts: UploadFacts) async throws(UploadProblem) -> (PresignedPlan.Event, SyncValue?) {
+  func ask(_ facts: UploadDescription) async throws(UploadProblem) -> (PresignedPlan.Event, SyncValue?) {
     if let greatest = api.greatestBytes, facts.byteCount > greatest { throw .tooLarge }
-    let words = PresignedWords(facts, key: nil)
+    let words = PresignedVariables(facts, key: nil)
     let (event, json) = try await ask(api.ask, words)
     guard event == nil else { return (event ?? .exists, json) }
     guard var address = PresignedAddress(json, api, facts) else {
@@ -23,26 +23,26 @@ extension PresignedUpload {
   }
 
   func confirm(
-    _ key: String, _ facts: UploadFacts?, _ source: UploadSource
+    _ key: String, _ facts: UploadDescription?, _ source: UploadSource
   ) async throws(UploadProblem) -> (PresignedPlan.Event, SyncValue?) {
     guard let request = api.confirm else { throw .unexpected }
     // After a crash the file has not been looked at yet; only an API that wants to know about it pays for that.
-    let needsFacts = facts == nil && PresignedWords.areOfFile(in: request)
+    let needsFacts = facts == nil && PresignedVariables.areOfFile(in: request)
     let (event, json) = try await ask(
-      request, PresignedWords(needsFacts ? try await measure(source) : facts, key: key), absent: api.absentStatuses)
+      request, PresignedVariables(needsFacts ? try await measure(source) : facts, key: key), absent: api.absentStatuses)
     return (event ?? .confirmed, json)
   }
 
   /// Asks the server itself. No event for an answer that is none of a refusal.
   private func ask(
-    _ request: PresignedAPI.Request, _ words: PresignedWords, absent: Set<Int> = []
+    _ request: PresignedAPI.Request, _ words: PresignedVariables, absent: Set<Int> = []
   ) async throws(UploadProblem) -> (PresignedPlan.Event?, SyncValue?) {
     var outgoing = HTTPRequest(words.path(request.path), body: request.body.map { Array(words.filled($0).json.utf8) })
     outgoing.method = request.method
     // Without it there would be no word of how long the body is, and some want one.
     if request.body == nil, request.method != "GET" { outgoing.upload = HTTPUpload(byteCount: 0) { _, _ in 0 } }
     outgoing.headers = request.headers.map { ($0.name, words.text($0.value)) }
-    let answer: HTTPAnswer
+    let answer: HTTPResponse
     do throws(TransportFailure) {
       answer = try await transport.send(outgoing)
     } catch {
@@ -70,7 +70,7 @@ extension PresignedUpload {
 
   private static let page = TransportFailure.notTheServer(detail: "it answers with a page for people")
 
-  private static func json(_ answer: HTTPAnswer) -> SyncValue? {
+  private static func json(_ answer: HTTPResponse) -> SyncValue? {
     do throws(SyncModelError) {
       return try SyncValue(parsing: answer.body)
     } catch {
@@ -82,7 +82,7 @@ extension PresignedUpload {
   // MARK: To the store
 
   func put(
-    _ source: UploadSource, _ facts: UploadFacts, _ address: PresignedAddress,
+    _ source: UploadSource, _ facts: UploadDescription, _ address: PresignedAddress,
     _ progress: @escaping @Sendable (Int64) async -> Void
   ) async throws(UploadProblem) -> PresignedPlan.Event {
     let (steps, tell) = AsyncStream.makeStream(of: Int64.self, bufferingPolicy: .bufferingNewest(1))
@@ -95,7 +95,7 @@ extension PresignedUpload {
       return count
     }
     let telling = Task { for await count in steps { await progress(count) } }
-    let answer: Result<HTTPAnswer, TransportFailure>
+    let answer: Result<HTTPResponse, TransportFailure>
     do throws(TransportFailure) {
       answer = .success(try await transport.send(request))
     } catch {
@@ -110,20 +110,20 @@ extension PresignedUpload {
       if answer.contentType == "text/html" { return .failed(Self.page) }
       guard (200..<300).contains(answer.status) else {
         return .storeRefused(
-          status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, code: StoreCode.read(answer.body))
+          status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, code: ObjectStoreError.read(answer.body))
       }
       return .stored
     }
   }
 
   /// Reads all of a file, for its length and its digest.
-  func measure(_ source: UploadSource) async throws(UploadProblem) -> UploadFacts {
+  func measure(_ source: UploadSource) async throws(UploadProblem) -> UploadDescription {
     let facts = await aside { Self.facts(of: source) }
     guard let facts else { throw .unreadable }
     return facts
   }
 
-  private static func facts(of source: UploadSource) -> UploadFacts? {
+  private static func facts(of source: UploadSource) -> UploadDescription? {
     let digest = ContentDigest()
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 17, alignment: 64)
     defer { buffer.deallocate() }
@@ -136,12 +136,12 @@ extension PresignedUpload {
       count += Int64(part)
     }
     guard source.byteCount.map({ $0 == count }) ?? true else { return nil }
-    return UploadFacts(byteCount: count, sha256: digest.finishBytes(), contentType: source.contentType)
+    return UploadDescription(byteCount: count, sha256: digest.finishBytes(), contentType: source.contentType)
   }
 }
 
 /// What a store says is wrong, in the form of S3: `<Error><Code>AccessDenied</Code>...`.
-enum StoreCode {
+enum ObjectStoreError {
   static func read(_ body: [UInt8]) -> String? {
     let text = String(decoding: body.prefix(4_096), as: UTF8.self)
     guard let begin = text.range(of: "<Code>"), let end = text.range(of: "</Code>"), begin.upperBound < end.lowerBound

@@ -37,7 +37,7 @@ public struct PresignedUpload: Sendable {
     var plan = PresignedPlan(key: key, confirms: api.confirm != nil)
     var step = plan.first
     var result = PresignedResult()
-    var facts: UploadFacts?
+    var facts: UploadDescription?
     while true {
       do throws(UploadProblem) {
         switch step {

@@ -92,7 +92,7 @@ extension TusClient {
   /// Sends one request and waits for its answer.
   func send(
     _ method: String, _ path: String, _ headers: [(String, String)] = [], _ upload: HTTPUpload? = nil
-  ) async throws(RequestProblem) -> HTTPAnswer {
+  ) async throws(RequestProblem) -> HTTPResponse {
     var request = HTTPRequest(path)
     request.method = method
     request.headers = [("Tus-Resumable", "1.0.0")] + headers
@@ -106,7 +106,7 @@ extension TusClient {
 
   /// A refusal of the server. A page for people comes from somebody on the way, such as a captive portal, and is none: it
   /// would make an upload begin anew that is there.
-  private func refusal(_ answer: HTTPAnswer) -> TusPlan.Event {
+  private func refusal(_ answer: HTTPResponse) -> TusPlan.Event {
     guard answer.contentType != "text/html" else { return .failed(Self.notTus) }
     return .refused(
       status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, type: ServerProblem(answer)?.type)
@@ -114,7 +114,7 @@ extension TusClient {
 
   private static let notTus = TransportFailure.notTheServer(detail: "it does not speak tus")
 
-  private static func offset(_ answer: HTTPAnswer) -> Int64? {
+  private static func offset(_ answer: HTTPResponse) -> Int64? {
     answer.headers["upload-offset"].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
   }
 }

@@ -65,7 +65,7 @@ public struct TusClient: Sendable {
   /// address that the server has no more: the server forgets it after a time.
   public func terminate(_ address: String) async throws(UploadProblem) {
     guard transport.address.isOrigin(of: address) else { return }
-    let answer: HTTPAnswer
+    let answer: HTTPResponse
     do throws(RequestProblem) {
       answer = try await send("DELETE", address)
     } catch {

@@ -49,7 +49,7 @@ struct RestLists: Sendable {
 
   private struct Fetch {
     var changes: [RemoteRecord] = []
-    var gone: [GoneRecords] = []
+    var gone: [RemoteDeletions] = []
     var lists: [FetchedList] = []
 
     init() {}
@@ -95,7 +95,7 @@ struct RestLists: Sendable {
       fetch.changes += result.changes
       for record in result.absent {
         fetch.gone.append(
-          try await RestGone(client: client, records: records).family(of: kind, record.uuid))
+          try await RestDeletionCheck(client: client, records: records).family(of: kind, record.uuid))
       }
       fetch.lists.append(FetchedList(entityType: kind, isWhole: isSteady && result.isWhole, problem: result.problem))
       for (child, place) in children(of: kind) {

@@ -144,7 +144,7 @@ struct RestPages: Sendable {
     case (_, .address(let address)): path = address
     default: break
     }
-    let (answer, bytes): (RestAnswer, Int)
+    let (answer, bytes): (RestResponse, Int)
     do throws(RemoteFailure) {
       (answer, bytes) = try await client.fetch(HTTPRequest(path, query: query))
     } catch {

@@ -62,16 +62,16 @@ public struct PathTemplate: Equatable, Sendable, CustomStringConvertible {
   }
 
   /// A value that would make the path lead to another resource.
-  struct UnfitValue: Error {
+  struct UnsafePathValue: Error {
     let names: [String]
     let value: String
   }
 
   /// Returns the path with its values, encoded.
-  /// - Throws: ``UnfitValue`` when a segment becomes empty, `.` or `..`, which no encoding can prevent.
+  /// - Throws: ``UnsafePathValue`` when a segment becomes empty, `.` or `..`, which no encoding can prevent.
   func path(_ value: ([String]) throws -> String) throws -> String {
     var path = ""
-    var last: UnfitValue?
+    var last: UnsafePathValue?
     func checkLastSegment() throws {
       guard let last, !path.contains("?") else { return }
       let segment = path[(path.lastIndex(of: "/") ?? path.startIndex)...]
@@ -89,7 +89,7 @@ public struct PathTemplate: Equatable, Sendable, CustomStringConvertible {
         path += text[end...]
       case .value(let names):
         let text = try value(names)
-        last = UnfitValue(names: names, value: text)
+        last = UnsafePathValue(names: names, value: text)
         path += ServerAddress.encoded(text)
       }
     }

@@ -43,7 +43,7 @@ extension RouteFile {
     }
     health = reader.call("health", ["GET", "HEAD"])
     account = reader.object("account").flatMap(AccountRoute.init)
-    answers = reader.object("answers").map(AnswerRules.init) ?? AnswerRules()
+    answers = reader.object("answers").map(ResponseRules.init) ?? ResponseRules()
     freshSeconds = reader.integer("freshSeconds", in: 0...604_800) ?? 300
     entities = [:]
     for (name, inner) in reader.object("entities")?.objects() ?? [] { entities[name] = EntityRoutes(inner, answers) }
@@ -68,7 +68,7 @@ extension RouteFile.AccountRoute {
   }
 }
 
-extension AnswerRules {
+extension ResponseRules {
   fileprivate init(_ reader: RouteReader) {
     reader.onlyHas(["record", "ok", "problem", "meanings"])
     record = reader.jsonPlace("record") ?? record
@@ -92,7 +92,7 @@ extension AnswerRules {
 }
 
 extension EntityRoutes {
-  fileprivate init(_ reader: RouteReader, _ answers: AnswerRules) {
+  fileprivate init(_ reader: RouteReader, _ answers: ResponseRules) {
     self.init()
     reader.onlyHas([
       "fields", "id", "create", "update", "delete", "get", "repeat", "list", "image", "assumed",
@@ -116,7 +116,7 @@ extension EntityRoutes {
 }
 
 extension RepeatRule {
-  fileprivate static func read(_ outer: RouteReader, _ answers: AnswerRules) -> RepeatRule? {
+  fileprivate static func read(_ outer: RouteReader, _ answers: ResponseRules) -> RepeatRule? {
     guard outer.has("repeat"), let reader = outer.object("repeat") else { return nil }
     reader.onlyHas(["header", "lookUp", "items", "match", "mayDuplicate"])
     if let header = reader.text("header") {
@@ -139,7 +139,7 @@ extension RepeatRule {
 }
 
 extension ListRoute {
-  fileprivate init?(_ reader: RouteReader, _ answers: AnswerRules) {
+  fileprivate init?(_ reader: RouteReader, _ answers: ResponseRules) {
     reader.onlyHas(["request", "within", "items", "page", "complete"])
     if let other = reader.text("within") {
       if !reader.has("items") {

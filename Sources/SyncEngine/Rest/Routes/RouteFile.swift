@@ -12,7 +12,7 @@ public struct RouteFile: Equatable, Sendable {
   /// Who the token belongs to; nil where the API does not say.
   public var account: AccountRoute?
   /// How answers look.
-  public var answers: AnswerRules
+  public var answers: ResponseRules
   /// Seconds for which a list that was fetched counts as new.
   public var freshSeconds: Int64
   /// By entity type.
@@ -30,7 +30,7 @@ public struct RouteFile: Equatable, Sendable {
 }
 
 /// How answers of an API look.
-public struct AnswerRules: Equatable, Sendable {
+public struct ResponseRules: Equatable, Sendable {
   /// Where the record stands in an answer.
   public var record = JSONPlace.whole
   /// What has to be true in an answer that is no refusal, whatever its status says; nil where the status says all.

@@ -20,7 +20,7 @@ import OfflineStore
 /// not mounted: nothing is written there, and nothing is removed.
 final class AccountFiles: Sendable {
   let database: Database
-  let place: OpenedPlace
+  let place: FileIdentity
   private let folder: String
   private let parent: String
   private let madeFolders = Locked<Set<String>>([])
@@ -33,7 +33,7 @@ final class AccountFiles: Sendable {
   static let reserve: Int64 = 64 << 20
 
   /// - Parameter parent: the folder of the account.
-  init(_ database: Database, at place: OpenedPlace, in parent: String, freeBytes: @escaping FreeBytes) throws {
+  init(_ database: Database, at place: FileIdentity, in parent: String, freeBytes: @escaping FreeBytes) throws {
     self.database = database
     self.place = place
     self.parent = parent

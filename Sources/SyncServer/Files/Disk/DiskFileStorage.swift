@@ -42,7 +42,7 @@ public final class DiskFileStorage: FileStorage {
       let files: AccountFiles
       do {
         files = try AccountFiles(
-          database, at: OpenedPlace(path), in: VaultLayout.parent(of: path), freeBytes: freeBytes)
+          database, at: FileIdentity(path), in: VaultLayout.parent(of: path), freeBytes: freeBytes)
       } catch let error as SQLError where error.isOfDamage {
         database.close()
         throw ServerFolder.damage(path, error)
@@ -218,8 +218,8 @@ public final class DiskFileStorage: FileStorage {
     if let sha256 = row.sha256 {
       return StoredDigest(byteCount: content.byteCount, sha256: sha256, contentDigest: row.contentDigest)
     }
-    let proof = try FileProof(
-      ofFileAt: files.path(of: row.file), name, sha256: try FileProof.sha256(of: opened.descriptor), claims: [])
+    let proof = try VerifiedContent(
+      ofFileAt: files.path(of: row.file), name, sha256: try VerifiedContent.sha256(of: opened.descriptor), claims: [])
     try await files.database.write { try FileTablesWriter(connection: $0).keep(proof, of: row.file) }
     return StoredDigest(byteCount: content.byteCount, sha256: proof.sha256, contentDigest: nil)
   }
@@ -230,7 +230,7 @@ public final class DiskFileStorage: FileStorage {
     guard let digest = try await digest(account, name), digest.contentDigest == nil else { return }
     let files = try files(account)
     guard let row = try await files.database.read({ try FileTables(connection: $0).content(name) }) else { return }
-    let proof = try FileProof(ofFileAt: files.path(of: row.file), name, sha256: digest.sha256, claims: claims)
+    let proof = try VerifiedContent(ofFileAt: files.path(of: row.file), name, sha256: digest.sha256, claims: claims)
     try await files.database.write { try FileTablesWriter(connection: $0).keep(proof, of: row.file) }
   }
 

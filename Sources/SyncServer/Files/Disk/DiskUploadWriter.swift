@@ -135,9 +135,9 @@ final class DiskUploadWriter: UploadWriting {
 
   /// Compares the whole file with what its records say.
   /// - Throws: ``FileRefusal`` with `mismatch` when it is another content.
-  private func prove(_ name: ContentName, _ claims: [ContentClaim]) throws -> FileProof {
-    let proof = try FileProof(
-      ofFileAt: files.path(of: file), name, sha256: try FileProof.sha256(of: descriptor), claims: claims)
+  private func prove(_ name: ContentName, _ claims: [ContentClaim]) throws -> VerifiedContent {
+    let proof = try VerifiedContent(
+      ofFileAt: files.path(of: file), name, sha256: try VerifiedContent.sha256(of: descriptor), claims: claims)
     guard !proof.isRefuted else { throw FileRefusal.mismatch }
     return proof
   }

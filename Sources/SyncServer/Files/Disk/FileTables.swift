@@ -174,7 +174,7 @@ struct FileTablesWriter {
 
   /// Makes a content of an upload whose last byte is there. A content whose bytes are missing or refuted is replaced; what its
   /// file still holds is an orphan from then on.
-  func finish(_ upload: StoredUpload, file: String, _ proof: FileProof, at time: Int64) throws {
+  func finish(_ upload: StoredUpload, file: String, _ proof: VerifiedContent, at time: Int64) throws {
     if let known = try tables.content(upload.name) {
       guard known.isMissing || known.isRefuted else { throw FileRefusal.exists }
       try removeContent(file: known.file)
@@ -193,7 +193,7 @@ struct FileTablesWriter {
   }
 
   /// Keeps what was found out about the bytes of a content.
-  func keep(_ proof: FileProof, of file: String) throws {
+  func keep(_ proof: VerifiedContent, of file: String) throws {
     try connection.execute(
       """
       UPDATE Content SET sha256 = \(proof.sha256), contentDigest = \(proof.contentDigest.sqlArgument),

@@ -13,12 +13,12 @@ enum AttachAddCommand {
     let files = context.arguments.values("FILE")
     let vault = try context.openVault()
     let owner = try vault.entities.entity(try context.arguments.required("ENTITY"))
-    var line: FileLine?
+    var line: FileProgressLine?
     defer { line?.finish() }
     let made = try vault.attach(files, to: owner, uuid) { path, done, total in
       if line?.path != path {
         line?.finish()
-        line = FileLine(path, context)
+        line = FileProgressLine(path, context)
       }
       line?.show(done, of: total)
     }
@@ -42,14 +42,14 @@ enum AttachAddCommand {
 }
 
 /// The progress of one file.
-private final class FileLine {
+private final class FileProgressLine {
   let path: String
-  private let line: ByteLine
+  private let line: ByteProgressLine
 
   init(_ path: String, _ context: CommandContext) {
     self.path = path
     let name = path.split(separator: "/").last.map(String.init) ?? path
-    line = ByteLine("Taking in \(escaped(name))", context)
+    line = ByteProgressLine("Taking in \(escaped(name))", context)
   }
 
   func show(_ done: Int, of total: Int) { line.show(done, of: total) }

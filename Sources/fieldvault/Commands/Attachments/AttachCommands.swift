@@ -73,7 +73,7 @@ enum AttachExportCommand {
   private static func export(
     _ uuid: UUID, _ variant: AttachmentVariant, to file: String, _ vault: Vault, _ context: CommandContext
   ) throws -> (path: String, byteCount: Int) {
-    let line = ByteLine("Writing \(escaped(file))", context)
+    let line = ByteProgressLine("Writing \(escaped(file))", context)
     defer { line.finish() }
     return try vault.exportAttachment(uuid, variant, to: file, overwrites: context.arguments.flag("force")) {
       line.show($0, of: $1)
@@ -89,7 +89,7 @@ enum AttachExportCommand {
       throw missing
     }
     let server = try Server(of: vault)
-    let line = ByteLine("Fetching \(escaped(missing.name ?? uuid.sqlText))", context)
+    let line = ByteProgressLine("Fetching \(escaped(missing.name ?? uuid.sqlText))", context)
     defer { line.finish() }
     let report = try Waiting.run(taking: { (event: SyncEvent) in
       if case .file(let progress) = event, !progress.isUpload, let whole = progress.byteCount {

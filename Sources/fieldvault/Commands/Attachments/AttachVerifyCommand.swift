@@ -4,7 +4,7 @@ import OfflineStore
 enum AttachVerifyCommand {
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
-    let line = ByteLine("Checking the attachments", context)
+    let line = ByteProgressLine("Checking the attachments", context)
     defer { line.finish() }
     let found = try vault.verifyAttachments { line.show(Int(clamping: $0), of: Int(clamping: $1)) }
     line.finish()

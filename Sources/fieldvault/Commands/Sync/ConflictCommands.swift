@@ -24,7 +24,7 @@ enum ConflictListCommand {
       let outcome = entry.resolution.map { "\($0.replacing("_", with: " ")), \(entry.resolvedBy ?? "")" } ?? "open"
       table.add([
         entry.conflictId, entry.entityType, entry.conflictType.replacing("_", with: " "),
-        all ? outcome : TimeText.short(entry.detectedAt), entry.fields.joined(separator: ", "),
+        all ? outcome : RelativeTime.short(entry.detectedAt), entry.fields.joined(separator: ", "),
       ])
     }
     try context.output.write(
@@ -40,7 +40,7 @@ enum ConflictShowCommand {
     let vault = try context.openVault()
     let entry = try vault.conflict(try context.arguments.required("ID"))
     if context.isJSON { return try context.writeJSON { try ConflictFormat.write(entry, &$0) } }
-    try SideBySide(entry, order: vault.entities.entity(entry.entityType).fields).show(context)
+    try ConflictComparison(entry, order: vault.entities.entity(entry.entityType).fields).show(context)
   }
 }
 

@@ -24,7 +24,7 @@ enum HistoryCommand {
     var table = TextTable(isNarrow ? titles : titles + ["took", "message"], whole: ["began (UTC)"])
     for run in runs {
       table.add([
-        TimeText.short(run.startedAt), run.cause.replacing("_", with: " "), run.outcome, number(run.pushed),
+        RelativeTime.short(run.startedAt), run.cause.replacing("_", with: " "), run.outcome, number(run.pushed),
         number(run.pulled + run.repaired), number(run.conflicts), number(run.failed), duration(of: run),
         run.errorMessage ?? "",
       ])

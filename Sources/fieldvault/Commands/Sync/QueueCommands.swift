@@ -50,7 +50,7 @@ enum QueueShowCommand {
       ("operation", "\(entry.operationType) \(entry.entityType)"), ("record", entry.entityUuid),
       ("priority", QueueFormat.name(ofPriority: entry.priority)), ("status", QueueFormat.status(of: entry)),
       ("tries", entry.retryCount == 0 ? nil : String(entry.retryCount)), ("error", entry.errorMessage),
-      ("queued", TimeText.ago(entry.createdAt)), ("last sent", entry.lastAttemptAt.map { TimeText.ago($0) }),
+      ("queued", RelativeTime.ago(entry.createdAt)), ("last sent", entry.lastAttemptAt.map { RelativeTime.ago($0) }),
     ]
     for (title, text) in lines {
       guard let text else { continue }
@@ -102,7 +102,7 @@ enum QueueFormat {
   static func status(of entry: OutboxEntry) -> String {
     if entry.isParked { return "\(entry.status), parked" }
     guard let time = entry.scheduledAt, entry.status == "pending" else { return entry.status }
-    return "pending until \(TimeText.short(time).suffix(8))"
+    return "pending until \(RelativeTime.short(time).suffix(8))"
   }
 
   static func members(of entry: OutboxEntry, _ json: inout JSONWriter) {

@@ -67,7 +67,7 @@ enum StatusCommand {
     try line("Server", server(status, network), network == .online ? .green : nil)
     if let pause = status.pause { try line("Paused", escaped(pause), .yellow) }
     if status.heldDeletions != nil { try line("", SyncFormat.acceptDeletions) }
-    try line("Last sync", status.lastSync.map { TimeText.ago($0) } ?? "never")
+    try line("Last sync", status.lastSync.map { RelativeTime.ago($0) } ?? "never")
     var waiting = status.pending == 0 ? "nothing" : operationsText(status.pending)
     if status.parked > 0 { waiting += ", \(countText(status.parked)) of them behind one that failed or is in conflict" }
     try line("To send", waiting)

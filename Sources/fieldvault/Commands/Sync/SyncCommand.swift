@@ -55,7 +55,7 @@ enum SyncCommand {
 }
 
 /// What a command hears of sync while it waits.
-enum SyncNews: Sendable {
+enum SyncUpdate: Sendable {
   case event(SyncEvent)
   /// Another process syncs the vault and was asked for a round.
   case othersWork
@@ -70,7 +70,7 @@ final class SyncLine {
     line = ProgressLine("Syncing", terminal: context.people.terminal, isQuiet: context.isQuiet)
   }
 
-  func show(_ news: SyncNews, _ context: CommandContext) {
+  func show(_ news: SyncUpdate, _ context: CommandContext) {
     switch news {
     case .othersWork:
       line.clear()

@@ -53,7 +53,7 @@ struct SyncWatch {
   }
 
   private func tell(_ report: SyncReport, isNews: Bool) throws {
-    let time = TimeText.short(TimeText.now)
+    let time = RelativeTime.short(RelativeTime.now)
     if let failure = report.failure, report.outcome != .done {
       if report.hasDone {
         try line("\(time)  \(SyncFormat.sentence(about: report, try vault.status(countsRecords: false)))")

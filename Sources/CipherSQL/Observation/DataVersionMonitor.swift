@@ -1,0 +1,76 @@
+import Dispatch
+
+/// Asks at intervals whether another process has committed, for as long as somebody observes the database.
+final class DataVersionMonitor: Sendable {
+  private struct State: Sendable {
+    var observers = 0
+    var timer: Timer?
+  }
+
+  /// `@unchecked Sendable` holds because a dispatch source may be used on any thread, which its protocol does not say.
+  private struct Timer: @unchecked Sendable {
+    let source: any DispatchSourceTimer
+  }
+
+  private let state = Locked(State())
+  private let queue = DispatchQueue(label: "fieldvault.other-processes", qos: .utility)
+
+  deinit { state.withLock { $0.timer?.source.cancel() } }
+
+  /// Counts an observer. The first one starts the timer.
+  func begin(every interval: Duration?, _ ask: @escaping @Sendable () -> Void) {
+    state.withLock { state in
+      state.observers += 1
+      guard state.timer == nil, let interval else { return }
+      let timer = DispatchSource.makeTimerSource(queue: queue)
+      let milliseconds = Int(clamping: max(interval.milliseconds, 1))
+      timer.schedule(
+        deadline: .now() + .milliseconds(milliseconds), repeating: .milliseconds(milliseconds),
+        leeway: .milliseconds(milliseconds / 10))
+      timer.setEventHandler(handler: ask)
+      timer.resume()
+      state.timer = Timer(source: timer)
+    }
+  }
+
+  /// Takes an observer away. The timer ends with the last one.
+  func end() {
+    state.withLock { state in
+      state.observers -= 1
+      guard state.observers == 0 else { return }
+      state.timer?.source.cancel()
+      state.timer = nil
+    }
+  }
+}
+
+extension Database {
+  /// Registers an observer and looks for commits of other processes from now on.
+  func addObserver(_ observer: @escaping @Sendable (ChangedRegion?, Set<String>) -> Void) -> UInt64 {
+    let id = hub.add(observer)
+    otherProcesses.begin(every: path == nil ? nil : configuration.otherProcessInterval) { [weak self] in
+      self?.publishCommitsOfOtherProcesses()
+    }
+    return id
+  }
+
+  func removeObserver(_ id: UInt64) {
+    hub.remove(id)
+    otherProcesses.end()
+  }
+
+  /// Tells observers that anything may have changed when another process has committed. Does nothing while this process
+  /// writes; the next call finds the commit then.
+  func publishCommitsOfOtherProcesses() {
+    writer.withIdleConnection { connection in
+      do {
+        let version = try connection.pragmaText("PRAGMA data_version")
+        guard version != connection.knownDataVersion else { return }
+        connection.knownDataVersion = version
+        hub.publish(ChangedRegion(isEverything: true), after: connection)
+      } catch {
+        // A file that cannot be read now is asked again at the next interval, and the next query says why.
+      }
+    }
+  }
+}

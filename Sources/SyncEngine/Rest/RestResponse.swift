@@ -1,0 +1,101 @@
+import SyncModel
+import WebTransport
+
+/// What an API answered to one request, read by the rules of its route file.
+package enum RestResponse: Equatable, Sendable {
+  /// Done; the record, where the answer has one.
+  case done(SyncValue?)
+  /// What the path names is not there any more.
+  case gone
+  /// Refused, and it would be again: why, and with which status.
+  case invalid(status: Int, detail: String)
+  /// The server failed at it, and may have done it all the same.
+  case attempt(status: Int, detail: String)
+  /// Not now.
+  case later(seconds: Int?)
+  /// The token is not valid.
+  case credentials
+  /// Somebody else answers, or nobody.
+  case notThere(TransportFailure)
+
+  package init(_ answer: HTTPResponse, _ rules: ResponseRules) {
+    let isJSON = answer.contentType == "application/json" || answer.contentType.hasSuffix("+json")
+    var document: SyncValue?
+    if isJSON, !answer.body.isEmpty {
+      do throws(SyncModelError) {
+        document = try SyncValue(parsing: answer.body)
+      } catch {
+        self = .notThere(.notTheServer(detail: "its answer is no JSON: \(error)"))
+        return
+      }
+    }
+    let detail = document.flatMap { rules.detail(in: $0) } ?? "the API answered with the status \(answer.status)"
+    if let meaning = rules.meanings[answer.status] {
+      self = Self.answer(meaning, document.flatMap { rules.record.value(in: $0) }, answer, detail)
+      return
+    }
+    switch answer.status {
+    case 200..<300:
+      // The sign-in page of a network answers with 200, too.
+      if !isJSON, !answer.body.isEmpty {
+        self = .notThere(.notTheServer(detail: "it answers with something that is not JSON"))
+      } else if let ok = rules.ok, let document, ok.value(in: document) != .bool(true) {
+        self = .invalid(status: 422, detail: rules.detail(in: document) ?? "the API says that it is not done")
+      } else {
+        self = .done(document.flatMap { rules.record.value(in: $0) })
+      }
+    case 401: self = .credentials
+    case 408, 425, 429, 503: self = .later(seconds: answer.retryAfterSeconds)
+    case 502, 504: self = .notThere(.unreachable(status: answer.status))
+    case 500..<600: self = .attempt(status: answer.status, detail: detail)
+    case 404 where isJSON || answer.body.isEmpty, 410: self = .gone
+    case 413: self = .invalid(status: 413, detail: "it is larger than the server takes")
+    case 400..<500 where isJSON || answer.body.isEmpty || answer.contentType == "text/plain":
+      self = .invalid(status: answer.status, detail: detail)
+    // A page for people, from a wall before the API or under a wrong path: it concerns what was asked, and is tried again.
+    case 400..<500:
+      self = .attempt(status: answer.status, detail: "somebody before the API answers with a page for people")
+    default: self = .notThere(.notTheServer(detail: "it answers with the status \(answer.status)"))
+    }
+  }
+
+  private static func answer(
+    _ meaning: ResponseRules.Meaning, _ record: SyncValue?, _ answer: HTTPResponse, _ detail: String
+  ) -> RestResponse {
+    switch meaning {
+    case .done: .done(record)
+    case .gone: .gone
+    case .invalid: .invalid(status: answer.status, detail: detail)
+    case .later: .later(seconds: answer.retryAfterSeconds)
+    case .attempt: .attempt(status: answer.status, detail: detail)
+    case .credentials: .credentials
+    }
+  }
+}
+
+extension ResponseRules {
+  /// Why something was refused, as the API says it; cut, since it may be a whole page.
+  func detail(in document: SyncValue) -> String? {
+    for place in problem {
+      switch place.value(in: document) {
+      case .text(let text)? where !text.isEmpty: return String(text.prefix(300))
+      case .array(let elements)? where !elements.isEmpty:
+        return String(elements.map(\.plain).joined(separator: "; ").prefix(300))
+      case .object(let object)? where !object.isEmpty:
+        return String(object.members.map { "\($0.name): \($0.value.plain)" }.joined(separator: "; ").prefix(300))
+      default: continue
+      }
+    }
+    return nil
+  }
+}
+
+extension SyncValue {
+  fileprivate var plain: String {
+    switch self {
+    case .text(let text): text
+    case .array(let elements): elements.map(\.plain).joined(separator: ", ")
+    default: json
+    }
+  }
+}

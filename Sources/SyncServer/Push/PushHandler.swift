@@ -1,0 +1,160 @@
+import SyncModel
+
+/// Decides about one operation, and stores it.
+struct PushHandler {
+  let entities: [String: EntityDescription]
+  let storage: any RecordWriting
+  let epochs: EpochHistory
+  /// The role of whoever sent the operation.
+  let role: TokenRole
+  /// The server's time in milliseconds since 1970-01-01 UTC.
+  let now: Int64
+  /// The time under which changes are stored; see ``RetentionClock``.
+  let storedAt: Int64
+
+  /// What becomes of an operation, and how many other records went or came back with it.
+  func judge(_ operation: IncomingOperation) throws -> (outcome: PushOutcome, taken: Int) {
+    let judged = try judgeWhole(operation)
+    // What was edited before a deletion is worth keeping, and no reason to refuse the deletion.
+    guard operation.kind == .delete, !operation.patch.fields.isEmpty, judged.outcome.isBrokenRule else { return judged }
+    var deletion = operation
+    deletion.patch.fields = [:]
+    return try judgeWhole(deletion)
+  }
+
+  private func judgeWhole(_ operation: IncomingOperation) throws -> (outcome: PushOutcome, taken: Int) {
+    guard let entity = entities[operation.name.entityType] else {
+      return (.rejected(.invalid("there is no such kind of record", field: "entityType")), 0)
+    }
+    if let problem = validate(operation, entity) { return (.rejected(problem), 0) }
+    var operation = operation
+    if !entity.hasUserEdits { operation.patch.userEditedFields = nil }
+    let existing = try storage.record(operation.name)
+    if existing == nil, let outcome = try judgeUnknown(operation) { return (outcome, 0) }
+    if operation.kind != .delete, let conflict = try conflict(ofReferences: operation, entity, existing) {
+      return (conflict, 0)
+    }
+    do {
+      // A deletion that a dependent refuses leaves nothing behind.
+      return try operation.kind == .delete
+        ? storage.attempt { try decide(operation, entity, existing) } : decide(operation, entity, existing)
+    } catch let refusal as StorageRefusal {
+      switch refusal {
+      case .invalid(let field, let message): return (.rejected(.invalid(message, field: field)), 0)
+      case .notUnique(let columns, let holder):
+        return (.conflict(.notUnique, fields: columns, existing, other: holder), 0)
+      // From the device's view the record was deleted there, and the server's side uses it.
+      case .referenced(let other): return (.conflict(.deletedLocally, fields: [], existing, other: other), 0)
+      }
+    }
+  }
+
+  /// What becomes of an operation on a record that the server does not have; nil when it makes the record.
+  ///
+  /// The deletion of such a record is remembered, because another device may still have the record: after a restore of the
+  /// server, or because an earlier deletion is forgotten. What was deleted comes back only as an undeletion.
+  private func judgeUnknown(_ operation: IncomingOperation) throws -> PushOutcome? {
+    switch operation.kind {
+    case .delete:
+      try storage.keepTombstone(of: operation.name, at: storedAt)
+      return .accepted(nil)
+    case .create:
+      return try storage.hasTombstone(of: operation.name) ? .conflict(.deletedRemotely, fields: [], nil) : nil
+    case .update:
+      if operation.patch.isDeleted == false, try storage.hasTombstone(of: operation.name) { return nil }
+      return .rejected(HTTPProblem(404, "There is no such record", "an update makes no record"))
+    }
+  }
+
+  private func validate(_ operation: IncomingOperation, _ entity: EntityDescription) -> HTTPProblem? {
+    for member in operation.patch.fields.members {
+      guard let message = entity.problem(member.name, member.value) else { continue }
+      return .invalid("\(member.name) \(message)", field: member.name)
+    }
+    return nil
+  }
+
+  private func decide(
+    _ operation: IncomingOperation, _ entity: EntityDescription, _ existing: ServerRecord?
+  ) throws -> (PushOutcome, Int) {
+    var operation = operation
+    let admitted = writers(entity).admitted(
+      operation.patch, over: existing?.state, serviceFields: existing?.serviceFields ?? [])
+    operation.patch = admitted.patch
+    guard let existing else {
+      let state = RecordState(fields: [:], updatedAt: operation.patch.updatedAt).applying(operation.patch)
+      let record = try store(operation, state, entity, over: nil)
+      if operation.kind == .update { try storage.removeTombstone(of: operation.name) }
+      return (.accepted(record), 0)
+    }
+    let trusted = epochs.trustedBase(
+      operation.baseVersion, of: operation.baseEpoch, version: existing.version, startVersions: existing.startVersions)
+    if operation.kind != .create, trusted == existing.version {
+      let (outcome, taken) = try apply(operation, entity, to: existing)
+      guard case .accepted = outcome, !admitted.kept.isEmpty, let record = try storage.record(operation.name) else {
+        return (outcome, taken)
+      }
+      return (.merged(record, lost: []), taken)
+    }
+    return try merge(operation, MergeSides(operation, existing, trustedBase: trusted), entity, with: existing)
+  }
+
+  private func writers(_ entity: EntityDescription) -> WriterRules { WriterRules(role: role, rules: entity.rules) }
+
+  /// Nothing has changed since the device's version.
+  private func apply(
+    _ operation: IncomingOperation, _ entity: EntityDescription, to existing: ServerRecord
+  ) throws -> (PushOutcome, Int) {
+    var patch = operation.patch
+    // A field that is marked as edited stays marked.
+    patch.userEditedFields = patch.userEditedFields.map { $0.union(existing.state.userEditedFields) }
+    let state = existing.state.applying(patch)
+    if let conflict = try conflict(ofBringingBack: state, entity, existing) { return (conflict, 0) }
+    let (record, taken) = try store(operation, state, entity, changing: existing)
+    return (.accepted(record), taken)
+  }
+
+  private func merge(
+    _ operation: IncomingOperation, _ sides: MergeSides, _ entity: EntityDescription, with existing: ServerRecord
+  ) throws -> (PushOutcome, Int) {
+    let result = SyncModel.merge(
+      base: sides.base, local: sides.local, remote: existing.state, rules: entity.rules,
+      clock: MergeClock(serverNow: now),
+      writers: MergeWriters(isLocalService: role == .service, serviceFields: existing.serviceFields))
+    if let conflict = result.conflict {
+      return (.conflict(conflict.kind, fields: conflict.fields, existing), 0)
+    }
+    if let conflict = try conflict(ofBringingBack: result.merged, entity, existing) { return (conflict, 0) }
+    let (record, taken) = try store(
+      operation, result.merged, entity, changing: existing, computing: result.fieldsToCompute)
+    return (.merged(record, lost: result.lost), taken)
+  }
+
+  /// Stores a state where it says something new; what goes with a record is deleted and comes back with it.
+  private func store(
+    _ operation: IncomingOperation, _ state: RecordState, _ entity: EntityDescription, changing existing: ServerRecord,
+    computing: [String] = []
+  ) throws -> (ServerRecord, Int) {
+    if state.hasContent(of: existing.state) {
+      if operation.kind == .delete { try storage.keepDeleted(existing) }
+      return (existing, 0)
+    }
+    let record = try store(operation, state, entity, over: existing, computing: computing)
+    if operation.kind == .delete { try storage.keepDeleted(record) }
+    guard existing.state.isDeleted != state.isDeleted else { return (record, 0) }
+    return (record, try storage.cascade(from: record, at: storedAt))
+  }
+
+  private func store(
+    _ operation: IncomingOperation, _ state: RecordState, _ entity: EntityDescription, over existing: ServerRecord?,
+    computing: [String] = []
+  ) throws -> ServerRecord {
+    let changed = state.fields.members.filter { existing?.state.fields[$0.name] ?? .null != $0.value }.map(\.name)
+    return try storage.store(
+      NewVersion(
+        name: operation.name, previous: existing, state: state,
+        createdAt: existing?.createdAt ?? operation.createdAt, computing: computing,
+        serviceFields: writers(entity).serviceFields(before: existing?.serviceFields ?? [], changed: changed)),
+      at: storedAt)
+  }
+}

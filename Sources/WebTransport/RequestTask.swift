@@ -1,0 +1,150 @@
+import CipherSQL
+import Foundation
+
+/// One request on its way: what came so far, what it still waits for, and who waits for it. It ends once, whoever is
+/// first: the answer, a limit, or a cancellation.
+final class RequestTask: Sendable {
+  private struct State {
+    var head: ResponseHead?
+    var body: [UInt8] = []
+    /// Where the body goes, when it is not collected.
+    var sink: HTTPDownload.Sink?
+    var bytesReceived = 0
+    var waiter: CheckedContinuation<Result<HTTPResponse, TransportFailure>, Never>?
+    var result: Result<HTTPResponse, TransportFailure>?
+    /// When nothing came for too long, and how long that is.
+    var silenceEnds: ContinuousClock.Instant
+    var silenceSeconds: Double
+  }
+
+  private let limits: TransportLimits
+  private let bytesSent: Int
+  private let download: HTTPDownload?
+  private let hasBody: Bool
+  private let begin = ContinuousClock.now
+  private let wholeSeconds: Double
+  private let state: Locked<State>
+
+  init(_ request: HTTPRequest, limits: TransportLimits) {
+    self.limits = limits
+    bytesSent = request.upload.map { Int($0.byteCount) } ?? request.body?.count ?? 0
+    download = request.download
+    // Its length is that of what GET would bring.
+    hasBody = request.method != "HEAD"
+    // What is read or written as it goes may take as long as it goes on: a week stands for ever.
+    let isStreamed = request.upload != nil || request.download != nil
+    wholeSeconds = isStreamed ? 604_800 : limits.wholeSeconds + request.patienceSeconds
+    let silenceSeconds = limits.idleSeconds + request.patienceSeconds
+    state = Locked(State(silenceEnds: begin + .seconds(silenceSeconds), silenceSeconds: silenceSeconds))
+  }
+
+  /// Starts the exchange and waits for its end. One that is over already is not started.
+  func wait(_ start: () -> Void) async -> Result<HTTPResponse, TransportFailure> {
+    await withCheckedContinuation { continuation in
+      let result = state.withLock { state in
+        if state.result == nil { state.waiter = continuation }
+        return state.result
+      }
+      if let result { continuation.resume(returning: result) } else { start() }
+    }
+  }
+
+  /// Whether the exchange is over.
+  var isOver: Bool { state.withLock { $0.result != nil } }
+
+  func receive(_ head: ResponseHead) {
+    let isFailure = (300..<400).contains(head.status)
+    let sink = isFailure ? nil : download?.begin(HTTPHead(status: head.status, headers: head.headers))
+    let isTooLarge = sink == nil && hasBody && head.contentLength.map { $0 > Int64(limits.bodyBytes) } ?? false
+    state.withLock { state in
+      state.head = head
+      state.sink = sink
+      // No more than a part: a length is easily claimed.
+      if !isTooLarge, sink == nil { state.body.reserveCapacity(Int(min(head.contentLength ?? 0, 1 << 20))) }
+      extendSilence(&state)
+    }
+    if isTooLarge { finish(.failure(.tooLarge(limitBytes: limits.bodyBytes))) }
+    if isFailure { finish(.failure(.notTheServer(detail: "it redirects"))) }
+  }
+
+  func receive(_ bytes: UnsafeRawBufferPointer) {
+    let (sink, isOver) = state.withLock { state in
+      extendSilence(&state)
+      state.bytesReceived += bytes.count
+      return (state.sink, state.result != nil)
+    }
+    if isOver { return }
+    guard let sink else { return collect(bytes) }
+    do {
+      try sink(bytes)
+    } catch {
+      // Whoever gave the sink knows why.
+      finish(.failure(.bodyFailed))
+    }
+  }
+
+  /// A part of the body was taken on its way: the server has no reason to speak yet.
+  func progressed() { state.withLock { extendSilence(&$0) } }
+
+  private func collect(_ bytes: UnsafeRawBufferPointer) {
+    let isTooLarge = state.withLock { state in
+      if state.result != nil { return false }
+      if state.body.count + bytes.count > limits.bodyBytes { return true }
+      state.body.append(contentsOf: bytes)
+      return false
+    }
+    if isTooLarge { finish(.failure(.tooLarge(limitBytes: limits.bodyBytes))) }
+  }
+
+  /// The answer is whole, or there will be none.
+  func complete(_ failure: TransportFailure?) {
+    let (head, body, bytesReceived) = state.withLock { ($0.head, $0.body, $0.bytesReceived) }
+    switch (failure, head) {
+    case (.notTheServer?, _), (_?, nil): finish(.failure(failure ?? .cancelled))
+    case (_?, _?): finish(.failure(.noConnection(detail: "the answer ended before it was whole")))
+    case (nil, nil): finish(.failure(.notTheServer(detail: "it does not speak HTTP")))
+    case (nil, let head?): finish(.success(answer(head, body, bytesReceived)))
+    }
+  }
+
+  func finish(_ result: Result<HTTPResponse, TransportFailure>) {
+    let waiter = state.withLock { state -> CheckedContinuation<Result<HTTPResponse, TransportFailure>, Never>? in
+      guard state.result == nil else { return nil }
+      state.result = result
+      state.body = []
+      state.sink = nil
+      defer { state.waiter = nil }
+      return state.waiter
+    }
+    waiter?.resume(returning: result)
+  }
+
+  private func answer(_ head: ResponseHead, _ body: [UInt8], _ bytesReceived: Int) -> HTTPResponse {
+    let type = (head.contentType ?? "").prefix { $0 != ";" }
+    return HTTPResponse(
+      status: head.status, headers: head.headers,
+      retryAfterSeconds: RetryAfter.seconds(
+        head.retryAfter, date: head.date, now: Int64(Date().timeIntervalSince1970 * 1000)),
+      contentType: type.lowercased().trimmingCharacters(in: .whitespaces), body: body,
+      duration: ContinuousClock.now - begin, bytesSent: bytesSent, bytesReceived: bytesReceived)
+  }
+
+  // MARK: Limits of time
+
+  private func extendSilence(_ state: inout State) {
+    state.silenceEnds = .now + .seconds(limits.idleSeconds)
+    state.silenceSeconds = limits.idleSeconds
+  }
+
+  /// Ends the exchange if one of its limits is over, and says when the nearest is.
+  func look(at now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+    let end = begin + .seconds(wholeSeconds)
+    let (silenceEnds, silenceSeconds) = state.withLock { ($0.silenceEnds, $0.silenceSeconds) }
+    if now >= end {
+      finish(.failure(.timedOut(seconds: wholeSeconds)))
+    } else if now >= silenceEnds {
+      finish(.failure(.timedOut(seconds: silenceSeconds)))
+    }
+    return min(end, silenceEnds)
+  }
+}

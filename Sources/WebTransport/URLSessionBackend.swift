@@ -1,0 +1,61 @@
+#if canImport(Darwin)
+  import Foundation
+
+  /// Requests over URLSession: data tasks with a delegate, because what collects a body by itself has no limit.
+  final class URLSessionBackend: HTTPBackend {
+    private let table = SessionTable()
+    private let session: URLSession
+
+    init(limits: TransportLimits, usesProxies: Bool) {
+      let configuration = URLSessionConfiguration.ephemeral
+      configuration.httpCookieStorage = nil
+      configuration.httpShouldSetCookies = false
+      configuration.urlCache = nil
+      configuration.urlCredentialStorage = nil
+      configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+      if !usesProxies { configuration.connectionProxyDictionary = [:] }
+      // The exchanges have limits of their own; these are for what would slip through them.
+      configuration.timeoutIntervalForRequest = limits.wholeSeconds + 120
+      configuration.timeoutIntervalForResource = limits.wholeSeconds + 120
+      session = URLSession(configuration: configuration, delegate: SessionEvents(table), delegateQueue: nil)
+    }
+
+    // A session holds its delegate until it is told.
+    deinit { session.invalidateAndCancel() }
+
+    func start(_ request: OutgoingRequest, _ exchange: RequestTask) {
+      guard let url = URL(string: request.url) else {
+        return exchange.finish(.failure(.badAddress(detail: "a path cannot be added to it")))
+      }
+      var outgoing = URLRequest(url: url)
+      outgoing.httpShouldHandleCookies = false
+      for header in request.headers { outgoing.setValue(header.value, forHTTPHeaderField: header.name) }
+      outgoing.httpMethod = request.method
+      if !request.decompresses { outgoing.setValue("identity", forHTTPHeaderField: "Accept-Encoding") }
+      do {
+        outgoing.httpBody = try request.body.map { Data($0) } ?? request.upload.map(Self.whole)
+      } catch {
+        return exchange.finish(.failure(.bodyFailed))
+      }
+      let task = session.dataTask(with: outgoing)
+      table.add(task, exchange)
+      task.resume()
+    }
+
+    /// A session wants to go back in a body at will, which only one in memory allows: a part of a file is sent at a time.
+    private static func whole(_ upload: HTTPUpload) throws -> Data {
+      var body = Data(count: Int(upload.byteCount))
+      try body.withUnsafeMutableBytes { bytes in
+        var done = 0
+        while done < bytes.count {
+          let count = try upload.read(Int64(done), UnsafeMutableRawBufferPointer(rebasing: bytes[done...]))
+          guard count > 0 else { throw TransportFailure.bodyFailed }
+          done += count
+        }
+      }
+      return body
+    }
+
+    func stop(_ exchange: RequestTask) { table.remove(exchange)?.cancel() }
+  }
+#endif

@@ -1,0 +1,122 @@
+import CommandLineSupport
+import OfflineStore
+import SyncModel
+
+/// A conflict as a person decides about it: what both sides started from, and what each made of it.
+struct ConflictComparison {
+  private let entry: ConflictEntry
+  private let base: SyncObject?
+  private let local: SyncObject
+  private let remote: SyncObject?
+  /// The fields that are not the same everywhere.
+  private let names: [String]
+  private let same: Int
+
+  /// - Parameter order: the fields of the record, in the order of its table.
+  init(_ entry: ConflictEntry, order: [String]) throws {
+    self.entry = entry
+    let base = try entry.base.map { try Self.object($0) }
+    let local = try Self.object(entry.localVersion)
+    let remote = try entry.remoteVersion.map { try Self.object($0) }
+    let known = order.filter { local[$0] != nil || remote?[$0] != nil }
+    names = known.filter { name in
+      let values = [base, local, remote].compactMap { $0?[name] }
+      return entry.fields.contains(name) || values.contains { $0 != values.first }
+    }
+    same = known.count - names.count
+    (self.base, self.local, self.remote) = (base, local, remote)
+  }
+
+  func show(_ context: CommandContext) throws {
+    let terminal = context.output.terminal
+    try context.output.line(terminal.styled("\(entry.entityType) \(entry.entityUuid)", .bold))
+    try context.output.line(Self.explanation(of: entry.conflictType))
+    if let other = entry.other {
+      try context.output.line("The other record: \(escaped(other.entityType)) \(escaped(other.entityUuid))")
+    }
+    if let resolved = entry.resolvedAt {
+      let outcome = (entry.resolution ?? "").replacing("_", with: " ")
+      try context.output.line(
+        "Resolved \(RelativeTime.ago(resolved)) by \(escaped(entry.resolvedBy ?? "somebody")): \(outcome)"
+          + (entry.notes.map { "; \(escaped($0))" } ?? ""))
+    } else {
+      try context.output.line("Found \(RelativeTime.ago(entry.detectedAt))")
+    }
+    try context.output.write("\n" + table.text(for: terminal) { isToDecide($0) ? .yellow : nil })
+    if same > 0 {
+      try context.output.line(same == 1 ? "1 more field is the same." : "\(same) more fields are the same.")
+    }
+    guard entry.resolvedAt == nil else { return }
+    context.hint("! is to be decided: fieldvault conflicts resolve \(entry.conflictId) --take local|remote")
+    if names.count > 1 { context.hint("Single fields: --set FIELD=local|remote, or another value: --set FIELD==VALUE") }
+  }
+
+  /// Rows 0 and 1 say when, and whether it is deleted.
+  private func isToDecide(_ row: Int) -> Bool {
+    row >= heading.count && entry.fields.contains(names[row - heading.count])
+  }
+
+  private var heading: [[String]] {
+    func row(_ title: String, _ text: (SyncObject) -> String) -> [String] {
+      ["", title, base.map(text) ?? "", text(local), remote.map(text) ?? ""]
+    }
+    var rows = [row("(changed)") { RelativeTime.short($0["updatedAt"]?.cell ?? "") }]
+    if [base, local, remote].contains(where: { $0?["isDeleted"] == true }) || remote == nil {
+      rows.append(["", "(record)", Self.standing(base), Self.standing(local), Self.standing(remote)])
+    }
+    return rows
+  }
+
+  private var table: TextTable {
+    // Not cut: the difference may stand behind the cut.
+    var table = TextTable(
+      ["", "field", "base", "here", "server"], alignments: [nil, .left, .left, .left, .left],
+      whole: ["base", "here", "server"])
+    for row in heading { table.add(row) }
+    for name in names {
+      let differs = remote.map { $0[name] != local[name] } ?? false
+      let mark = entry.fields.contains(name) ? "!" : differs ? "*" : ""
+      table.add([mark, name] + Self.cells([base, local, remote].map { $0?[name] }))
+    }
+    return table
+  }
+
+  /// The values as cells. Where two of them differ and would look equal, all are written so that the difference shows: with
+  /// quotes, null as a word, and every character beyond ASCII escaped.
+  static func cells(_ values: [SyncValue?]) -> [String] {
+    let plain = values.map { escaped($0?.cell ?? "") }
+    let looks = plain.map { appearance($0) }
+    let isAmbiguous = values.indices.contains { one in
+      values.indices.contains { one < $0 && values[one] != values[$0] && looks[one] == looks[$0] }
+    }
+    guard isAmbiguous else { return plain }
+    return values.map { value in
+      switch value {
+      case nil: ""
+      case .text(let text)?: "\"" + asciiEscaped(text) + "\""
+      case let value?: asciiEscaped(value.json)
+      }
+    }
+  }
+
+  private static func object(_ json: String) throws -> SyncObject {
+    guard case .object(let object) = try SyncValue(parsing: json) else { return SyncObject() }
+    return object
+  }
+
+  private static func standing(_ version: SyncObject?) -> String {
+    guard let version else { return "not there" }
+    return version["isDeleted"] == true ? "deleted" : "there"
+  }
+
+  private static func explanation(of kind: String) -> String {
+    switch kind {
+    case "concurrent_edit": "Changed here and on the server."
+    case "deleted_remotely": "Changed here; on the server it, or what it hangs on, was deleted."
+    case "deleted_locally": "Deleted here; changed or still referenced on the server."
+    case "not_unique": "Another record on the server has a value that may be there once."
+    case "parent_missing": "What it refers to is not on the server."
+    default: kind.replacing("_", with: " ")
+    }
+  }
+}
