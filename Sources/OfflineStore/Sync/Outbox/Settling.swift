@@ -134,7 +134,8 @@ extension SyncTransaction {
   }
 
   private func merged(
-    _ sent: PushOperation, _ remote: RemoteRecord, _ lost: [OverwrittenValue], _ record: StoredRecord, _ table: RecordTable
+    _ sent: PushOperation, _ remote: RemoteRecord, _ lost: [OverwrittenValue], _ record: StoredRecord,
+    _ table: RecordTable
   ) throws {
     let before = try BaseTable.find(table.entity.type, record.key, in: connection)
     let asSent = try asSent(sent, before, table)
@@ -176,11 +177,9 @@ extension SyncTransaction {
     guard let record else { return try complete(queued) }
     let isGone = kind == .deletedRemotely || kind == .parentMissing
     if record.state.isDeleted, isGone, remote == nil || remote?.state.isDeleted == true {
-      // Deleted on both sides. What was changed beside that refers to what is gone, so the server's version counts.
+      // Deleted on both sides.
       try complete(queued)
-      if let remote, try storing(remote, table, { try settle(record, on: remote.state, remote: remote.state, table) }) {
-        return
-      }
+      if let remote, try storing(remote, table, { try keepEdits(of: record, fields, on: remote, table) }) { return }
       for operation in try QueuedOperation.growing(queued.entityType, record.key, in: connection) {
         try remove(operation)
       }
@@ -189,6 +188,28 @@ extension SyncTransaction {
     counts.conflicts += 1
     let base = try BaseTable.find(queued.entityType, record.key, in: connection)
     try openConflict(kind, fields, base: base, remote: remote?.state, other: other, record, table)
+  }
+
+  /// Puts the edits of a deleted record on top of the server's version, which is deleted as well, so that a record that is
+  /// restored has them. References to records that the server does not have, or has as deleted, keep the server's values.
+  private func keepEdits(
+    of record: StoredRecord, _ references: [String], on remote: RemoteRecord, _ table: RecordTable
+  ) throws {
+    var record = record
+    var kept = record.state
+    for name in references where table.places[name].map({ table.columns[$0].reference != nil }) == true {
+      kept.fields[name] = remote.state.fields[name]
+    }
+    if kept != record.state {
+      try table.update(
+        record.key, from: record.state, to: kept,
+        .init(
+          serverId: record.serverId, createdAt: record.createdAt, isDirty: true, syncStatus: "pending",
+          lastSyncedAt: serverNow), references: self.references, isGone: true, in: connection)
+      record = try table.find(key: record.key, in: connection) ?? record
+    }
+    let base = try BaseTable.find(table.entity.type, record.key, in: connection)
+    _ = try rebase(record, base: base, on: remote, table)
   }
 
   private func rejected(

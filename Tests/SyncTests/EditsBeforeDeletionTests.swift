@@ -1,0 +1,69 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import SyncModel
+import Testing
+
+@testable import OfflineStore
+@testable import SyncEngine
+
+/// Edits of records that are deleted afterwards, with the record that they belong to.
+@Suite struct EditsBeforeDeletionTests {
+  private let server: LocalServer
+  private let one: Device
+  private let two: Device
+  private let project: UUID
+
+  init() async throws {
+    server = try LocalServer()
+    one = try await Device("ada", at: server)
+    two = try await Device("ben", at: server)
+    project = try await one.write { db in
+      let house = try db.insert(Project(title: "House"))
+      try db.insert(Room(projectId: house.projectId, title: "Kitchen"))
+      return house.uuid
+    }
+    try await one.sync()
+    try await two.sync()
+  }
+
+  private static let edit: SQL = "UPDATE OfflineRoom SET title = 'Larder'"
+
+  /// Restores the project on the second device and expects the edit on both.
+  private func expectEdit(_ place: SourceLocation = #_sourceLocation) async throws {
+    for device in [one, two, one, two] { try await device.sync() }
+    _ = try await two.undelete("Project", project)
+    for device in [two, one, two] { try await device.sync() }
+    for device in [one, two] {
+      #expect(
+        try await device.values("SELECT title FROM OfflineRoom WHERE isDeleted = 0") == ["Larder"],
+        sourceLocation: place)
+    }
+    try await Device.expectAgreement(one, two, nil, place)
+  }
+
+  // Found by the simulation, seed 11241, world 2, round 29.
+  @Test(
+    "An edit that arrives after the deletion of the parent on another device comes back with the parent",
+    arguments: [false, true])
+  func editInFlight(editsAfterSealing: Bool) async throws {
+    try await two.delete("Project", project)
+    // The edit is later than the deletion, so that it would restore the record if the parent were there.
+    try await Task.sleep(for: .milliseconds(5))
+    try await one.write {
+      _ = try $0.execute(editsAfterSealing ? "UPDATE OfflineRoom SET title = 'Pantry'" : Self.edit)
+    }
+    let remote = InterveningRemote(remote: await one.worker.remote)
+    remote.intervene { [one, two, project] number in
+      guard number == 1 else { return }
+      if editsAfterSealing { try await one.write { _ = try $0.execute(Self.edit) } }
+      try await one.delete("Project", project)
+      try await two.sync()
+    }
+    let worker = SyncWorker(
+      vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+    #expect(try await worker.sync(RoundRequest()).outcome == .done)
+    #expect(remote.sent.first?.first?.patch.fields["title"] != nil)
+    try await expectEdit()
+  }
+}
