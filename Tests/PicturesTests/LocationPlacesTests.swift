@@ -21,7 +21,10 @@ import Testing
     ("a maker note", segment(0xe1, MetadataSignature.exif + tiff(0x927c, 7, in: .camera))),
     ("a user comment", segment(0xe1, MetadataSignature.exif + tiff(0x9286, 7, in: .camera))),
     ("the thumbnail of EXIF", segment(0xe1, MetadataSignature.exif + tiff(0x10e, 2, in: .thumbnail))),
-    ("bytes behind the directories", segment(0xe1, MetadataSignature.exif + ExifMaker(hasLocation: false).block + place)),
+    (
+      "bytes behind the directories",
+      segment(0xe1, MetadataSignature.exif + ExifMaker(hasLocation: false).block + place)
+    ),
     (
       "a second EXIF block",
       segment(0xe1, MetadataSignature.exif + ExifMaker().block)

@@ -31,7 +31,8 @@ extension FieldVaultFiles {
           // What an encrypted file was begun with says nothing about what another device has sent since.
           case .nothing, .notSealed, .finished: try await self.isSealed(source)
           }
-        open = isSealed ? try PartFile(part, beginsWith: SealedFileBeginning.mark) : try EncryptedDownload(part, sealing)
+        open =
+          isSealed ? try PartFile(part, beginsWith: SealedFileBeginning.mark) : try EncryptedDownload(part, sealing)
         place = open
       }
       try await downloads.fetch(source, into: open, progress: progress)

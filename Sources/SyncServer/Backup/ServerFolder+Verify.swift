@@ -55,7 +55,8 @@ extension ServerFolder {
       guard Files.size(of: path + "/" + file).map(Int64.init) != size else { continue }
       summary.missing += 1
       findings.append(
-        ServerFolderFinding(file: file, message: "\(file) is missing, or not \(size) bytes long", isMissingContent: true))
+        ServerFolderFinding(
+          file: file, message: "\(file) is missing, or not \(size) bytes long", isMissingContent: true))
     }
     return findings
   }

@@ -58,7 +58,9 @@ extension HTTPServer {
   }
 
   /// A part of the body is there.
-  func take(_ part: UnsafeBufferPointer<UInt8>, of exchange: ConnectionState, on connection: OpaquePointer) -> MHD_Result {
+  func take(_ part: UnsafeBufferPointer<UInt8>, of exchange: ConnectionState, on connection: OpaquePointer)
+    -> MHD_Result
+  {
     // A client that sends a byte now and then never idles, and yet may not hold a connection for ever.
     guard !exchange.isTooSlow(limits) else { return .NO }
     switch exchange.receive(part, limit: limits.bodyBytes) {

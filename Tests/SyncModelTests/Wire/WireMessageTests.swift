@@ -92,7 +92,8 @@ import Testing
           version: 3, serverId: 17,
           times: RecordTimes(createdAt: time, updatedAt: time + 1, editTimes: ["title": time]))),
       PushResult(
-        operationId: "3", outcome: .merged(record, lost: [OverwrittenValue(field: "title", side: .remote, value: .null)])),
+        operationId: "3",
+        outcome: .merged(record, lost: [OverwrittenValue(field: "title", side: .remote, value: .null)])),
       PushResult(
         operationId: "4", outcome: .conflict(.concurrentEdit, fields: ["title"], record: record)),
       PushResult(operationId: "5", outcome: .conflict(.parentMissing, fields: ["roomId"], record: nil)),
