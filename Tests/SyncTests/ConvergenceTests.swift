@@ -33,7 +33,7 @@ import Testing
         try await device.write { db in try edit.make(in: db) }
       }
     }
-    try await settle(devices, &random, seed)
+    try await settle(devices, at: server, &random, seed)
     let first = try await devices[0].digests()
     for device in devices {
       #expect(try await device.digests() == first, "seed \(seed)")
@@ -93,8 +93,11 @@ import Testing
     return (one, two)
   }
 
-  private func settle(_ devices: [Device], _ random: inout Seeded, _ seed: UInt64) async throws {
+  private func settle(
+    _ devices: [Device], at server: LocalServer, _ random: inout Seeded, _ seed: UInt64
+  ) async throws {
     for _ in 0..<12 {
+      try await server.finishJobs()
       var isQuiet = true
       for device in devices {
         let report = try await device.sync()

@@ -2,13 +2,13 @@ import CipherSQL
 import Foundation
 import RestorationModel
 import SyncModel
-import SyncServer
 import Testing
 import VaultKeys
 import WebTransport
 
 @testable import OfflineStore
 @testable import SyncEngine
+@testable import SyncServer
 
 /// A folder that goes with the test.
 final class TemporaryFolder: Sendable {
@@ -58,6 +58,20 @@ final class LocalServer {
       schemas: schemas, limits: limits, log: log)
     settings.objectStore = objectStore
     return try FieldVaultServer(settings)
+  }
+
+  /// Waits until all dependents have followed the deletions and restorations that were pushed. The server answers a push
+  /// after the first ones and lets the others follow in transactions of their own.
+  func finishJobs() async throws {
+    let directory = try ServerDirectory(in: try ServerFolder(folder.path + "/data", isCreating: false))
+    defer { directory.close() }
+    for account in try directory.accounts() {
+      for _ in 0..<12_000 {
+        let isAny = try await server.storage.read(account) { try ($0 as? EmbeddedReader)?.hasJobs() ?? false }
+        if !isAny { break }
+        try await Task.sleep(for: .milliseconds(5))
+      }
+    }
   }
 
   func token(_ user: String, account: String = "water", role: TokenRole = .device) throws -> String {
