@@ -51,8 +51,8 @@ public struct SchemaCompiler {
         CompilerProblem(path: emitted, line: 1, message: "no schema of this name is given; name it with --schema")
       ])
     }
-    let (rehearsal, origins) = try rehearse(schemas)
-    let (catalog, types) = try rehearsal.database.read { connection in
+    let (dryRun, origins) = try runMigrations(schemas)
+    let (catalog, types) = try dryRun.database.read { connection in
       (try Catalog.read(from: connection), try Self.registeredTypes(connection))
     }
     let model = Model(catalog: catalog, registeredTypes: types, origins: origins, emitted: emitted)
@@ -60,7 +60,7 @@ public struct SchemaCompiler {
       Output(name: Self.swiftName(file.fileName), text: TableEmitter(model).text(for: file, of: schemas[index]))
     }
     outputs.append(Output(name: "Schema.swift", text: SchemaEmitter.text(for: schemas[index])))
-    outputs += try queries(of: sources[index], rehearsal.database, model)
+    outputs += try queries(of: sources[index], dryRun.database, model)
     return outputs
   }
 
@@ -71,15 +71,15 @@ public struct SchemaCompiler {
 
   static func swiftName(_ file: String) -> String { String(file.dropLast(4)) + ".swift" }
 
-  private func rehearse(_ schemas: [Schema]) throws -> (DryRun, [String: String]) {
+  private func runMigrations(_ schemas: [Schema]) throws -> (DryRun, [String: String]) {
     var origins: [String: String] = [:]
     do {
-      let rehearsal = try DryRun(schemas) { schema, file, connection in
+      let dryRun = try DryRun(schemas) { schema, file, connection in
         let names = try connection.fetch(
           "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')", as: String.self)
         for name in names where origins[name] == nil { origins[name] = schema.name + "/" + file.fileName }
       }
-      return (rehearsal, origins)
+      return (dryRun, origins)
     } catch let problem as SchemaProblem {
       let folder = sources.first { $0.name == problem.schema }?.folder ?? problem.schema
       throw CompilerProblems([

@@ -74,7 +74,7 @@ public final class FieldVaultServer: Sendable {
     stopTime = .seconds(limits.stopSeconds)
     sessions = UploadSessions(limit: limits.uploadsAtOnce)
     let inUse = { @Sendable (account: AccountName, contents: [String]) in
-      try await storage.buryFailedChanges(account)
+      try await storage.flushFailedCommits(account)
       return try await storage.read(account) { try $0.contentsInUse(among: contents) }
     }
     let clock = try ServerClock(directory)

@@ -2,7 +2,7 @@
   import CCurl
   import CipherSQL
 
-  /// What the thread of a ``CurlBackend`` does, until the carrier is gone.
+  /// What the thread of a ``CurlBackend`` does, until the backend is gone.
   final class CurlLoop {
     private let multi: CurlMulti
     private let connectSeconds: Double

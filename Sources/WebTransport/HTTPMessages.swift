@@ -21,19 +21,19 @@ public struct HTTPRequest: Sendable {
   /// twice.
   public var isRepeatable = true
   /// How long the server may take on purpose, in seconds, on top of the limits.
-  public var patienceSeconds: Double
+  public var timeoutSeconds: Double
 
   /// A request; with a body it is a `POST`.
   public init(
     _ path: String, query: [(name: String, value: String)] = [], body: [UInt8]? = nil, isAuthorized: Bool = true,
-    patienceSeconds: Double = 0
+    timeoutSeconds: Double = 0
   ) {
     self.method = body == nil ? "GET" : "POST"
     self.path = path
     self.query = query
     self.body = body
     self.isAuthorized = isAuthorized
-    self.patienceSeconds = patienceSeconds
+    self.timeoutSeconds = timeoutSeconds
   }
 }
 

@@ -12,7 +12,7 @@ public final class HTTPTransport: Sendable {
   public let limits: TransportLimits
 
   private let token: @Sendable () -> String?
-  private let carrier: any HTTPBackend
+  private let backend: any HTTPBackend
   private let counted = Locked(TransferCounts())
 
   /// What has gone over the network so far.
@@ -26,9 +26,9 @@ public final class HTTPTransport: Sendable {
     self.limits = limits
     self.token = token
     #if canImport(Darwin)
-      carrier = URLSessionBackend(limits: limits, usesProxies: address.isEncrypted)
+      backend = URLSessionBackend(limits: limits, usesProxies: address.isEncrypted)
     #else
-      carrier = CurlBackend(connectSeconds: limits.connectSeconds)
+      backend = CurlBackend(connectSeconds: limits.connectSeconds)
     #endif
   }
 
@@ -39,11 +39,11 @@ public final class HTTPTransport: Sendable {
     let outgoing = try outgoing(request)
     let exchange = RequestTask(request, limits: limits)
     let result = await withTaskCancellationHandler {
-      await exchange.wait { carrier.start(outgoing, exchange) }
+      await exchange.wait { backend.start(outgoing, exchange) }
     } onCancel: {
       exchange.finish(.failure(.cancelled))
     }
-    if case .failure = result { carrier.stop(exchange) }
+    if case .failure = result { backend.stop(exchange) }
     let answer = try result.get()
     counted.withLock { traffic in
       traffic.bytesSent += answer.bytesSent

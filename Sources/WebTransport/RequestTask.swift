@@ -33,8 +33,8 @@ final class RequestTask: Sendable {
     hasBody = request.method != "HEAD"
     // What is read or written as it goes may take as long as it goes on: a week stands for ever.
     let isStreamed = request.upload != nil || request.download != nil
-    wholeSeconds = isStreamed ? 604_800 : limits.wholeSeconds + request.patienceSeconds
-    let silenceSeconds = limits.idleSeconds + request.patienceSeconds
+    wholeSeconds = isStreamed ? 604_800 : limits.wholeSeconds + request.timeoutSeconds
+    let silenceSeconds = limits.idleSeconds + request.timeoutSeconds
     state = Locked(State(silenceEnds: begin + .seconds(silenceSeconds), silenceSeconds: silenceSeconds))
   }
 

@@ -96,7 +96,7 @@ import VaultKeys
       }
     }
     try vault.setPreference(.storageLimit, "320KB")
-    #expect(try vault.makeRoom() == 2)
+    #expect(try vault.evict() == 2)
     #expect(try photos.map { try vault.attachment($0).full } == ["here", "evicted", "here", "evicted"])
     #expect(try bench.files().count == 3)
     #expect(vaultErrorCode { _ = try vault.openAttachment(photos[1]) } == .notHere)
@@ -105,7 +105,7 @@ import VaultKeys
       try vault.syncNow { try $0.nextDownload(free: .max) }?.contentUuid == vault.attachment(photos[1]).contentUuid)
     // Nothing that the server does not have goes, whatever the limit is.
     try vault.setPreference(.storageLimit, "0")
-    #expect(try vault.makeRoom() == 2)
+    #expect(try vault.evict() == 2)
     #expect(try vault.attachment(unsent).full == "here")
     #expect(try bench.content(unsent).count == 100_000)
   }
@@ -114,7 +114,7 @@ import VaultKeys
     let photo = try bench.attach()
     try bench.markAtServer()
     try vault.setPreference(.storageLimit, "0")
-    #expect(try vault.makeRoom(keeping: try vault.attachment(photo).contentUuid) == 0)
+    #expect(try vault.evict(keeping: try vault.attachment(photo).contentUuid) == 0)
     #expect(try vault.attachment(photo).full == "here")
   }
 

@@ -103,7 +103,7 @@ import VaultKeys
       var counts = PushCounts()
       let sent = try PushOperation(
         json: Array(try transaction.connection.fetchOne("SELECT payload FROM OfflineSyncQueue", as: String.self)!.utf8))
-      try transaction.settle(
+      try transaction.acknowledge(
         .rejected(ServerProblem(title: "unknown field", status: 422, detail: "no field colour")), of: sent, jitter: 0,
         counts: &counts)
       #expect(counts.failed == 1)
@@ -209,14 +209,14 @@ import VaultKeys
       case .pending: break
       case .sealed: try transaction.recover()
       case .failed:
-        try transaction.settle(
+        try transaction.acknowledge(
           .rejected(ServerProblem(title: "no", status: 422, detail: "")), of: sent, jitter: 0, counts: &counts)
       case .conflicted:
         let remote = RemoteRecord(
           entityType: "Thing", entityUuid: "one", serverId: 1, createdAt: 0,
           state: RecordState(
             fields: ["colour": "white", "weight": SyncValue(real: 1.5) ?? .null], syncVersion: 2, updatedAt: 2000))
-        try transaction.settle(
+        try transaction.acknowledge(
           .conflict(.concurrentEdit, fields: ["colour"], record: remote), of: sent, jitter: 0, counts: &counts)
       }
     }
@@ -248,7 +248,7 @@ import VaultKeys
       // What was sealed names a column that nobody has any more: the server refuses it, and it is made anew.
       try newer.syncNow { transaction in
         let sent = try #require(try transaction.nextBatch(limit: 25).operations.first)
-        try transaction.settle(
+        try transaction.acknowledge(
           .rejected(ServerProblem(title: "no", status: 422, detail: "")), of: sent, jitter: 0, counts: &counts)
       }
     }
@@ -257,7 +257,7 @@ import VaultKeys
       let sent = try transaction.nextBatch(limit: 25).operations
       let operation = try #require(sent.first)
       #expect(sent.count == 1 && operation.patch.fields == [change.colour: "blue"], "\(operation.patch.fields)")
-      try transaction.settle(.accepted(version: 3, serverId: 1), of: operation, jitter: 0, counts: &counts)
+      try transaction.acknowledge(.accepted(version: 3, serverId: 1), of: operation, jitter: 0, counts: &counts)
       try transaction.applyKeptFields()
     }
     #expect(try row(change.colour, as: String.self) == "blue")
@@ -282,7 +282,7 @@ import VaultKeys
     #expect(sent.kind == .create)
     try newer.syncNow { transaction in
       var counts = PushCounts()
-      try transaction.settle(.accepted(version: 1, serverId: 2), of: sent, jitter: 0, counts: &counts)
+      try transaction.acknowledge(.accepted(version: 1, serverId: 2), of: sent, jitter: 0, counts: &counts)
     }
     #expect(
       try newer.database.read {

@@ -59,7 +59,7 @@ import Testing
       )
       try await api.sql("UPDATE locations SET name = '\(new)'")
       _ = try await device.worker.round(cause, RoundRequest())
-      let isFetched = [.manual, .resume, .nudge].contains(cause)
+      let isFetched = [.manual, .resume, .request].contains(cause)
       #expect(
         try await device.values("SELECT name FROM OfflineSavedLocation").first == (isFetched ? new : old), "\(cause)")
     }

@@ -167,8 +167,8 @@ import Testing
   /// Rounds of a user fetch what other rounds do not.
   @Test("A round that a user asked for stays one when something else asks for a round before it begins")
   func aWishOfAUserStands() {
-    for wish in [Schedule.Cause.manual, .resume, .nudge] {
-      for other in Schedule.Cause.allCases where !other.isOfPerson {
+    for wish in [Schedule.Cause.manual, .resume, .request] {
+      for other in Schedule.Cause.allCases where !other.isByUser {
         var schedule = Schedule(now: 0, network: .online)
         _ = schedule.begin(now: 0)
         schedule.ended(.done, now: 0, nextDue: nil, jitter: 1)

@@ -260,8 +260,10 @@ private final class CountingStorage: RecordStorage {
     }
   }
 
-  func buryFailedChanges(_ account: AccountName) async throws { try await storage.buryFailedChanges(account) }
-  func settle(_ account: AccountName, _ names: [RecordName]) async throws { try await storage.settle(account, names) }
+  func flushFailedCommits(_ account: AccountName) async throws { try await storage.flushFailedCommits(account) }
+  func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws {
+    try await storage.applyPendingCascades(account, names)
+  }
   func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool {
     try await storage.waitForChange(account, after: sequence, seconds: seconds)
   }

@@ -58,7 +58,7 @@ import WebTransport
     }
     try await two.sync()
     try await rename("Barn")
-    let chosen = try await one.vault.sync { try $0.nextBatch(limit: 25, order: .priority, isAhead: true) }
+    let chosen = try await one.vault.sync { try $0.nextBatch(limit: 25, order: .priority, isPrefetch: true) }
     try await rename("House")
     let ids = chosen.operations.map(\.operationId)
     try await one.vault.sync { try $0.release(ids, wasSent: false) }

@@ -115,7 +115,7 @@ import Testing
         try transaction.connection.execute("UPDATE OfflineProject SET syncVersion = 4")
         try transaction.connection.execute("UPDATE SyncBase SET syncVersion = 4")
         var counts = PushCounts()
-        try transaction.settle(outcome, of: sent, jitter: 0, counts: &counts)
+        try transaction.acknowledge(outcome, of: sent, jitter: 0, counts: &counts)
       }
       #expect(try await device.value("SELECT syncVersion FROM OfflineProject", as: Int.self) == 4)
       #expect(try await device.value("SELECT title FROM OfflineProject", as: String.self) == "Elm")

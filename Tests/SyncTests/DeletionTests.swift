@@ -52,7 +52,7 @@ import Testing
     // The server takes neither.
     try await one.vault.sync { transaction in
       var counts = PushCounts()
-      try transaction.settle(
+      try transaction.acknowledge(
         .rejected(ServerProblem(title: "", status: 422, detail: "no")), of: batch[0], jitter: 0, counts: &counts)
       try transaction.release([batch[1].operationId])
     }
@@ -70,7 +70,7 @@ import Testing
     let batch = try await one.vault.sync { try $0.nextBatch(limit: 25).operations }
     try await one.vault.sync { transaction in
       var counts = PushCounts()
-      try transaction.settle(
+      try transaction.acknowledge(
         .rejected(ServerProblem(title: "", status: 500, detail: "no")), of: batch[0], jitter: 0, counts: &counts)
     }
     try await one.write { db in
@@ -313,7 +313,7 @@ extension Device {
     try await vault.sync { transaction in
       var counts = PushCounts()
       for (sent, result) in zip(request.operations, answer.results) {
-        try transaction.settle(result.outcome, of: sent, jitter: 0, counts: &counts)
+        try transaction.acknowledge(result.outcome, of: sent, jitter: 0, counts: &counts)
       }
     }
   }

@@ -51,7 +51,7 @@ final class FaultyRemote: Remote {
     }
   }
 
-  var abilities: RemoteCapabilities { remote.abilities }
+  var capabilities: RemoteCapabilities { remote.capabilities }
   var traffic: TransferCounts { remote.traffic }
   func health() async throws(RemoteFailure) -> ServerHealth { try await remote.health() }
   func account() async throws(RemoteFailure) -> AccountInfo { try await remote.account() }

@@ -58,7 +58,7 @@ final class InterveningRemote: Remote {
     return answer
   }
 
-  var abilities: RemoteCapabilities { able.withLock { $0 } }
+  var capabilities: RemoteCapabilities { able.withLock { $0 } }
   var traffic: TransferCounts { remote.traffic }
 
   func health() async throws(RemoteFailure) -> ServerHealth { try await remote.health() }

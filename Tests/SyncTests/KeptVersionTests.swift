@@ -181,7 +181,7 @@ import Testing
     let batch = try await two.vault.sync { try $0.nextBatch(limit: 25).operations }
     try await two.vault.sync { transaction in
       var counts = PushCounts()
-      try transaction.settle(
+      try transaction.acknowledge(
         .conflict(.notUnique, fields: ["inletId"], record: nil), of: batch[0], jitter: 0, counts: &counts)
     }
     let conflicted = try await two.values(

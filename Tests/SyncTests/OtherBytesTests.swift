@@ -60,5 +60,5 @@ private struct MistakenFiles: FileRemote {
     _ = try device.vault.attach([path], to: try device.vault.entities.entity("Project"), project)
   }
 
-  private func makeRoom(on device: Device) throws -> Int { try device.vault.makeRoom() }
+  private func makeRoom(on device: Device) throws -> Int { try device.vault.evict() }
 }

@@ -104,7 +104,7 @@ import Testing
     let worker = worker(remote)
     let running = Task { try await worker.run() }
     try await eventually("the first round") { try await rounds("resume") == 1 }
-    for (cause, count, ask) in [("nudge", 1, { worker.nudge() }), ("resume", 2, { worker.resume() })] {
+    for (cause, count, ask) in [("nudge", 1, { worker.requestSync() }), ("resume", 2, { worker.resume() })] {
       try await add(cause, to: two)
       try await two.sync()
       let pulls = remote.pulls

@@ -64,7 +64,7 @@ import Testing
     }
     defer { server.close() }
     let transport = try transport(server) { $0.idleSeconds = 0.3 }
-    let got = try await transport.send(HTTPRequest("/v1/watch", patienceSeconds: 20))
+    let got = try await transport.send(HTTPRequest("/v1/watch", timeoutSeconds: 20))
     #expect(got.status == 200)
   }
 

@@ -14,7 +14,7 @@ final class Authorizer {
     let remedy: String
   }
 
-  private var footprint = AccessedRegion()
+  private var accessed = AccessedRegion()
   private var isRecording = false
   private var refusal: Refusal?
   private var authority = fieldvault_by_caller
@@ -42,7 +42,7 @@ final class Authorizer {
   }
 
   func begin() {
-    footprint = AccessedRegion()
+    accessed = AccessedRegion()
     refusal = nil
     isPragma = false
     dependsOnSchemas = false
@@ -51,7 +51,7 @@ final class Authorizer {
 
   func end() -> AccessedRegion {
     isRecording = false
-    return footprint
+    return accessed
   }
 
   /// Runs a body whose statements may use any pragma and control transactions.
@@ -128,11 +128,11 @@ final class Authorizer {
     switch action {
     case SQLITE_READ:
       let column = second.map { String(cString: $0) } ?? ""
-      footprint.reads[String(cString: first), default: []].insert(column)
+      accessed.reads[String(cString: first), default: []].insert(column)
     case SQLITE_UPDATE:
-      footprint.updates[String(cString: first), default: []].insert(second.map { String(cString: $0) } ?? "")
+      accessed.updates[String(cString: first), default: []].insert(second.map { String(cString: $0) } ?? "")
     case SQLITE_INSERT, SQLITE_DELETE:
-      footprint.rowChanges.insert(String(cString: first))
+      accessed.rowChanges.insert(String(cString: first))
     case SQLITE_PRAGMA:
       isPragma = true
     default:

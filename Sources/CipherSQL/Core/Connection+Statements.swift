@@ -61,7 +61,7 @@ extension Connection {
 
   @usableFromInline
   final func noteUse(of statement: Statement) {
-    observedReads?.formUnion(statement.footprint)
+    observedReads?.formUnion(statement.accessed)
     watchedChanges?.noteStatement(statement)
   }
 
@@ -90,8 +90,8 @@ extension Connection {
     }
     // A pragma of a caller only returns values, and SQLite counts some as writes.
     let statement = Statement(
-      handle: prepared, footprint: parsed.footprint, authorizer: authorizer,
-      isReadOnly: sqlite3_stmt_readonly(prepared) != 0 || authorizer.isPragma && parsed.footprint.isEmpty)
+      handle: prepared, accessed: parsed.accessed, authorizer: authorizer,
+      isReadOnly: sqlite3_stmt_readonly(prepared) != 0 || authorizer.isPragma && parsed.accessed.isEmpty)
     let rest = parsed.end
     guard SQLText.isBlank(sql.utf8.dropFirst(rest)) else {
       throw SQLError(
@@ -99,13 +99,13 @@ extension Connection {
         offset: rest)
     }
     // SQLite asks the authorizer about VACUUM only when it runs, and first complains of the open transaction.
-    if !statement.isReadOnly, parsed.footprint.isEmpty, SQLText.firstWord(of: Array(sql.utf8))?.word == "VACUUM" {
+    if !statement.isReadOnly, parsed.accessed.isEmpty, SQLText.firstWord(of: Array(sql.utf8))?.word == "VACUUM" {
       throw Authorizer.vacuum(sql)
     }
     return statement
   }
 
-  private func parse(_ sql: String) -> (result: Int32, statement: OpaquePointer?, end: Int, footprint: AccessedRegion) {
+  private func parse(_ sql: String) -> (result: Int32, statement: OpaquePointer?, end: Int, accessed: AccessedRegion) {
     authorizer.begin()
     var prepared: OpaquePointer?
     var end = 0

@@ -7,15 +7,15 @@ import CSQLCipher
 public final class Statement {
   @usableFromInline let handle: OpaquePointer
   /// What the statement reads and writes, as SQLite's authorizer told when it was prepared.
-  let footprint: AccessedRegion
+  let accessed: AccessedRegion
   private let authorizer: Authorizer
   /// True while somebody steps through it, so that a nested use of the same SQL gets a statement of its own.
   @usableFromInline var isInUse = false
   /// Marks the transaction in which its writes were last noted.
   var notedInTransaction: UInt64 = 0
 
-  init(handle: OpaquePointer, footprint: AccessedRegion, authorizer: Authorizer, isReadOnly: Bool) {
-    (self.handle, self.footprint, self.authorizer, self.isReadOnly) = (handle, footprint, authorizer, isReadOnly)
+  init(handle: OpaquePointer, accessed: AccessedRegion, authorizer: Authorizer, isReadOnly: Bool) {
+    (self.handle, self.accessed, self.authorizer, self.isReadOnly) = (handle, accessed, authorizer, isReadOnly)
   }
 
   deinit { sqlite3_finalize(handle) }

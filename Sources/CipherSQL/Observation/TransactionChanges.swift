@@ -10,7 +10,7 @@ final class TransactionChanges {
   private(set) var logPages = 0
   private var changedRows: Set<String> = []
   private var updatedRows: Set<String> = []
-  private var footprint = AccessedRegion()
+  private var accessed = AccessedRegion()
   // How many rows the hook has told of, and how many the connection had changed when the transaction began.
   private var toldRows: Int64 = 0
   private var earlierChanges: Int64 = 0
@@ -33,7 +33,7 @@ final class TransactionChanges {
     number &+= 1
     changedRows.removeAll(keepingCapacity: true)
     updatedRows.removeAll(keepingCapacity: true)
-    footprint = AccessedRegion()
+    accessed = AccessedRegion()
     lastTable = nil
     toldRows = 0
     earlierChanges = sqlite3_total_changes64(database)
@@ -66,7 +66,7 @@ final class TransactionChanges {
   func noteStatement(_ statement: Statement) {
     guard statement.notedInTransaction != number else { return }
     statement.notedInTransaction = number
-    footprint.formUnion(statement.footprint)
+    accessed.formUnion(statement.accessed)
   }
 
   /// What changed, once the transaction is committed.
@@ -74,10 +74,10 @@ final class TransactionChanges {
     var region = ChangedRegion()
     for table in changedRows { region.tables[table] = .rows }
     for table in updatedRows where region.tables[table] == nil {
-      region.tables[table] = footprint.updates[table].map { .columns($0) } ?? .rows
+      region.tables[table] = accessed.updates[table].map { .columns($0) } ?? .rows
     }
     // Virtual tables (full-text search) have no rows of their own that the hook would see.
-    region.statementTables = footprint.rowChanges.union(footprint.updates.keys)
+    region.statementTables = accessed.rowChanges.union(accessed.updates.keys)
     // Nor does it see a DELETE of all rows of a table at once, or a table WITHOUT ROWID. SQLite counts those rows;
     // when the counts differ, each table that a statement writes counts as changed.
     if sqlite3_total_changes64(database) - earlierChanges != toldRows {

@@ -16,12 +16,12 @@ extension Database {
   /// because no row names it.
   /// - Throws: ``SQLError`` when the disk fails: what has failed before may still come back.
   @available(*, noasync, message: "use a thread of your own in asynchronous code")
-  public func buryFailedCommits() throws {
+  public func flushFailedCommits() throws {
     try write { try $0.rewriteFirstPage() }
   }
 
   /// The same without blocking the caller.
-  public func buryFailedCommits() async throws {
+  public func flushFailedCommits() async throws {
     try await write { try $0.rewriteFirstPage() }
   }
 }

@@ -53,7 +53,7 @@ package enum SyncSettings {
     /// Set while records of projects that are not followed any more stay because something of them is not sent.
     case leavesProjects
     /// Changed to ask a worker in another process for a round.
-    case nudge
+    case roundRequest = "nudge"
     /// Whether the first pull has come to its end.
     case isFilled
   }
@@ -91,8 +91,8 @@ package enum SyncSettings {
   }
 
   /// Asks the worker that runs, in this process or another, for a round.
-  package static func nudge(in connection: WriteConnection) throws {
-    try set(.nudge, newIdentifier(), in: connection)
+  package static func requestRound(in connection: WriteConnection) throws {
+    try set(.roundRequest, newIdentifier(), in: connection)
   }
 
   package static func clockOffset(in connection: Connection) throws -> Int64 {

@@ -3,7 +3,7 @@ import SyncModel
 
 /// What sync does to a vault, inside one transaction.
 ///
-/// The derived triggers take what is written here as it is, neither stamping nor queueing it; ``asPerson(_:)`` is the
+/// The derived triggers take what is written here as it is, neither stamping nor queueing it; ``asUser(_:)`` is the
 /// exception.
 package struct SyncTransaction {
   package let catalog: SyncCatalog
@@ -32,7 +32,7 @@ package struct SyncTransaction {
   var serverNow: Int64 { now + clockOffset }
 
   /// Writes as a person does: stamped, queued, taking along what hangs on it.
-  func asPerson<Result>(_ body: () throws -> Result) throws -> Result {
+  func asUser<Result>(_ body: () throws -> Result) throws -> Result {
     try WriteMode.person(on: connection, body)
   }
 }

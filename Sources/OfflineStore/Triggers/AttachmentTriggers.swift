@@ -50,7 +50,7 @@ struct AttachmentTriggers {
       "content_insert", "INSERT ON \(attachment.table)", attachment, when: "NEW.contentUuid IS NOT NULL",
       [
         addContent(of: attachment, row: "NEW", from: "WHERE") + ";",
-        settle(attachment, content: "NEW.contentUuid", new: true),
+        updateDeviceColumns(attachment, content: "NEW.contentUuid", new: true),
       ])
   }
 
@@ -66,7 +66,7 @@ struct AttachmentTriggers {
       "content_update", "UPDATE OF \(names.joined(separator: ", ")) ON \(attachment.table)", attachment,
       when: "NEW.contentUuid IS NOT NULL",
       [addContent(of: attachment, row: "NEW", from: "WHERE") + ";"] + completions
-        + [settle(attachment, content: "NEW.contentUuid", new: true)])
+        + [updateDeviceColumns(attachment, content: "NEW.contentUuid", new: true)])
   }
 
   /// The last record of a content has another one now: the key goes.
@@ -132,7 +132,9 @@ struct AttachmentTriggers {
 
   /// Contents that come or go, and uploads that go on.
   private var arrivals: [String] {
-    func body(_ row: String) -> [String] { attachments.map { settle($0, content: "\(row).contentUuid", new: false) } }
+    func body(_ row: String) -> [String] {
+      attachments.map { updateDeviceColumns($0, content: "\(row).contentUuid", new: false) }
+    }
     guard body("NEW").contains(where: { !$0.isEmpty }) else { return [] }
     let transfer = "AttachmentTransfer"
     func isUpload(_ row: String) -> String { "\(row).direction = 'upload'" }
@@ -149,7 +151,7 @@ struct AttachmentTriggers {
   }
 
   /// Brings the columns of records that speak of this device up to date: of the new record, or of all of a content.
-  private func settle(_ attachment: AttachmentEntity, content: String, new: Bool) -> String {
+  private func updateDeviceColumns(_ attachment: AttachmentEntity, content: String, new: Bool) -> String {
     var values: [(column: String, value: String)] = []
     if attachment.tellsUploadStatus { values.append(("uploadStatus", Self.uploadStatus(of: content))) }
     if attachment.hasLocal(.localPath) { values.append(("localPath", Self.localPath(of: content))) }

@@ -3,7 +3,7 @@ import CipherSQL
 /// The triggers of one synced entity that stamp a change, queue it, and keep what the server had.
 ///
 /// A record has at most one operation that still grows: its payload is made when it is sent, so that further edits of
-/// the record need no work here. Operations that may have been sent are frozen, and what comes later queues behind them.
+/// the record need no work here. Operations that may have been sent are sealed, and what comes later queues behind them.
 ///
 /// No statement here relies on `OR IGNORE` or `OR REPLACE`: SQLite replaces it by that of the statement that fired the
 /// trigger. `ON CONFLICT DO NOTHING` stays what it is. It stands where a statement would have to look into the table that
@@ -76,16 +76,16 @@ struct OutboxTriggers {
   private var byUser: String { WriteMode.isByUser }
 
   /// The operation of this record that still grows.
-  private var growing: String {
+  private var pending: String {
     "entityId = NEW.\(key) AND entityType = \(type) AND payload IS NULL AND completedAt IS NULL"
   }
   /// The one that may have been sent.
-  private var frozen: String {
+  private var sealed: String {
     "entityId = NEW.\(key) AND entityType = \(type) AND payload IS NOT NULL AND completedAt IS NULL"
   }
-  private var hasGrowing: String { "EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE \(growing))" }
-  private var hasFrozen: String { "EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE \(frozen))" }
-  private var hasOperation: String { "(\(hasGrowing) OR \(hasFrozen))" }
+  private var hasPending: String { "EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE \(pending))" }
+  private var hasSealed: String { "EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE \(sealed))" }
+  private var hasOperation: String { "(\(hasPending) OR \(hasSealed))" }
   private var ofRecord: String { "entityId = NEW.\(key) AND entityType = \(type)" }
   /// Whether it is deleted or restored with another record, which is queued instead of it.
   private var isUnderWay: String { CascadeTriggers.isUnderWay(entity, row: "NEW") }
@@ -138,7 +138,7 @@ struct OutboxTriggers {
   private func leaveWhenUnchanged(_ userEdits: String?, where condition: String = "") -> String {
     """
       DELETE FROM OfflineSyncQueue
-        WHERE \(growing) AND operationType <> 'delete' AND status = 'pending'\(condition) AND NOT \(hasFrozen)
+        WHERE \(pending) AND operationType <> 'delete' AND status = 'pending'\(condition) AND NOT \(hasSealed)
           AND EXISTS (SELECT 1 FROM SyncBase WHERE \(ofRecord) AND isDeleted = NEW.isDeleted
             \(userEdits.map { "AND userEditedFields IS \($0)" } ?? "")
             AND fields = \(RowJSON.object(columns, row: "NEW", computed: computed)));
@@ -239,8 +239,8 @@ struct OutboxTriggers {
       [
         queueFailedAgain(),
         queue(
-          "CASE WHEN NEW.isDeleted = 1 THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasFrozen) THEN 'create' ELSE 'update' END",
-          where: "NOT \(hasGrowing) AND (\(isKnownSomewhere))"),
+          "CASE WHEN NEW.isDeleted = 1 THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasSealed) THEN 'create' ELSE 'update' END",
+          where: "NOT \(hasPending) AND (\(isKnownSomewhere))"),
         leaveWhenUnchanged(keepsUserEdits ? edits("NEW") : nil),
       ])
   }
@@ -262,7 +262,7 @@ struct OutboxTriggers {
     return trigger(
       "move", "BEFORE UPDATE OF \(watched.map(SQL.quoted).joined(separator: ", "))",
       when: """
-        \(isMoved(watched)) AND NEW.isDeleted = OLD.isDeleted AND (OLD.syncVersion > 0 OR \(hasFrozen)) AND \(byUser)
+        \(isMoved(watched)) AND NEW.isDeleted = OLD.isDeleted AND (OLD.syncVersion > 0 OR \(hasSealed)) AND \(byUser)
         """,
       references.map { reference in
         """
@@ -283,14 +283,14 @@ struct OutboxTriggers {
       [
         queueFailedAgain(where: " AND OLD.isDirty = 1"),
         // What the server never had needs no deletion there, and what it is to be told of anyway is told with it.
-        "  DELETE FROM OfflineSyncQueue WHERE \(growing) AND \(goes) AND operationType = 'create' AND status = 'pending';",
+        "  DELETE FROM OfflineSyncQueue WHERE \(pending) AND \(goes) AND operationType = 'create' AND status = 'pending';",
         "  UPDATE OfflineSyncQueue SET operationType = CASE WHEN \(goes) THEN 'delete' ELSE 'update' END\n"
-          + "    WHERE \(growing) AND operationType <> 'create' AND status = 'pending';",
+          + "    WHERE \(pending) AND operationType <> 'create' AND status = 'pending';",
         queue(
-          "CASE WHEN \(goes) THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasFrozen) THEN 'create' ELSE 'update' END",
+          "CASE WHEN \(goes) THEN 'delete' WHEN OLD.syncVersion = 0 AND NOT \(hasSealed) THEN 'create' ELSE 'update' END",
           where: """
-            NOT \(hasGrowing) AND CASE WHEN \(goes) THEN \(hasFrozen) OR (OLD.syncVersion > 0 OR \(hasBase)) AND NOT \(isUnderWay)
-              ELSE NOT \(isUnderWay) OR \(hasFrozen) OR OLD.syncVersion = 0 END
+            NOT \(hasPending) AND CASE WHEN \(goes) THEN \(hasSealed) OR (OLD.syncVersion > 0 OR \(hasBase)) AND NOT \(isUnderWay)
+              ELSE NOT \(isUnderWay) OR \(hasSealed) OR OLD.syncVersion = 0 END
             """),
         "  DELETE FROM SyncCascade WHERE \(ofRecord) AND (isUnderWay = 0 OR NEW.isDeleted = 0);",
         stamp(where: " AND \(hasOperation)"),
@@ -345,7 +345,7 @@ struct OutboxTriggers {
       "flags", "AFTER UPDATE OF isDirty, syncStatus",
       when: """
         (NEW.isDirty <> OLD.isDirty OR NEW.syncStatus <> OLD.syncStatus)
-          AND NEW.isDirty <> CASE WHEN \(hasGrowing) THEN 1 ELSE \(hasFrozen) END AND \(byUser)
+          AND NEW.isDirty <> CASE WHEN \(hasPending) THEN 1 ELSE \(hasSealed) END AND \(byUser)
         """,
       [
         """

@@ -52,7 +52,7 @@ extension Vault {
       let vault = Vault(
         layout: layout, database: database, entities: entities, sources: sources, keyring: unlocked, lock: lock)
       vault.raiseCost(of: secret)
-      vault.sweepWhereThatWorks()
+      vault.sweepIfPossible()
       return vault
     } catch let error as SQLError where error.code == .notADatabase || error.code == .damaged {
       throw damaged(file)

@@ -100,7 +100,7 @@ extension Vault {
       let writer = RecordWriter(connection, entities: entities)
       return try uuids.reduce(0) { try $0 + writer.purge(entity, $1) }
     }
-    sweepWhereThatWorks()
+    sweepIfPossible()
     return count
   }
 

@@ -49,7 +49,7 @@ public struct FieldVaultRemote: Remote {
   public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
     let answer: WatchResponse = try await transport.ask(
       HTTPRequest(
-        "/v1/watch", query: [("cursor", cursor), ("timeout", String(seconds))], patienceSeconds: Double(seconds)))
+        "/v1/watch", query: [("cursor", cursor), ("timeout", String(seconds))], timeoutSeconds: Double(seconds)))
     return answer.changed
   }
 

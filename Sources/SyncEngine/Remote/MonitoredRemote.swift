@@ -20,7 +20,7 @@ public struct MonitoredRemote: Remote {
   public var files: (any FileRemote)? { remote.files }
 
   /// As the remote has them.
-  public var abilities: RemoteCapabilities { remote.abilities }
+  public var capabilities: RemoteCapabilities { remote.capabilities }
 
   /// - Parameter isProof: whether an answer shows that the server is back.
   private func watched<Answer: Sendable>(

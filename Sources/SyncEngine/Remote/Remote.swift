@@ -14,7 +14,7 @@ public protocol Remote: Sendable {
   var files: (any FileRemote)? { get }
 
   /// What can be asked of it.
-  var abilities: RemoteCapabilities { get }
+  var capabilities: RemoteCapabilities { get }
 
   /// Whether the server is there, and what time it has. Needs no token.
   func health() async throws(RemoteFailure) -> ServerHealth
@@ -64,7 +64,7 @@ extension Remote {
   public func checkToken() async throws(RemoteFailure) { _ = try await account() }
 
   /// All that a FieldVault server can.
-  public var abilities: RemoteCapabilities { RemoteCapabilities() }
+  public var capabilities: RemoteCapabilities { RemoteCapabilities() }
 }
 
 /// What can be asked of a remote. A FieldVault server can do all of it.

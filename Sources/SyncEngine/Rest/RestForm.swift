@@ -48,7 +48,7 @@ struct RestForm: Sendable {
       throw error.fileProblem
     }
     if answer == .gone {
-      guard try await contest() else { throw .refused(status: 404) }
+      guard try await openConflict() else { throw .refused(status: 404) }
       // It waits until the conflict is decided, and loses no attempt.
       throw .later(seconds: 1)
     }
@@ -84,14 +84,14 @@ struct RestForm: Sendable {
 
   /// What the image belongs to is not at the API any more: a person decides what becomes of it.
   /// - Returns: false when all that the path names is there.
-  private func contest() async throws(UploadProblem) -> Bool {
+  private func openConflict() async throws(UploadProblem) -> Bool {
     let (table, uuid) = (body.table, body.uuid)
     do {
       guard let gone = try await RestDeletionCheck(client: client, records: records).parent(of: body, call.path) else {
         return false
       }
       try await records.vault.sync { transaction in
-        try transaction.contestImage(of: table, uuid, field: gone.field)
+        try transaction.openImageConflict(of: table, uuid, field: gone.field)
         var counts = ApplyCounts()
         try transaction.apply(gone.records, counts: &counts)
       }

@@ -29,7 +29,7 @@ public struct RestRemote: Remote {
 
   /// One request after the other, so that each answer is kept before the next record goes; no comparison and no waiting
   /// for changes, which such an API does not have.
-  public var abilities: RemoteCapabilities {
+  public var capabilities: RemoteCapabilities {
     RemoteCapabilities(
       batch: 1, compares: false, watches: false, isCurrent: true, restores: false, knowsOperations: false)
   }
@@ -105,15 +105,15 @@ public struct RestRemote: Remote {
     try await RestLists(client: client, records: records).page(cursor)
   }
 
-  /// Never asked: see ``abilities``.
+  /// Never asked: see ``capabilities``.
   public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool { throw Self.unable }
-  /// Never asked: see ``abilities``.
+  /// Never asked: see ``capabilities``.
   public func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests { throw Self.unable }
-  /// Never asked: see ``abilities``.
+  /// Never asked: see ``capabilities``.
   public func digests(
     entityType: String, projects: [String]
   ) async throws(RemoteFailure) -> BucketDigests { throw Self.unable }
-  /// Never asked: see ``abilities``.
+  /// Never asked: see ``capabilities``.
   public func digests(
     entityType: String, bucket: String, projects: [String]
   ) async throws(RemoteFailure) -> RecordDigests { throw Self.unable }

@@ -6,7 +6,7 @@ extension RoundRunner {
   /// Follows the projects that are active at the server by now, for a device that was told to.
   /// - Returns: whether there was something to choose anew.
   func followActiveProjects() async throws -> Bool {
-    guard remote.abilities.compares,
+    guard remote.capabilities.compares,
       let known = try await vault.database.read({ try SyncSettings.value(.activeProjects, in: $0) })
     else { return false }
     let type = SyncTransaction.scopeEntity

@@ -28,15 +28,15 @@ extension RoundRunner {
     following.advance(.pushed(sent: batch.count, sawOthers: false))
     let step = following.step
     // What is chosen counts as sent if the program dies, which does no harm where the server knows an operation again.
-    let (vault, choosesAhead) = (vault, remote.abilities.knowsOperations)
-    async let ahead = choosesAhead ? Self.chooseAhead(step, vault) : nil
+    let (vault, prefetches) = (vault, remote.capabilities.knowsOperations)
+    async let ahead = prefetches ? Self.prefetchBatch(step, vault) : nil
     do {
       let (answer, clock) = try await timed { remote async throws(RemoteFailure) in try await remote.push(request) }
       guard answer.results.map(\.operationId) == batch.map(\.operationId) else {
         throw RemoteFailure(.notTheServer(detail: "its results are not those of the operations that were sent"))
       }
       try await check(answer.epoch)
-      return try await settle(answer, of: request, clock, step, await ahead)
+      return try await acknowledge(answer, of: request, clock, step, await ahead)
     } catch let failure as RemoteFailure {
       report.failure = failure
       if let ahead = await ahead {
@@ -84,10 +84,10 @@ extension RoundRunner {
   }
 
   private static func nextBatch(
-    _ step: RoundStep, isAhead: Bool = false, _ transaction: SyncTransaction
+    _ step: RoundStep, isPrefetch: Bool = false, _ transaction: SyncTransaction
   ) throws -> PreparedBatch? {
     guard case .push(let limit, let byAge) = step else { return nil }
-    return try transaction.nextBatch(limit: limit, order: byAge ? .age : .priority, isAhead: isAhead)
+    return try transaction.nextBatch(limit: limit, order: byAge ? .age : .priority, isPrefetch: isPrefetch)
   }
 
   private static func request(_ batch: PreparedBatch, _ transaction: SyncTransaction) throws -> PushRequest {
@@ -97,10 +97,10 @@ extension RoundRunner {
       operations: batch.operations)
   }
 
-  private static func chooseAhead(_ step: RoundStep, _ vault: Vault) async -> PreparedBatch? {
+  private static func prefetchBatch(_ step: RoundStep, _ vault: Vault) async -> PreparedBatch? {
     do {
       let ready = try await vault.database.read { try $0.fetchOne(SyncWorker.readyOperation, as: Int.self) }
-      return ready == nil ? nil : try await vault.sync { try nextBatch(step, isAhead: true, $0) }
+      return ready == nil ? nil : try await vault.sync { try nextBatch(step, isPrefetch: true, $0) }
     } catch {
       // The choice is made again with the answers, and what is wrong with this device is thrown there.
       return nil
@@ -123,17 +123,17 @@ extension RoundRunner {
 
   // MARK: What the server answers
 
-  private mutating func settle(
+  private mutating func acknowledge(
     _ answer: PushResponse, of request: PushRequest, _ clock: (sent: Int64, received: Int64), _ step: RoundStep,
     _ ahead: PreparedBatch?
   ) async throws -> RoundEvent {
     let jitters = answer.results.map { _ in jitter() }
-    let restores = remote.abilities.restores
+    let restores = remote.capabilities.restores
     let (counts, hasTaken, next) = try await vault.sync { transaction in
       try transaction.note(serverTime: answer.serverTime, between: clock.sent, and: clock.received)
       var counts = PushCounts()
       for (sent, (result, jitter)) in zip(request.operations, zip(answer.results, jitters)) {
-        try transaction.settle(result.outcome, of: sent, jitter: jitter, counts: &counts)
+        try transaction.acknowledge(result.outcome, of: sent, jitter: jitter, counts: &counts)
       }
       var applied = ApplyCounts()
       if !restores { try transaction.remakeFollowers(of: request.operations, answer.results) }
@@ -183,7 +183,7 @@ extension RoundRunner {
     let jitter = jitter()
     let counts = try await vault.sync { transaction in
       var counts = PushCounts()
-      try transaction.settle(.rejected(problem), of: operation, jitter: jitter, counts: &counts)
+      try transaction.acknowledge(.rejected(problem), of: operation, jitter: jitter, counts: &counts)
       return counts
     }
     report.add(counts)

@@ -148,15 +148,15 @@ extension RoundRunner {
             try transaction.removeUnknown(type, uuid, repaired: &repairs)
           }
         }
-        try transaction.settleClashes(counts: &counts)
+        try transaction.resolveClashes(counts: &counts)
         return (counts, repairs, transaction.arrived)
       }
       report.add(counts)
       try await admit(arrived)
       repaired.fetched += repairs.fetched
       repaired.removed += repairs.removed
-      repaired.contested += repairs.contested
-      report.conflicts += repairs.contested
+      repaired.conflicts += repairs.conflicts
+      report.conflicts += repairs.conflicts
       tell(.pulled(count: part.count, remaining: nil))
     }
   }

@@ -172,7 +172,7 @@ struct RoundRunner {
   /// Fetches and applies what a page refers to and does not have, before the page: a child that came first would be written
   /// twice, to the inbox and from there.
   private mutating func fetchParents(of changes: [RemoteRecord]) async throws {
-    guard remote.abilities.knowsOperations else { return }
+    guard remote.capabilities.knowsOperations else { return }
     for wave in try await parents(of: changes).reversed() { try await apply(wave) }
     // Bounded, so that a long pull does not grow it without end.
     if asked.count > 10_000 { asked.removeAll(keepingCapacity: true) }

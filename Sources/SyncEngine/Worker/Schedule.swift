@@ -9,13 +9,14 @@ public struct Schedule: Equatable, Sendable {
 
   /// Why a round begins. The raw values are those of `SyncRun.cause`.
   public enum Cause: String, CaseIterable, Sendable {
-    case manual, resume, network, timer, nudge
+    case manual, resume, network, timer
+    case request = "nudge"
     case localWrite = "local_write"
     /// The server has said that there is something new.
     case remoteChange = "remote_change"
 
     /// Whether a person wants to see what is new.
-    var isOfPerson: Bool { self == .manual || self == .resume || self == .nudge }
+    var isByUser: Bool { self == .manual || self == .resume || self == .request }
   }
 
   private var wanted: Cause?
@@ -50,7 +51,7 @@ public struct Schedule: Equatable, Sendable {
 
   /// Notes a cause. One of a user stays: its round fetches lists that other rounds do not.
   private mutating func note(_ cause: Cause) {
-    if wanted == .manual || wanted?.isOfPerson == true && !cause.isOfPerson { return }
+    if wanted == .manual || wanted?.isByUser == true && !cause.isByUser { return }
     wanted = cause
   }
 

@@ -6,17 +6,17 @@ extension SyncWorker {
   ///
   /// A worker that is asked does a whole round, whatever `request` leaves out.
   /// - Parameters:
-  ///   - patience: how long the other may take.
+  ///   - timeout: how long the other may take.
   ///   - othersWork: called once when there is another.
   /// - Throws: ``SyncRefused`` with `busy` when the other has not done a round in that time; what ``sync(_:)`` throws.
   public func syncBeside(
-    _ request: RoundRequest = RoundRequest(), patience: Duration = .seconds(60), othersWork: @Sendable () -> Void = {}
+    _ request: RoundRequest = RoundRequest(), timeout: Duration = .seconds(60), othersWork: @Sendable () -> Void = {}
   ) async throws -> SyncReport {
     if let report = try await syncUnlessBusy(request) { return report }
     try await checkSettings()
     othersWork()
-    let last = try await vault.nudge(comparingAll: request.isFull)
-    let end = ContinuousClock.now + patience
+    let last = try await vault.requestRound(comparingAll: request.isFull)
+    let end = ContinuousClock.now + timeout
     while ContinuousClock.now < end {
       try await Task.sleep(for: .milliseconds(100))
       if let run = try await vault.endedRun(after: last) { return SyncReport(run) }

@@ -13,17 +13,17 @@ extension SyncWorker {
 
   /// Fetches files that were asked for, without a round of sync, until there is enough or nothing more can be fetched.
   /// - Parameters:
-  ///   - patience: how long another process that syncs the vault is waited for, which may fetch them.
+  ///   - timeout: how long another process that syncs the vault is waited for, which may fetch them.
   ///   - isEnough: asked before the first file and after each one.
   /// - Returns: what was moved, and what stood in the way.
   /// - Throws: ``SyncRefused``.
   public func fetchFiles(
-    patience: Duration = .seconds(60), until isEnough: @escaping @Sendable () async throws -> Bool
+    timeout: Duration = .seconds(60), until isEnough: @escaping @Sendable () async throws -> Bool
   ) async throws -> SyncReport {
     try await checkSettings()
     var report = SyncReport()
     var lock = try SyncLock(of: vault.layout)
-    let end = ContinuousClock.now + patience
+    let end = ContinuousClock.now + timeout
     while lock == nil {
       if try await isEnough() { return report }
       guard ContinuousClock.now < end else { throw SyncRefused.busy }

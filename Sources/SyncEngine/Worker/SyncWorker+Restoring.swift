@@ -29,7 +29,7 @@ extension SyncWorker {
       return try await vault.database.write { try RecordWriter($0, entities: vault.entities).undelete(entity, uuids) }
     }
     try await checkSettings()
-    guard remote.abilities.restores else {
+    guard remote.capabilities.restores else {
       throw VaultError(
         .noSuchRecord, "this vault has no \(entity.type) \(absent[0]), and its server keeps no deleted records",
         hint: "fieldvault list \(entity.type) --deleted shows the deleted records that this vault has")

@@ -4,7 +4,7 @@ import SyncModel
 
 extension SyncWorker {
   /// Does rounds whenever there is a reason: a local write, also one of another process; a change at the server; the network
-  /// that is back; 15 minutes without any; ``nudge()`` and ``resume()``. Ends when the task is cancelled, with what is under
+  /// that is back; 15 minutes without any; ``requestSync()`` and ``resume()``. Ends when the task is cancelled, with what is under
   /// way put back.
   /// - Parameter request: what the rounds are to do; all records are compared in the first one alone.
   /// - Throws: ``SyncRefused`` with `busy` or `noRemote`; what goes wrong on this device.
@@ -25,7 +25,7 @@ extension SyncWorker {
     defer { watch.stop() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { await self.followNetwork() }
-      if request.pulls, remote.abilities.watches { group.addTask { await self.followServer() } }
+      if request.pulls, remote.capabilities.watches { group.addTask { await self.followServer() } }
       group.addTask { try await self.work(request, told) }
       group.addTask { try await self.followFiles(request, toldOfFiles) }
       // An error of one ends the others.
@@ -37,7 +37,7 @@ extension SyncWorker {
   private func work(_ wanted: RoundRequest, _ told: AsyncStream<Signal>) async throws {
     var request = wanted
     var schedule = Schedule(now: Vault.now, network: monitor.state)
-    var nudge = try await setting(.nudge)
+    var roundRequest = try await setting(.roundRequest)
     var waiting = told.makeAsyncIterator()
     var waitsForUnmetered = false
     while !Task.isCancelled {
@@ -75,11 +75,11 @@ extension SyncWorker {
         tell(.network(monitor.state))
       case .wrote:
         isTold.withLock { $0 = false }
-        let news = try await news()
-        if news.nudge != nudge {
-          nudge = news.nudge
+        let changes = try await pendingChanges()
+        if changes.roundRequest != roundRequest {
+          roundRequest = changes.roundRequest
           schedule.want(.manual)
-        } else if request.pushes, news.hasReady {
+        } else if request.pushes, changes.hasReady {
           tell(.queued)
           schedule.want(.localWrite)
         }
@@ -96,10 +96,10 @@ extension SyncWorker {
   }
 
   /// What another connection has written. The system tells of a write before it is committed, so this waits for the writer.
-  private func news() async throws -> (nudge: String?, hasReady: Bool) {
+  private func pendingChanges() async throws -> (roundRequest: String?, hasReady: Bool) {
     try await vault.database.write { connection in
       let ready = try connection.fetchOne(Self.readyOperation, as: Int.self)
-      return (try SyncSettings.value(.nudge, in: connection), ready != nil)
+      return (try SyncSettings.value(.roundRequest, in: connection), ready != nil)
     }
   }
 

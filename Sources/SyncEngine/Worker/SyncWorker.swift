@@ -72,7 +72,7 @@ public actor SyncWorker {
   }
 
   /// Asks the worker that runs for a round: a push notification came, or a person pulled to refresh.
-  public nonisolated func nudge() { signals.tell(.want(.nudge)) }
+  public nonisolated func requestSync() { signals.tell(.want(.request)) }
 
   /// The app is in the foreground again.
   public nonisolated func resume() { signals.tell(.want(.resume)) }
@@ -88,10 +88,10 @@ public actor SyncWorker {
     let hub = hub
     let before = remote.traffic
     hub.tell(.syncing)
-    let abilities = remote.abilities
-    var plan = RoundPlan(request, batchLimit: abilities.batch, compares: abilities.compares)
+    let capabilities = remote.capabilities
+    var plan = RoundPlan(request, batchLimit: capabilities.batch, compares: capabilities.compares)
     var runner = RoundRunner(vault: vault, remote: remote, jitter: jitter, tell: { hub.tell($0) })
-    runner.fetchesAnew = abilities.isCurrent && (request.isFull || cause.isOfPerson)
+    runner.fetchesAnew = capabilities.isCurrent && (request.isFull || cause.isByUser)
     do {
       while true {
         if case .finish(let outcome) = plan.step {
@@ -130,7 +130,7 @@ public actor SyncWorker {
       // In short transactions, and no more of them than a round may take: the next one goes on.
       for _ in 0..<Self.tidyingsOfRound where isUntidy { isUntidy = try await vault.sync { try $0.tidy() } }
       // What the round has purged takes its files along.
-      await aside { vault.sweepWhereThatWorks() }
+      await offload { vault.sweepIfPossible() }
       return end.due
     }.value
     hub.tell(.synced(runner.report))
@@ -142,7 +142,7 @@ public actor SyncWorker {
   /// for, some in a round that brought records, since their device may have sent the files by now.
   private static func absentFilesToAskFor(after report: SyncReport, _ cause: Schedule.Cause) -> Int {
     guard report.outcome == .done else { return 0 }
-    return cause.isOfPerson ? 1000 : report.pulled > 0 ? 25 : 0
+    return cause.isByUser ? 1000 : report.pulled > 0 ? 25 : 0
   }
 
   /// Writes a step down that takes longer than five seconds.

@@ -7,9 +7,9 @@ extension Merger {
     let wasDeleted = base?.isDeleted ?? false
     guard local.isDeleted != remote.isDeleted else {
       isDeleted = local.isDeleted
-      let isNews = isDeleted != wasDeleted
+      let isChange = isDeleted != wasDeleted
       times[name] =
-        isNews ? max(local.editTime(of: name), remote.editTime(of: name)) : remote.editTime(of: name)
+        isChange ? max(local.editTime(of: name), remote.editTime(of: name)) : remote.editTime(of: name)
       return
     }
     let changer: MergeSide = local.isDeleted != wasDeleted ? .local : .remote

@@ -50,13 +50,13 @@ struct Merger {
       guard var field = fieldMerge(name) else { continue }
       if field.isDisputed {
         kind = kind ?? .concurrentEdit
-        settle(&field, name)
+        decide(&field, name)
       }
       take(field, as: name)
     }
   }
 
-  private mutating func settle(_ field: inout FieldMerge, _ name: String) {
+  private mutating func decide(_ field: inout FieldMerge, _ name: String) {
     guard let localValue = local.fields[name], let remoteValue = remote.fields[name] else { return }
     switch winner(of: name, localValue, remoteValue) {
     case .local:

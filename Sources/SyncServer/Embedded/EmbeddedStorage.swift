@@ -99,16 +99,16 @@ public final class EmbeddedStorage: RecordStorage {
   }
 
   /// Lets some records follow what was deleted or restored above them.
-  public func settle(_ account: AccountName, _ names: [RecordName]) async throws {
+  public func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws {
     let store = try store(account)
     guard try await store.database.read({ try EmbeddedReader($0, store.map).hasJobs() }) else { return }
-    for part in stride(from: 0, to: names.count, by: Self.settledPerWrite) {
-      let some = names[part..<min(part + Self.settledPerWrite, names.count)]
+    for part in stride(from: 0, to: names.count, by: Self.recordsPerWrite) {
+      let some = names[part..<min(part + Self.recordsPerWrite, names.count)]
       try await write(account) { data in for name in some { _ = try data.isDeleted(name) } }
     }
   }
 
-  private static let settledPerWrite = 25
+  private static let recordsPerWrite = 25
 
   /// Starts a new epoch of an account, because its data may be older than data that was acknowledged before.
   /// - Returns: the new epoch.
@@ -118,8 +118,8 @@ public final class EmbeddedStorage: RecordStorage {
   }
 
   /// Commits once more.
-  public func buryFailedChanges(_ account: AccountName) async throws {
-    try await store(account).database.buryFailedCommits()
+  public func flushFailedCommits(_ account: AccountName) async throws {
+    try await store(account).database.flushFailedCommits()
   }
 
   /// Waits for a change after a number of the account's sequence.

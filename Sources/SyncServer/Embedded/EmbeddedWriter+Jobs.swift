@@ -34,7 +34,7 @@ extension EmbeddedWriter {
     reader.notes.isRefusing = true
     defer { reader.notes.isRefusing = false }
     // The others of its cycles follow at once, so that a restored record is not below a deleted one.
-    try settle(record.name)
+    try applyPendingCascades(to: record.name)
     return try workWithinRequest()
   }
 
@@ -75,7 +75,7 @@ extension EmbeddedWriter {
 
   /// Makes the changes to a record, and to those above it, that jobs will make to them, so that it can be changed as if the jobs were
   /// done.
-  func settle(_ name: RecordName) throws {
+  func applyPendingCascades(to name: RecordName) throws {
     guard try reader.hasJobs() else { return }
     var graph = CascadeGraph<RecordName>()
     try reader.load(name, into: &graph)
@@ -86,7 +86,7 @@ extension EmbeddedWriter {
   }
 
   func canReturn(_ name: RecordName) throws -> Bool {
-    try settle(name)
+    try applyPendingCascades(to: name)
     var graph = CascadeGraph<RecordName>()
     try reader.load(name, into: &graph)
     return graph.canReturn(name)
@@ -117,7 +117,7 @@ extension EmbeddedWriter {
       for (row, name) in page {
         switch job.kind {
         case .cascade:
-          try settle(name)
+          try applyPendingCascades(to: name)
           if references[reference].action != .cascade { try detach(name, from: job.name, references[reference]) }
         case .project: try moveIfNeeded(name, at: job.time)
         }

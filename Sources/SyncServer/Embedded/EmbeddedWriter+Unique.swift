@@ -7,7 +7,7 @@ import SyncModel
 extension EmbeddedWriter {
   /// Lets the rows of deleted records give up the UNIQUE values that a version takes.
   /// - Returns: a record that has one of the values and keeps it; nil when all are free.
-  func makeRoom(for name: RecordName, _ state: RecordState, _ table: RecordTable) throws -> RecordName? {
+  func freeUniqueValues(for name: RecordName, _ state: RecordState, _ table: RecordTable) throws -> RecordName? {
     let holders = try table.holders(of: state.fields, besides: name.entityUuid, in: connection).filter(\.key.isWhole)
     var kept: RecordName?
     for holder in holders {

@@ -24,12 +24,12 @@ struct EmbeddedWriter: RecordWriting {
 
   /// The record as if all jobs were done.
   func record(_ name: RecordName) throws -> ServerRecord? {
-    try settle(name)
+    try applyPendingCascades(to: name)
     return try reader.record(name)
   }
 
   func isDeleted(_ name: RecordName) throws -> Bool? {
-    try settle(name)
+    try applyPendingCascades(to: name)
     return try reader.isDeleted(name)
   }
 
@@ -148,7 +148,7 @@ struct EmbeddedWriter: RecordWriting {
       do {
         try writeRow(new, state, leavingOut: released, serverId, table, at: time)
       } catch let error as SQLError where error.isOfUniqueness {
-        guard let holder = try makeRoom(for: new.name, state, table) else {
+        guard let holder = try freeUniqueValues(for: new.name, state, table) else {
           return try writeRow(new, state, leavingOut: released, serverId, table, at: time)
         }
         throw refusal(error, table, holder: holder)

@@ -86,7 +86,7 @@ final class UploadSession: BodySink {
     return .refused(problem(taking.1 ?? HTTPProblem.failure).response)
   }
 
-  func makeRoom(_ ready: @escaping @Sendable () -> Void) {
+  func whenReady(_ ready: @escaping @Sendable () -> Void) {
     queue.async {
       self.drain()
       self.intake.withLock { $0.isMakingRoom = false }

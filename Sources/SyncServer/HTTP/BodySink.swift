@@ -30,7 +30,7 @@ enum BodyDestination: Sendable {
 enum BodyWriteResult: Sendable {
   /// It was taken.
   case taken
-  /// It was taken, and room has to be made before more is read; see ``BodySink/makeRoom(_:)``.
+  /// It was taken, and room has to be made before more is read; see ``BodySink/whenReady(_:)``.
   case full
   /// It is not taken, and the answer is known; what else comes is dropped.
   case refused(Response)
@@ -46,7 +46,7 @@ protocol BodySink: Sendable {
   /// Takes a part without waiting for anything.
   func take(_ part: UnsafeBufferPointer<UInt8>) -> BodyWriteResult
   /// Makes room for more, then calls `ready`, from any thread. Called once for each ``BodyWriteResult/full``.
-  func makeRoom(_ ready: @escaping @Sendable () -> Void)
+  func whenReady(_ ready: @escaping @Sendable () -> Void)
   /// The body is complete: the answer.
   func finish() async -> Response
   /// No more comes, and nobody waits for an answer.

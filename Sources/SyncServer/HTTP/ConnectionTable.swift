@@ -66,7 +66,7 @@ struct ConnectionTable {
 
   private mutating func wait(_ id: UInt, until deadline: ContinuousClock.Instant) -> [UInt] {
     guard let entry = entries[id] else { return [] }
-    let closing = entry.isKnown ? [] : makeRoom(entry.address)
+    let closing = entry.isKnown ? [] : closeExcess(entry.address)
     entries[id]?.isWaiting = true
     entries[id]?.deadline = deadline
     guard !entry.isKnown else { return [] }
@@ -77,7 +77,7 @@ struct ConnectionTable {
 
   /// Gives up the oldest connection without a valid token that waits, where one more would be too many: of the same address, or
   /// of the address that has the most, so that many connections of one client never close those of others.
-  private mutating func makeRoom(_ address: UInt64) -> [UInt] {
+  private mutating func closeExcess(_ address: UInt64) -> [UInt] {
     var crowd: [UInt]?
     if let own = strangers[address], own.count >= limits.strangersPerAddress {
       crowd = own

@@ -73,7 +73,7 @@ extension HTTPServer {
       // Until the connection goes on nothing is read from the socket, so that a client cannot send faster than the disk
       // takes it. The part was taken all the same: the library forgets what it has read when it then sees the end.
       guard let suspended = suspend(connection, for: nil) else { return .NO }
-      sink.makeRoom { self.resume(suspended) }
+      sink.whenReady { self.resume(suspended) }
       return .YES
     }
   }

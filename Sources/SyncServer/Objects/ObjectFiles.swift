@@ -72,7 +72,7 @@ struct ObjectFiles: Sendable {
           try writer.extend(known.id, addressEnd: end, expiry: expiry)
           return known.id
         }
-        try writer.giveUp(known.id)
+        try writer.abandon(known.id)
       }
       try writer.insert(upload, addressEnd: end, expiry: expiry)
       try files.check(new.userId, quota: quota)
@@ -101,14 +101,14 @@ struct ObjectFiles: Sendable {
     }
     guard let found = try await find(account, id) else { throw Refusal.notSent }
     if let member = Self.difference(upload, found) {
-      try await database.write { try ObjectTablesWriter(connection: $0).giveUp(id) }
+      try await database.write { try ObjectTablesWriter(connection: $0).abandon(id) }
       throw Refusal.mismatch(member)
     }
     // The bucket carries the marker from the first content on, so that a later loss of contents is told from another bucket.
     guard try await carriesMarker(account) else { throw Refusal.notReached }
     let proof = try await prove(account, upload, found, claims)
     guard !proof.isRefuted else {
-      try await database.write { try ObjectTablesWriter(connection: $0).giveUp(id) }
+      try await database.write { try ObjectTablesWriter(connection: $0).abandon(id) }
       throw FileRefusal.mismatch
     }
     // What refuses here has to be written down too, so that the bytes go.
@@ -120,7 +120,7 @@ struct ObjectFiles: Sendable {
       let onDisk = try FileTables(connection: connection).content(name)
       guard there.map({ $0.isMissing || $0.isRefuted }) ?? true, onDisk.map({ $0.isMissing || $0.isRefuted }) ?? true
       else {
-        try writer.giveUp(id)
+        try writer.abandon(id)
         return .failure(.exists)
       }
       try writer.finish(upload, proof, at: time)
@@ -150,7 +150,7 @@ struct ObjectFiles: Sendable {
     let proof = try await readProof(account, upload.id, upload.name, claims)
     guard let proof else { throw Refusal.notSent }
     guard proof.sha256 == announced else {
-      try await database(account).write { try ObjectTablesWriter(connection: $0).giveUp(upload.id) }
+      try await database(account).write { try ObjectTablesWriter(connection: $0).abandon(upload.id) }
       throw Refusal.mismatch("sha256")
     }
     return proof
@@ -261,7 +261,7 @@ struct ObjectFiles: Sendable {
   func expire(_ account: AccountName, at time: Int64) async throws {
     let database = try database(account)
     for id in try await database.read({ try ObjectTables(connection: $0).expired(at: time) }) {
-      try await database.write { try ObjectTablesWriter(connection: $0).giveUp(id) }
+      try await database.write { try ObjectTablesWriter(connection: $0).abandon(id) }
     }
     try await remove(account, at: time)
   }

@@ -159,7 +159,7 @@ struct ObjectTablesWriter {
   }
 
   /// Gives an upload up. What was sent, or is still sent while its address is good, is removed from the store.
-  func giveUp(_ id: String) throws {
+  func abandon(_ id: String) throws {
     try connection.execute(
       """
       INSERT OR IGNORE INTO ObjectRemoval (id, notBefore) SELECT id, addressEndsAt FROM ObjectUpload WHERE id = \(id)

@@ -10,9 +10,9 @@ struct PushBatch {
   let role: TokenRole
   let log: RequestLog
   /// Records of which an operation of this request was not stored, with the id of that operation.
-  private var unsettled: [RecordName: String] = [:]
+  private var notStored: [RecordName: String] = [:]
   /// Whether the server has exactly what the device sent, and no other record changed along with it.
-  private(set) var isAsSent = true
+  private(set) var isUnmodified = true
 
   init(
     entities: [String: EntityDescription], epochs: EpochHistory, now: Int64, storedAt: Int64, role: TokenRole,
@@ -41,13 +41,13 @@ struct PushBatch {
     case (.execute, _):
       let before = try storage.lastSequence
       let outcome = try attempt(sent, in: storage)
-      if case .accepted = outcome {} else { isAsSent = false }
+      if case .accepted = outcome {} else { isUnmodified = false }
       // A record that takes others along, to another project for example, is more than what the device sent.
-      if try storage.lastSequence > before + 1 { isAsSent = false }
+      if try storage.lastSequence > before + 1 { isUnmodified = false }
       return outcome.json(operationId: sent.id, entities: entities)
     case (.keyReused, _), (.returnStoredResponse, _):
-      isAsSent = false
-      if let name = sent.name { unsettled[name] = sent.id }
+      isUnmodified = false
+      if let name = sent.name { notStored[name] = sent.id }
       return PushOutcome.rejected(.keyReused).json(operationId: sent.id, entities: entities)
     }
   }
@@ -57,11 +57,11 @@ struct PushBatch {
     do throws(HTTPProblem) {
       operation = try IncomingOperation(.object(sent.members), now: now)
     } catch {
-      if let name = sent.name { unsettled[name] = sent.id }
+      if let name = sent.name { notStored[name] = sent.id }
       return try keep(.rejected(error), sent, in: storage)
     }
     if let other = dependency(of: operation) {
-      unsettled[operation.name] = sent.id
+      notStored[operation.name] = sent.id
       return .waiting(for: other)
     }
     let judge = PushHandler(
@@ -74,13 +74,13 @@ struct PushBatch {
         if judged.outcome.isFinal { try storage.keep(answer: text, to: sent.content, at: storedAt) }
         return judged
       }
-      if taken > 0 { isAsSent = false }
-      if !outcome.isStored { unsettled[operation.name] = sent.id }
+      if taken > 0 { isUnmodified = false }
+      if !outcome.isStored { notStored[operation.name] = sent.id }
       return outcome
     } catch {
       guard HTTPProblem(ofMachine: error) == nil else { throw error }
       log.failure("an operation on \(entities[operation.name.entityType]?.type ?? "an unknown kind"): \(error)")
-      unsettled[operation.name] = sent.id
+      notStored[operation.name] = sent.id
       return .rejected(.failure)
     }
   }
@@ -101,11 +101,11 @@ struct PushBatch {
 
   /// The operation before this one that was not stored and that it needs.
   private func dependency(of operation: IncomingOperation) -> String? {
-    if let own = unsettled[operation.name] { return own }
-    guard !unsettled.isEmpty, let entity = entities[operation.name.entityType] else { return nil }
+    if let own = notStored[operation.name] { return own }
+    guard !notStored.isEmpty, let entity = entities[operation.name.entityType] else { return nil }
     for member in operation.patch.fields.members {
       guard let reference = entity.references[member.name], case .text(let uuid) = member.value else { continue }
-      if let other = unsettled[RecordName(reference.entityType, uuid)] { return other }
+      if let other = notStored[RecordName(reference.entityType, uuid)] { return other }
     }
     return nil
   }
@@ -113,9 +113,9 @@ struct PushBatch {
   /// A stored response counts for the operations that follow.
   private mutating func noteStored(_ result: SyncObject, _ sent: SentOperation) {
     guard case .text(let word)? = result["result"] else { return }
-    if word != "accepted" { isAsSent = false }
+    if word != "accepted" { isUnmodified = false }
     guard word != "accepted", word != "merged", let name = sent.name else { return }
-    unsettled[name] = sent.id
+    notStored[name] = sent.id
   }
 
   /// Whether a response that was stored without a digest, by version 1, can belong to this operation. Two copies of a

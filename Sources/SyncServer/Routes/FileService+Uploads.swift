@@ -111,7 +111,7 @@ extension FileService {
     let claim = try sessions.claim(known.id, for: call.member.userId)
     do {
       let headers = UploadHeaders(request: call.request)
-      let upload = try await settle(known, call, offset: offset, length: length)
+      let upload = try await current(known, call, offset: offset, length: length)
       let room = (upload.length ?? limits.fileBytes) - upload.offset
       try check(headers, room: room)
       let account = call.member.account
@@ -138,7 +138,7 @@ extension FileService {
   }
 
   /// The upload as it stands now that nobody else has it, at the offset that the client names, with the length that it says.
-  private func settle(
+  private func current(
     _ known: StoredUpload, _ call: RouteCall, offset: Int64, length: Int64?
   ) async throws -> StoredUpload {
     let account = call.member.account
@@ -205,7 +205,7 @@ private struct ReadinessResponse: BodySink {
   let response: Response
 
   func take(_ part: UnsafeBufferPointer<UInt8>) -> BodyWriteResult { .over }
-  func makeRoom(_ ready: @escaping @Sendable () -> Void) { ready() }
+  func whenReady(_ ready: @escaping @Sendable () -> Void) { ready() }
   func finish() async -> Response { response }
   func cut() {}
 }

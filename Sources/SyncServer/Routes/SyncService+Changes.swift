@@ -61,7 +61,7 @@ extension SyncService {
     if case .text(let text)? = body["epoch"] { epoch = text }
     let entities = storage.entities
     let now = now
-    try await storage.settle(call.member.account, uuids.map { RecordName(type, $0) })
+    try await storage.applyPendingCascades(call.member.account, uuids.map { RecordName(type, $0) })
     return try await storage.read(call.member.account) { [uuids, epoch] data in
       let current = try data.epochs.current
       var found: [SyncValue] = []

@@ -44,7 +44,7 @@ extension SyncService {
     var answer: SyncObject = [
       "serverTime": wireTime(batch.now), "epoch": .text(batch.epochs.current), "results": .array(results),
     ]
-    if let text, batch.isAsSent, let cursor = try known(text, data), cursor.sequence == before {
+    if let text, batch.isUnmodified, let cursor = try known(text, data), cursor.sequence == before {
       // No other device changed a record: this one has seen everything up to here.
       answer["cursor"] = .text(
         Cursor(epoch: cursor.epoch, sequence: try data.lastSequence, floor: cursor.floor).text)

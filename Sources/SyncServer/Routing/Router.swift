@@ -171,7 +171,7 @@ private struct RoutedSink: BodySink {
     return taking
   }
 
-  func makeRoom(_ ready: @escaping @Sendable () -> Void) { sink.makeRoom(ready) }
+  func whenReady(_ ready: @escaping @Sendable () -> Void) { sink.whenReady(ready) }
   func finish() async -> Response { finished(await sink.finish()) }
   func cut() { sink.cut() }
 }

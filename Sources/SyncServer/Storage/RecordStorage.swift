@@ -30,11 +30,11 @@ public protocol RecordStorage: Sendable {
 
   /// Makes sure that no change that has failed can come back, as it may after a crash: files that no record refers to go
   /// behind this.
-  func buryFailedChanges(_ account: AccountName) async throws
+  func flushFailedCommits(_ account: AccountName) async throws
 
   /// Lets these records follow what was deleted or restored above them, where that has still to be done, so that reads say of them
   /// what they will be.
-  func settle(_ account: AccountName, _ names: [RecordName]) async throws
+  func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws
 
   /// Returns true as soon as an account has a change after a number of its sequence, or false after a time, or when
   /// ``stopWaiting()`` was called.

@@ -33,7 +33,7 @@ struct GrowthSuite {
               let batch = try transaction.nextBatch(limit: 25)
               guard try transaction.isStillNext(batch) else { throw BenchmarkFailure("the batch is not the next") }
               for operation in batch.operations {
-                try transaction.settle(
+                try transaction.acknowledge(
                   .accepted(version: 1, serverId: nil), of: operation, jitter: 0, counts: &counts)
               }
             }

@@ -52,7 +52,7 @@ import Testing
   @Test func itIsBuried() throws {
     let bench = try Bench()
     let number = try bench.database.read { try $0.fetchOne("PRAGMA user_version", as: Int.self) }
-    try bench.database.buryFailedCommits()
+    try bench.database.flushFailedCommits()
     #expect(try bench.countAfterACrash() == 4)
     #expect(try Bench.count(in: bench.database) == 4)
     #expect(try bench.database.read { try $0.fetchOne("PRAGMA user_version", as: Int.self) } == number)

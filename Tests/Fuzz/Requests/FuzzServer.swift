@@ -109,7 +109,7 @@ private struct UnchangingStorage: RecordStorage {
     return result
   }
 
-  func buryFailedChanges(_ account: AccountName) async throws {}
+  func flushFailedCommits(_ account: AccountName) async throws {}
   func settle(_ account: AccountName, _ names: [RecordName]) async throws {}
   func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool { false }
   func stopWaiting() {}

@@ -55,7 +55,7 @@ struct Photographer {
     }
     journal.acknowledge(transaction)
     withExtendedLifetime(prepared) {}
-    try vault.makeRoom()
+    try vault.evict()
   }
 
   private mutating func remove() throws {
@@ -86,7 +86,7 @@ struct Photographer {
       try vault.setPreference(.download, random.chance(0.7) ? "all" : "thumbnails")
     } else {
       try vault.setPreference(.storageLimit, random.chance(0.7) ? "\(random.number(0..<4_000))KB" : "2GB")
-      try vault.makeRoom()
+      try vault.evict()
     }
   }
 

@@ -130,7 +130,7 @@ import Testing
     #expect(try home.tablet.attachment(image).full == "absent" && home.tablet.attachment(image).waitsForUpload)
     // It is asked for before its time when the user wants to see what is new, and when records came.
     #expect(try await home.tablet.filesAskedFor(in: .timer) == 0)
-    #expect(try await home.tablet.filesAskedFor(in: .nudge) == 1)
+    #expect(try await home.tablet.filesAskedFor(in: .request) == 1)
     try await home.tablet.sync()
 
     try await home.server.restart()

@@ -90,7 +90,7 @@ struct PhotoWork {
       }
     }
     try vault.setPreference(.storageLimit, "\(Int.random(in: 0...2_000, using: &random))KB")
-    try vault.makeRoom()
+    try vault.evict()
   }
 }
 

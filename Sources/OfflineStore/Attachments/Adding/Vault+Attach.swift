@@ -24,10 +24,10 @@ extension Vault {
       records = try attachAll(paths, to: owner, uuid, progress)
     } catch {
       // What has failed is what counts. The files of a transaction that was undone belong to no record.
-      sweepWhereThatWorks()
+      sweepIfPossible()
       throw error
     }
-    makeRoomWhereThatWorks()
+    evictIfPossible()
     return records
   }
 

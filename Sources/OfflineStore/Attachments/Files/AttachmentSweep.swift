@@ -37,7 +37,7 @@ struct AttachmentSweep {
     }
     guard kept.count < suspects.count else { return outcome }
     // A row that a failed commit may still bring names its file, too.
-    try database.buryFailedCommits()
+    try database.flushFailedCommits()
     // Nobody commits meanwhile, so that a row cannot come to a file that is about to go.
     outcome.removed = try database.write { connection in
       let orphans = try Self.orphans(among: suspects.filter { !kept.contains($0) }, in: connection)
@@ -125,7 +125,7 @@ struct AttachmentSweep {
 extension Vault {
   /// Where the disk cannot be written the vault is as good as with it: the next time that it is opened tries again, and
   /// `doctor` names what stays.
-  package func sweepWhereThatWorks() { _ = try? sweepAttachments() }
+  package func sweepIfPossible() { _ = try? sweepAttachments() }
 
   /// Removes files of attachments that no record needs any more: after a purge, after room was made, and after a crash.
   /// Opening the vault does it, too.

@@ -43,7 +43,7 @@ extension Vault {
   /// - Parameter kept: the uuid of a content whose files stay.
   /// - Returns: how many files were given up.
   @discardableResult
-  public func makeRoom(keeping kept: String? = nil) throws -> Int {
+  public func evict(keeping kept: String? = nil) throws -> Int {
     let settings = try attachmentSettings()
     guard try attachmentUsage().bytesUsed > settings.limit else { return 0 }
     let count = try database.write { connection in
@@ -56,5 +56,5 @@ extension Vault {
   }
 
   /// After something was taken in: that is done, and not undone because nothing else could go. The next time tries again.
-  func makeRoomWhereThatWorks(keeping kept: String? = nil) { _ = try? makeRoom(keeping: kept) }
+  func evictIfPossible(keeping kept: String? = nil) { _ = try? evict(keeping: kept) }
 }

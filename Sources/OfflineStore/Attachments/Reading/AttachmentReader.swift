@@ -74,7 +74,7 @@ extension Vault {
     guard content.presence[variant] == .here else {
       let hint = try syncNow { transaction in
         try transaction.requestDownload(of: content.uuid, variant)
-        try SyncSettings.nudge(in: transaction.connection)
+        try SyncSettings.requestRound(in: transaction.connection)
         return try Self.wayToFetch(in: transaction.connection)
       }
       throw VaultError(.notHere, "\(name) is not on this device", hint: hint, name: name)

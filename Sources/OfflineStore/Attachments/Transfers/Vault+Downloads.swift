@@ -48,7 +48,7 @@ extension Vault {
         try $0.downloadCompleted(transfer, sealedBytes: Int64(bytes), received: received, in: layout)
       }
     }
-    makeRoomWhereThatWorks(keeping: transfer.contentUuid)
+    evictIfPossible(keeping: transfer.contentUuid)
     return isWanted
   }
 

@@ -83,7 +83,7 @@ extension Vault {
         content = uuid
       }
       let count = try transaction.retryTransfers(of: content)
-      if count > 0 { try SyncSettings.nudge(in: transaction.connection) }
+      if count > 0 { try SyncSettings.requestRound(in: transaction.connection) }
       return count
     }
   }

@@ -40,7 +40,7 @@ extension SyncTransaction {
     guard remote.state.syncVersion > record.state.syncVersion else {
       return try forgetKept(remote, upTo: record.state.syncVersion)
     }
-    if try !QueuedOperation.frozen(table.entity.type, record.key, in: connection).isEmpty {
+    if try !QueuedOperation.sealed(table.entity.type, record.key, in: connection).isEmpty {
       // Whether the operation is part of this version already only its answer tells.
       counts.kept += 1
       return try keep(remote, "in_flight", waitsFor: nil, detail: "an operation of the record waits for its answer")
@@ -63,7 +63,7 @@ extension SyncTransaction {
       if rebasing == .conflict { counts.conflicts += 1 } else { counts.merged += 1 }
     }
     if remote.state.isDeleted, !record.state.isDeleted {
-      counts.conflicts += try contestOrphans(of: record.key, table.entity.type, kind: .deletedRemotely)
+      counts.conflicts += try openConflictsOfOrphans(of: record.key, table.entity.type, kind: .deletedRemotely)
     }
   }
 
@@ -120,8 +120,8 @@ extension SyncTransaction {
       .init(
         serverId: remote.serverId, createdAt: record.corrected(createdAt: remote.createdAt), lastSyncedAt: serverNow),
       references: references, isGone: remote.state.isDeleted, in: connection)
-    if !isTaken, record.state.isDeleted, !state.isDeleted { try bringBackFollowers(of: record.key, table) }
-    guard isTaken, !remote.state.isDeleted, try !comeBackIfMoved(record.key, table) else { return }
+    if !isTaken, record.state.isDeleted, !state.isDeleted { try restoreDependents(of: record.key, table) }
+    guard isTaken, !remote.state.isDeleted, try !restoreIfReparented(record.key, table) else { return }
     // It was deleted here with the record that it hangs on, and the server will hear of that.
     try noteLost(
       [OverwrittenValue(field: RecordState.deletionField, side: .remote, value: false)], base: record.state,
@@ -154,20 +154,20 @@ extension SyncTransaction {
     var record = record
     if record.state.isDeleted, !result.merged.isDeleted {
       // The deletion has lost, and what it took along comes back with the record.
-      try asPerson { try revive(record, table) }
-      try bringBackFollowers(of: record.key, table)
+      try asUser { try revive(record, table) }
+      try restoreDependents(of: record.key, table)
       record = try table.find(key: record.key, in: connection) ?? record
     }
-    let growing = try QueuedOperation.growing(type, record.key, in: connection)
+    let pending = try QueuedOperation.pending(type, record.key, in: connection)
     let isDone = !result.needsPush
     if isDone {
-      for operation in growing { try remove(operation) }
+      for operation in pending { try remove(operation) }
       try BaseTable.forget(type, record.key, in: connection)
     } else {
       try BaseTable.set(
         table.base(from: remote.state, over: base), type, record.key, keepsUserEdits: table.keepsUserEdits,
         in: connection)
-      try ensureGrowing(result.patchToPush.isDeleted == true ? .delete : .update, growing, record, table)
+      try ensurePending(result.patchToPush.isDeleted == true ? .delete : .update, pending, record, table)
       try connection.execute(
         """
         UPDATE OfflineSyncQueue SET status = 'pending' WHERE entityId = \(record.key) AND entityType = \(type)
@@ -188,7 +188,7 @@ extension SyncTransaction {
   }
 
   /// Records that were made here under one that is gone at the server: they are shown, never dropped.
-  func contestOrphans(of key: Int64, _ type: String, kind: ConflictKind) throws -> Int {
+  func openConflictsOfOrphans(of key: Int64, _ type: String, kind: ConflictKind) throws -> Int {
     var count = 0
     for (table, column) in catalog.children(of: type) {
       var orphans: [StoredRecord] = []
@@ -199,7 +199,7 @@ extension SyncTransaction {
           """, in: connection
       ) { orphans.append($0) }
       for orphan in orphans {
-        guard try QueuedOperation.frozen(table.entity.type, orphan.key, in: connection).isEmpty else { continue }
+        guard try QueuedOperation.sealed(table.entity.type, orphan.key, in: connection).isEmpty else { continue }
         try openConflict(kind, [column.name], base: nil, remote: nil, orphan, table)
         count += 1
       }

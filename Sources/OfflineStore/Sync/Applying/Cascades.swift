@@ -19,7 +19,7 @@ extension SyncTransaction {
 
   /// Brings back what a deletion took along here and not at the server, where somebody had moved it away. To be called when
   /// all that the server had after its answer has come.
-  package func bringBackWhatStayed() throws {
+  package func restoreSurvivingChildren() throws {
     let answered = try connection.fetchRows(
       "SELECT entityType, entityId FROM SyncCascade WHERE isAnswered = 1", as: String.self, Int64.self)
     for (type, key) in answered {
@@ -28,7 +28,7 @@ extension SyncTransaction {
         try connection.execute("DELETE FROM SyncCascade WHERE entityType = \(type) AND entityId = \(key)")
         continue
       }
-      if try comeBackIfMoved(key, table) { continue }
+      if try restoreIfReparented(key, table) { continue }
       // What the server never had is gone with what it hangs on.
       let version = try connection.fetchOne(
         """
@@ -48,7 +48,7 @@ extension SyncTransaction {
   /// Brings a record back, with what hangs on it, when nothing that it hangs on is deleted any more: it was moved away from
   /// what was deleted here. While another record here has its place it stays deleted, and is looked at again with each
   /// round: the server has it, so that the other one is not there, and a person decides about that.
-  func comeBackIfMoved(_ key: Int64, _ table: RecordTable) throws -> Bool {
+  func restoreIfReparented(_ key: Int64, _ table: RecordTable) throws -> Bool {
     for column in table.columns {
       guard let reference = column.reference, reference.cascades else { continue }
       let parent = try connection.fetchOne(
@@ -75,12 +75,12 @@ extension SyncTransaction {
         "UPDATE SyncCascade SET isAnswered = 1 WHERE entityId = \(key) AND entityType = \(table.entity.type)")
       return false
     }
-    try bringBackFollowers(of: key, table)
+    try restoreDependents(of: key, table)
     return true
   }
 
   /// Brings back what was taken along with a record that is back.
-  func bringBackFollowers(of key: Int64, _ table: RecordTable) throws {
+  func restoreDependents(of key: Int64, _ table: RecordTable) throws {
     for (child, column) in catalog.children(of: table.entity.type) {
       let taken = try connection.fetch(
         """
@@ -88,15 +88,15 @@ extension SyncTransaction {
         WHERE \(column.refers("record", to: key)) AND isDirty = 0 AND EXISTS (SELECT 1 FROM SyncCascade
           WHERE entityId = record.\(identifier: child.entity.key) AND entityType = \(child.entity.type))
         """, as: Int64.self)
-      for follower in taken { _ = try comeBackIfMoved(follower, child) }
+      for follower in taken { _ = try restoreIfReparented(follower, child) }
     }
   }
 
   /// A record that was made here under what was deleted has lost its operation with that.
   private func queueIfNeverSent(_ key: Int64, _ table: RecordTable) throws {
     guard let record = try table.find(key: key, in: connection), record.state.syncVersion == 0 else { return }
-    try ensureGrowing(
-      .create, QueuedOperation.growing(table.entity.type, key, in: connection), record, table)
+    try ensurePending(
+      .create, QueuedOperation.pending(table.entity.type, key, in: connection), record, table)
     try connection.execute(
       """
       UPDATE \(identifier: table.entity.table.name) SET isDirty = 1, syncStatus = 'pending'

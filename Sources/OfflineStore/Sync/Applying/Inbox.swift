@@ -103,7 +103,7 @@ extension SyncTransaction {
   /// Goes on with what waits for records that have come.
   package func admit(arrived uuids: [String], counts: inout ApplyCounts) throws {
     for uuid in uuids { try admitWaiting(for: uuid, counts: &counts) }
-    try settleClashes(counts: &counts)
+    try resolveClashes(counts: &counts)
   }
 
   /// Lets in what came for a record while an operation of it was under way.
@@ -134,7 +134,7 @@ extension SyncTransaction {
     guard let through else { return false }
     place.last = through
     try admit("rowid > ? AND rowid <= ? ORDER BY rowid", [.integer(first), .integer(through)], counts: &counts)
-    try settleClashes(counts: &counts)
+    try resolveClashes(counts: &counts)
     return through < last
   }
 

@@ -43,7 +43,7 @@ extension SyncTransaction {
   ///   to is not here.
   private func take(_ fields: SyncObject, _ record: StoredRecord, _ table: RecordTable) throws -> Bool {
     let type = table.entity.type
-    guard try QueuedOperation.frozen(type, record.key, in: connection).isEmpty else { return false }
+    guard try QueuedOperation.sealed(type, record.key, in: connection).isEmpty else { return false }
     if let conflict = try OpenConflict.find(of: record, type, in: connection) {
       return try add(fields, to: conflict)
     }

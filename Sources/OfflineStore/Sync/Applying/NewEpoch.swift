@@ -41,7 +41,7 @@ extension SyncTransaction {
     guard let table = catalog.tables[remote.entityType], var record = try table.find(remote.entityUuid, in: connection)
     else { return try apply(remote, counts: &counts) }
     let type = table.entity.type
-    let sealed = try QueuedOperation.frozen(type, record.key, in: connection).first
+    let sealed = try QueuedOperation.sealed(type, record.key, in: connection).first
     var base = try BaseTable.find(type, record.key, in: connection)
     if let sealed {
       if base == nil { base = try created(by: sealed) }
@@ -84,7 +84,7 @@ extension SyncTransaction {
     counts.applied += 1
     if rebasing == .conflict { counts.conflicts += 1 }
     if remote.state.isDeleted, !record.state.isDeleted, rebasing == .clean {
-      counts.conflicts += try contestOrphans(of: record.key, type, kind: .deletedRemotely)
+      counts.conflicts += try openConflictsOfOrphans(of: record.key, type, kind: .deletedRemotely)
     }
   }
 
@@ -98,7 +98,7 @@ extension SyncTransaction {
     if record.state.isDeleted, try isTaken(record.key, table) || record.state.syncVersion == 0 && !record.isDirty {
       return try forgetLost(record, table)
     }
-    for operation in try QueuedOperation.frozen(type, record.key, in: connection) { try reopen(operation) }
+    for operation in try QueuedOperation.sealed(type, record.key, in: connection) { try reopen(operation) }
     var state = record.state
     state.syncVersion = 0
     try BaseTable.forget(type, record.key, in: connection)
@@ -109,7 +109,7 @@ extension SyncTransaction {
 
   private func queueAgain(_ record: StoredRecord, _ kind: OperationKind, _ table: RecordTable) throws {
     let type = table.entity.type
-    try ensureGrowing(kind, QueuedOperation.growing(type, record.key, in: connection), record, table)
+    try ensurePending(kind, QueuedOperation.pending(type, record.key, in: connection), record, table)
     try connection.execute(
       """
       UPDATE \(identifier: table.entity.table.name) SET isDirty = 1, syncStatus = 'pending'

@@ -8,11 +8,11 @@ package struct RepairCounts: Sendable, Equatable {
   /// Records that the server does not have and that went here.
   package var removed = 0
   /// Records with unsent changes that the server does not have any more: conflicts.
-  package var contested = 0
+  package var conflicts = 0
 
   package init() {}
 
-  package var total: Int { fetched + removed + contested }
+  package var total: Int { fetched + removed + conflicts }
 }
 
 extension SyncTransaction {
@@ -21,7 +21,7 @@ extension SyncTransaction {
     guard let table = catalog.tables[remote.entityType],
       let record = try table.find(remote.entityUuid, in: connection),
       record.state.syncVersion >= remote.state.syncVersion,
-      try QueuedOperation.frozen(table.entity.type, record.key, in: connection).isEmpty
+      try QueuedOperation.sealed(table.entity.type, record.key, in: connection).isEmpty
     else {
       repaired.fetched += 1
       return try apply(remote, counts: &counts)
@@ -46,11 +46,11 @@ extension SyncTransaction {
   /// The server does not have a record that it is known to have had.
   package func removeUnknown(_ type: String, _ uuid: String, repaired: inout RepairCounts) throws {
     guard let table = catalog.tables[type], var record = try table.find(uuid, in: connection),
-      record.state.syncVersion > 0, try QueuedOperation.frozen(type, record.key, in: connection).isEmpty
+      record.state.syncVersion > 0, try QueuedOperation.sealed(type, record.key, in: connection).isEmpty
     else { return }
     var state = record.state
     if record.isDirty, !state.isDeleted {
-      repaired.contested += 1
+      repaired.conflicts += 1
       let base = try BaseTable.find(type, record.key, in: connection)
       try BaseTable.forget(type, record.key, in: connection)
       state.syncVersion = 0
@@ -68,7 +68,7 @@ extension SyncTransaction {
     try table.update(
       record.key, from: record.state, to: state, .init(serverId: record.serverId), references: references,
       in: connection)
-    _ = try contestOrphans(of: record.key, type, kind: .deletedRemotely)
+    _ = try openConflictsOfOrphans(of: record.key, type, kind: .deletedRemotely)
   }
 
   /// Forgets what ties the records to a server: they are queued as new. For a vault that is pointed at another server or

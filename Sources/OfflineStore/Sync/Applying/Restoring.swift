@@ -53,7 +53,7 @@ extension SyncTransaction {
         result += Restoration(restored: 1, dependentsFollow: !catalog.entities.dependents(of: table.entity).isEmpty)
       } else {
         let isDependent = isFetched && versions[uuid.sqlText]?.deletedWith != nil
-        result += try asPerson { try writer.restore(table.entity, uuid, isDependent: isDependent) }
+        result += try asUser { try writer.restore(table.entity, uuid, isDependent: isDependent) }
       }
       if isFetched { result.fetched += 1 }
     }

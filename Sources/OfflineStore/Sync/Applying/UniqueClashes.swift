@@ -14,7 +14,7 @@ extension SyncTransaction {
       ($0.rank, $0.place) < ($1.rank, $1.place)
     }
     for (_, _, change) in ordered { try apply(change, counts: &counts) }
-    try settleClashes(counts: &counts)
+    try resolveClashes(counts: &counts)
   }
 
   /// Does what waits for the last page of a pull.
@@ -24,13 +24,13 @@ extension SyncTransaction {
       "SELECT entityType, entityUuid FROM SyncInbox WHERE reason = 'refused' ORDER BY rowid LIMIT \(Self.largestClash)",
       as: String.self, String.self)
     inbox.clashes = refused.map { RecordIdentity(entityType: $0, entityUuid: $1) }
-    try settleClashes(counts: &counts)
-    try bringBackWhatStayed()
+    try resolveClashes(counts: &counts)
+    try restoreSurvivingChildren()
     try noteFilled()
   }
 
   /// Stores what was refused because of a UNIQUE value, where the record that holds the value gives it up.
-  package func settleClashes(counts: inout ApplyCounts) throws {
+  package func resolveClashes(counts: inout ApplyCounts) throws {
     let names = inbox.clashes
     for name in names {
       guard let set = try clash(of: name) else { continue }

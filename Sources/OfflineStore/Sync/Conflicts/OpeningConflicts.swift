@@ -44,7 +44,7 @@ extension SyncTransaction {
     for operation in operations.dropFirst() { try remove(operation) }
     let kind: OperationKind =
       record.state.isDeleted ? .delete : record.state.syncVersion == 0 ? .create : .update
-    try ensureGrowing(kind, Array(operations.prefix(1)), record, table)
+    try ensurePending(kind, Array(operations.prefix(1)), record, table)
     try connection.execute(
       """
       UPDATE OfflineSyncQueue SET status = 'conflict', payload = NULL, idempotencyKey = NULL, sendCount = 0,

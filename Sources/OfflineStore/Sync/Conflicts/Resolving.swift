@@ -146,19 +146,19 @@ extension SyncTransaction {
       }
       target = state
     }
-    try settle(record, on: target, remote: remote, table)
+    try adopt(record, on: target, remote: remote, table)
   }
 
   /// Gives the record a version that a person has chosen over the server's, and queues what the server does not have.
-  func settle(
+  func adopt(
     _ record: StoredRecord, on target: RecordState, remote: RecordState, _ table: RecordTable
   ) throws {
     let type = table.entity.type
     var record = record
     if record.state.isDeleted, !target.isDeleted {
-      try asPerson { try revive(record, table) }
+      try asUser { try revive(record, table) }
       record = try table.find(key: record.key, in: connection) ?? record
-      try bringBackAncestors(of: record, table)
+      try restoreAncestors(of: record, table)
     }
     try forgetOperations(of: record, table)
     var shared = target
@@ -171,7 +171,7 @@ extension SyncTransaction {
       shared.updatedAt = remote.updatedAt
     } else {
       try BaseTable.set(base, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
-      try ensureGrowing(patch.isDeleted == true ? .delete : .update, [], record, table)
+      try ensurePending(patch.isDeleted == true ? .delete : .update, [], record, table)
       shared.updatedAt = now
     }
     try table.update(
@@ -203,8 +203,8 @@ extension SyncTransaction {
       }
     }
     if decision.side == .remote {
-      if let remote = conflict.remote { return try settle(record, on: remote, remote: remote, table) }
-      return try letGo(record, table)
+      if let remote = conflict.remote { return try adopt(record, on: remote, remote: remote, table) }
+      return try discardRecord(record, table)
     }
     // Of the columns of a unique key one other value is enough.
     let solved =
@@ -216,11 +216,11 @@ extension SyncTransaction {
           .refused, "another record has the same \(conflict.fields.joined(separator: ", "))",
           hint: "give another value: --take local --set \(conflict.fields.first ?? "FIELD")==VALUE, or --take remote")
       }
-      for field in conflict.fields where changes[field] == nil { try bringBack(field, of: record, table) }
+      for field in conflict.fields where changes[field] == nil { try restoreTarget(field, of: record, table) }
     }
     var state = record.state
     state.fields = state.fields.overlaid(with: changes)
-    if let remote = conflict.remote { return try settle(record, on: state, remote: remote, table) }
+    if let remote = conflict.remote { return try adopt(record, on: state, remote: remote, table) }
     try forgetOperations(of: record, table)
     state.updatedAt = now
     let isRestored = conflict.kind == .deletedRemotely && conflict.fields.isEmpty
@@ -230,14 +230,14 @@ extension SyncTransaction {
         .tombstone(at: state.updatedAt), table.entity.type, record.key, keepsUserEdits: table.keepsUserEdits,
         in: connection)
     }
-    try ensureGrowing(state.syncVersion == 0 && !isRestored ? .create : .update, [], record, table)
+    try ensurePending(state.syncVersion == 0 && !isRestored ? .create : .update, [], record, table)
     try table.update(
       record.key, from: record.state, to: state,
       .init(serverId: record.serverId, isDirty: true, syncStatus: "pending"), references: references, in: connection)
   }
 
   /// Brings the record back that a field refers to and that is deleted.
-  private func bringBack(_ field: String, of record: StoredRecord, _ table: RecordTable) throws {
+  private func restoreTarget(_ field: String, of record: StoredRecord, _ table: RecordTable) throws {
     guard let place = table.places[field], let reference = table.columns[place].reference,
       let parents = catalog.tables[reference.entityType], case .text(let uuid)? = record.state.fields[field],
       let parent = try parents.find(uuid, in: connection)
@@ -248,19 +248,19 @@ extension SyncTransaction {
     }
     // One that was brought back already is on its way, and the record waits for it.
     if !parent.state.isDeleted { return }
-    try asPerson { try revive(parent, parents) }
-    try bringBackAncestors(of: parent, parents)
+    try asUser { try revive(parent, parents) }
+    try restoreAncestors(of: parent, parents)
   }
 
   /// Brings back what a record goes with, up to what is not deleted: without it the server would not take the record.
-  private func bringBackAncestors(of record: StoredRecord, _ table: RecordTable) throws {
+  private func restoreAncestors(of record: StoredRecord, _ table: RecordTable) throws {
     for column in table.columns {
       guard let reference = column.reference, reference.cascades, let parents = catalog.tables[reference.entityType],
         case .text(let uuid)? = record.state.fields[column.name],
         let parent = try parents.find(uuid, in: connection), parent.state.isDeleted
       else { continue }
-      try asPerson { try revive(parent, parents) }
-      try bringBackAncestors(of: parent, parents)
+      try asUser { try revive(parent, parents) }
+      try restoreAncestors(of: parent, parents)
     }
   }
 }

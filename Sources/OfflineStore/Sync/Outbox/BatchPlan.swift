@@ -11,7 +11,7 @@ struct BatchPlan {
   let connection: WriteConnection
   let limit: Int
   /// Whether the batch is sent only after all that is under way was stored, so that others may refer to that.
-  let isAhead: Bool
+  let isPrefetch: Bool
 
   private(set) var batch: [QueuedOperation] = []
   /// Operations that were looked at, so that a plan ends.
@@ -27,8 +27,8 @@ struct BatchPlan {
   /// UNIQUE columns whose values go round in a circle, by operation: they are NULL at first and follow in an update.
   private(set) var cleared: [Int64: Set<String>] = [:]
 
-  init(catalog: SyncCatalog, connection: WriteConnection, limit: Int, isAhead: Bool) {
-    (self.catalog, self.connection, self.limit, self.isAhead) = (catalog, connection, limit, isAhead)
+  init(catalog: SyncCatalog, connection: WriteConnection, limit: Int, isPrefetch: Bool) {
+    (self.catalog, self.connection, self.limit, self.isPrefetch) = (catalog, connection, limit, isPrefetch)
   }
 
   private enum Verdict {
@@ -42,7 +42,7 @@ struct BatchPlan {
   var isFull: Bool { batch.count >= limit }
 
   /// Whether another plan would find other operations: some were set aside, or are taken by this one.
-  var hasMadeRoom: Bool { isSettingAside || !batch.isEmpty }
+  var hasProgress: Bool { isSettingAside || !batch.isEmpty }
 
   mutating func consider(_ operation: QueuedOperation) throws {
     looked += 1
@@ -60,8 +60,8 @@ struct BatchPlan {
     if operation.status != "pending" { return .later }
     guard visited.insert(operation.number).inserted else { return .taken }
     defer { visited.remove(operation.number) }
-    if operation.payload == nil, operation.beside.isFrozen,
-      let first = try QueuedOperation.frozen(operation.entityType, operation.entityId, in: connection).first
+    if operation.payload == nil, operation.beside.hasSealed,
+      let first = try QueuedOperation.sealed(operation.entityType, operation.entityId, in: connection).first
     {
       // The answer to the first decides what the second is based on.
       if case .behind(let number) = try take(first) { return .behind(number) }
@@ -78,7 +78,7 @@ struct BatchPlan {
         }
         continue
       }
-      if isAhead, before.operation.status == "processing" { continue }
+      if isPrefetch, before.operation.status == "processing" { continue }
       switch try take(before.operation) {
       case .taken: continue
       case let verdict: return verdict

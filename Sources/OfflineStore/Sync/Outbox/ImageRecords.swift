@@ -14,7 +14,7 @@ extension SyncTransaction {
 
   /// The image cannot be sent, because what it belongs to is gone at the API: the record is one that was never there, and a
   /// person decides.
-  package func contestImage(of table: RecordTable, _ uuid: String, field: String) throws {
+  package func openImageConflict(of table: RecordTable, _ uuid: String, field: String) throws {
     try connection.execute(
       "UPDATE \(identifier: table.entity.table.name) SET syncVersion = 0, lastSyncedAt = NULL WHERE uuid = \(uuid)")
     guard let record = try table.find(uuid, in: connection), record.syncStatus != "conflict" else { return }

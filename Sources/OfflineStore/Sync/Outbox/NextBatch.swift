@@ -26,9 +26,9 @@ extension SyncTransaction {
   /// - Parameters:
   ///   - limit: at most this many.
   ///   - bytes: about how much JSON; one operation is returned whatever its size.
-  ///   - isAhead: whether it is sent only if the server has stored all that is under way now.
+  ///   - isPrefetch: whether it is sent only if the server has stored all that is under way now.
   package func nextBatch(
-    limit: Int, order: Order = .priority, bytes: Int = 4 << 20, isAhead: Bool = false
+    limit: Int, order: Order = .priority, bytes: Int = 4 << 20, isPrefetch: Bool = false
   ) throws -> PreparedBatch {
     try wakeScheduled()
     _ = try wakeParked()
@@ -39,12 +39,12 @@ extension SyncTransaction {
     var isCut = false
     var failed = 0
     while batch.isEmpty {
-      var plan = BatchPlan(catalog: catalog, connection: connection, limit: limit, isAhead: isAhead)
+      var plan = BatchPlan(catalog: catalog, connection: connection, limit: limit, isPrefetch: isPrefetch)
       try fill(&plan, order)
       for operation in plan.batch {
         let sealed: (operation: PushOperation, length: Int)?
         do {
-          sealed = try frozen(
+          sealed = try sealedOperation(
             operation, leavingOut: plan.circular[operation.number] ?? [], clearing: plan.cleared[operation.number] ?? []
           )
         } catch let unsendable as UnsendableField {
@@ -66,7 +66,7 @@ extension SyncTransaction {
       if !batch.isEmpty { break }
       // Operations that changed nothing, or were set aside, make room for others; nothing else does. What waited for other
       // operations that go on may be ready as well.
-      isUnfinished = try plan.hasMadeRoom || wakeParked()
+      isUnfinished = try plan.hasProgress || wakeParked()
       looks += 1
       guard isUnfinished, looks < Self.mostLooks else { break }
     }

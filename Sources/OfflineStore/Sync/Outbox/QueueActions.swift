@@ -59,19 +59,19 @@ extension SyncTransaction {
     try closeConflict(of: record, table, resolution: "remote_wins", by: nil, note: "discarded with its operation")
     // A contested record has a base that is older than what the server is known to have.
     if let remote = conflict?.remote {
-      try explainingConstraints(of: table) { try settle(record, on: remote, remote: remote, table) }
+      try explainingConstraints(of: table) { try adopt(record, on: remote, remote: remote, table) }
       return 0
     }
     guard let base = try BaseTable.find(type, record.key, in: connection), !base.isOfTombstone else {
       let gone =
         record.state.isDeleted
         ? 0 : try Dependents(connection: connection, entities: catalog.entities).count(of: table.entity, record.key)
-      try explainingConstraints(of: table) { try letGo(record, table) }
+      try explainingConstraints(of: table) { try discardRecord(record, table) }
       return gone
     }
     try explainingConstraints(of: table) {
       if record.state.isDeleted, !base.isDeleted {
-        try asPerson { try revive(record, table) }
+        try asUser { try revive(record, table) }
         record = try table.find(key: record.key, in: connection) ?? record
       }
       try forgetOperations(of: record, table)
@@ -84,9 +84,9 @@ extension SyncTransaction {
   }
 
   /// Removes a record that the server never had, with what hangs on it.
-  func letGo(_ record: StoredRecord, _ table: RecordTable) throws {
+  func discardRecord(_ record: StoredRecord, _ table: RecordTable) throws {
     try forgetOperations(of: record, table)
-    try asPerson {
+    try asUser {
       _ = try connection.execute(
         "DELETE FROM \(identifier: table.entity.table.name) WHERE \(identifier: table.entity.key) = \(record.key)")
     }

@@ -57,18 +57,18 @@ package struct QueuedOperation: Sendable {
     idempotencyKey = try row.decode(at: 13 + RelatedRows.count)
   }
 
-  /// The operations of a record that are not completed, the frozen one first.
+  /// The operations of a record that are not completed, the sealed one first.
   static func ofRecord(_ type: String, _ key: Int64, in connection: Connection) throws -> [QueuedOperation] {
-    try frozen(type, key, in: connection) + growing(type, key, in: connection)
+    try sealed(type, key, in: connection) + pending(type, key, in: connection)
   }
 
-  static func growing(_ type: String, _ key: Int64, in connection: Connection) throws -> [QueuedOperation] {
+  static func pending(_ type: String, _ key: Int64, in connection: Connection) throws -> [QueuedOperation] {
     try all(
       where: "entityId = ? AND entityType = ? AND payload IS NULL AND completedAt IS NULL",
       [.integer(key), .text(type)], in: connection)
   }
 
-  static func frozen(_ type: String, _ key: Int64, in connection: Connection) throws -> [QueuedOperation] {
+  static func sealed(_ type: String, _ key: Int64, in connection: Connection) throws -> [QueuedOperation] {
     try all(
       where: "entityId = ? AND entityType = ? AND payload IS NOT NULL AND completedAt IS NULL",
       [.integer(key), .text(type)], in: connection)

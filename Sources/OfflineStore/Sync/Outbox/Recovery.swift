@@ -33,7 +33,7 @@ extension SyncTransaction {
         "UPDATE OfflineSyncQueue SET sendCount = max(sendCount - 1, 0) WHERE queueNumber = \(operation.number)")
       return
     }
-    for follower in try QueuedOperation.growing(operation.entityType, operation.entityId, in: connection) {
+    for follower in try QueuedOperation.pending(operation.entityType, operation.entityId, in: connection) {
       try remove(follower)
     }
     try connection.execute(

@@ -9,9 +9,9 @@ struct RelatedRows: Sendable {
   /// A row of `SyncBase`.
   var hasBase = true
   /// An operation that grows.
-  var isGrowing = true
+  var hasPending = true
   /// An operation that has its content for good, as long as it is not taken back.
-  var isFrozen = true
+  var hasSealed = true
   /// Rows of `SyncMoved` or `SyncCascade`.
   var hasFamily = true
 
@@ -51,8 +51,8 @@ struct RelatedRows: Sendable {
 
   init(_ row: borrowing Row, from index: Int32) throws {
     hasBase = try row.decode(at: index)
-    isGrowing = try row.decode(at: index + 1)
-    isFrozen = try row.decode(at: index + 2)
+    hasPending = try row.decode(at: index + 1)
+    hasSealed = try row.decode(at: index + 2)
     hasFamily = try row.decode(at: index + 3)
   }
 }

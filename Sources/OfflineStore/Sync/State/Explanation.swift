@@ -42,10 +42,10 @@ struct Explainer {
     if let first = chain.first {
       return Explanation(syncStatus: record.syncStatus, reason: first.reason, chain: chain)
     }
-    return Explanation(syncStatus: record.syncStatus, reason: try settled(record, table), chain: [])
+    return Explanation(syncStatus: record.syncStatus, reason: try reasonWithoutOperation(record, table), chain: [])
   }
 
-  private func settled(_ record: StoredRecord, _ table: RecordTable) throws -> String {
+  private func reasonWithoutOperation(_ record: StoredRecord, _ table: RecordTable) throws -> String {
     let root = try connection.fetchRows(
       "SELECT rootType, rootId FROM SyncCascade WHERE entityId = \(record.key) AND entityType = \(table.entity.type)",
       as: String.self, Int64.self

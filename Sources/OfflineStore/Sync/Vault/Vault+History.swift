@@ -71,10 +71,10 @@ extension Vault {
   /// Asks the worker that runs in another process for a round.
   /// - Parameter comparingAll: whether that round compares all records.
   /// - Returns: the newest round so far: the one that was asked for comes after it.
-  package func nudge(comparingAll: Bool) async throws -> Int64 {
+  package func requestRound(comparingAll: Bool) async throws -> Int64 {
     try await database.write { connection in
       if comparingAll { try SyncSettings.compareNext("wanted", in: connection) }
-      try SyncSettings.nudge(in: connection)
+      try SyncSettings.requestRound(in: connection)
       return try connection.fetchOne("SELECT coalesce(max(runId), 0) FROM SyncRun", as: Int64.self) ?? 0
     }
   }

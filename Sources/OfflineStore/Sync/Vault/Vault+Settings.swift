@@ -59,7 +59,7 @@ extension Vault {
       try SyncSettings.set(.remoteURL, url, in: connection)
       if token != nil || !isSame { try SyncSettings.set(.remoteToken, token, in: connection) }
       try SyncSettings.set(.pause, nil, in: connection)
-      try SyncSettings.nudge(in: connection)
+      try SyncSettings.requestRound(in: connection)
     }
   }
 
@@ -164,7 +164,7 @@ extension Vault {
         try SyncSettings.set(.stripLocation, oneOf(LocationStripping.allCases.map(\.rawValue)), in: connection)
       case .projects: try Self.follow(value, transaction)
       }
-      try SyncSettings.nudge(in: connection)
+      try SyncSettings.requestRound(in: connection)
     }
   }
 

@@ -30,7 +30,7 @@ extension TransferQueue {
   /// Reads and verifies all of the file, which takes its time.
   private func accept(_ transfer: FileTransfer) async throws -> Bool {
     let vault = vault
-    return try await aside { try vault.acceptDownload(transfer) }
+    return try await offload { try vault.acceptDownload(transfer) }
   }
 
   private mutating func verdict(of problem: DownloadProblem, _ transfer: FileTransfer) async throws -> Verdict {
@@ -40,7 +40,7 @@ extension TransferQueue {
     case .storeNotReached: return try await interrupted(transfer, waiting: Self.storePause, .goOn)
     case .later(let seconds): return try await interrupted(transfer, waiting: max(seconds ?? 5, 1), .goOn)
     case .absent:
-      try await settle { try $0.downloadAbsent(transfer) }
+      try await store { try $0.downloadAbsent(transfer) }
       return .goOn
     case .credentials:
       return try await interrupted(transfer, .stop(.pauseCredentials, "the server does not give files for this token"))

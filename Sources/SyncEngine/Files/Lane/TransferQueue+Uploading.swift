@@ -50,7 +50,7 @@ extension TransferQueue {
     guard let problem = result.problem else {
       return try await finish(transfer, name, wasSent: result.wasSent, told(source.byteCount ?? offset))
     }
-    try await settle { try $0.note(bytesDone: offset, of: transfer) }
+    try await store { try $0.note(bytesDone: offset, of: transfer) }
     return try await verdict(of: problem, transfer)
   }
 
@@ -67,14 +67,14 @@ extension TransferQueue {
       return try await interrupted(transfer, .stop(error.answer, error.message))
     }
     switch comparison {
-    case .same(let sha256): try await settle { try $0.uploadCompleted(transfer, compared: sha256) }
-    case .unknown where wasSent: try await settle { try $0.uploadCompleted(transfer, compared: nil) }
+    case .same(let sha256): try await store { try $0.uploadCompleted(transfer, compared: sha256) }
+    case .unknown where wasSent: try await store { try $0.uploadCompleted(transfer, compared: nil) }
     case .unknown:
       return try await refused(
         transfer, "the server has a file under this name and does not tell whether it is this one")
     case .different:
       // What was remembered of the upload led to other bytes.
-      try await settle { try $0.note(address: nil, of: transfer) }
+      try await store { try $0.note(address: nil, of: transfer) }
       return try await failed(transfer, "the server holds other bytes under this name; the file stays on this device")
     }
     report.sent += 1
@@ -95,7 +95,7 @@ extension TransferQueue {
     let vault = vault
     let path = vault.layout.attachmentFile(contentUuid, variant)
     do {
-      let file = try await aside { (bytes: try vault.fileSize(at: path), sha256: try vault.fileDigest(at: path)) }
+      let file = try await offload { (bytes: try vault.fileSize(at: path), sha256: try vault.fileDigest(at: path)) }
       return FileComparison(held, byteCount: file.bytes, sha256: file.sha256, digest: digest)
     } catch {
       return .unknown

@@ -71,7 +71,7 @@ struct TransferQueue {
         try Task.checkCancellation()
         verdict = transfer.direction == .upload ? try await send(transfer) : try await fetch(transfer)
       } catch {
-        try await settle { try $0.transferInterrupted(transfer) }
+        try await store { try $0.transferInterrupted(transfer) }
         throw error
       }
       if case .stop(let answer, let message) = verdict {
@@ -99,7 +99,7 @@ struct TransferQueue {
   }
 
   /// Writes down what became of a file, also when the task was cancelled: what is under way would stay so otherwise.
-  func settle(_ body: @escaping @Sendable (SyncTransaction) throws -> Void) async throws {
+  func store(_ body: @escaping @Sendable (SyncTransaction) throws -> Void) async throws {
     let vault = vault
     try await Task.detached { try await vault.sync(body) }.value
   }
@@ -110,13 +110,13 @@ struct TransferQueue {
   func interrupted(
     _ transfer: FileTransfer, waiting seconds: Int = 0, _ verdict: Verdict
   ) async throws -> Verdict {
-    try await settle { try $0.transferInterrupted(transfer, waiting: Int64(seconds) * 1000) }
+    try await store { try $0.transferInterrupted(transfer, waiting: Int64(seconds) * 1000) }
     return verdict
   }
 
   /// This device is to blame, such as its disk: no attempt is lost, however long that lasts.
   func waits(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
-    try await settle {
+    try await store {
       try $0.transferInterrupted(transfer, waiting: Int64(Self.storePause) * 1000, message: message)
     }
     return .goOn
@@ -125,7 +125,7 @@ struct TransferQueue {
   /// An attempt failed; the next one comes within seconds.
   mutating func failed(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
     let jitter = jitter()
-    try await settle { try $0.transferFailed(transfer, message, jitter: jitter) }
+    try await store { try $0.transferFailed(transfer, message, jitter: jitter) }
     report.failed += 1
     return .goOn
   }
@@ -133,7 +133,7 @@ struct TransferQueue {
   /// It is of no use to try it again soon.
   mutating func refused(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
     let jitter = jitter()
-    try await settle { try $0.transferRefused(transfer, message, jitter: jitter) }
+    try await store { try $0.transferRefused(transfer, message, jitter: jitter) }
     report.failed += 1
     return .goOn
   }

@@ -118,7 +118,7 @@ extension PresignedUpload {
 
   /// Reads all of a file, for its length and its digest.
   func measure(_ source: UploadSource) async throws(UploadProblem) -> UploadDescription {
-    let facts = await aside { Self.facts(of: source) }
+    let facts = await offload { Self.facts(of: source) }
     guard let facts else { throw .unreadable }
     return facts
   }

@@ -209,7 +209,7 @@ final class AccountFiles: Sendable {
       for file in try Files.names(in: "\(folder)/\(name)") where Self.isName(file, in: name) { listed.insert(file) }
     }
     // A row that a failed commit may still bring names its file, too.
-    try await database.buryFailedCommits()
+    try await database.flushFailedCommits()
     return listed.subtracting(try await database.read { try FileTables(connection: $0).files() })
   }
 

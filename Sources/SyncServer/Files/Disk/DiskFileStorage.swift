@@ -135,7 +135,7 @@ public final class DiskFileStorage: FileStorage {
     let writer: DiskUploadWriter
     do {
       let row = try await row()
-      if try AccountFiles.size(of: descriptor) > row.upload.offset { try await files.database.buryFailedCommits() }
+      if try AccountFiles.size(of: descriptor) > row.upload.offset { try await files.database.flushFailedCommits() }
       writer = try DiskUploadWriter(row, files, descriptor, expecting: bytes)
     } catch {
       DiskUploadWriter.close(descriptor)

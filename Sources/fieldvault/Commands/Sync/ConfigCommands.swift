@@ -35,7 +35,7 @@ enum ConfigSetCommand {
   }
 
   private static func tellOfRoom(_ vault: Vault, _ context: CommandContext) throws {
-    let count = try vault.makeRoom()
+    let count = try vault.evict()
     if count > 0 {
       try context.tell("Removed \(countText(count)) files that the server has; they come back when asked for.")
     }

@@ -29,7 +29,7 @@ extension SyncTransaction {
   /// - Parameters:
   ///   - sent: the operation as it was sent.
   ///   - jitter: 0 to 1, spreads the next tries of devices that failed together.
-  package func settle(
+  package func acknowledge(
     _ outcome: PushResult.Outcome, of sent: PushOperation, jitter: Double, counts: inout PushCounts
   ) throws {
     guard
@@ -53,20 +53,20 @@ extension SyncTransaction {
       // The response is older than what is known of the record, so the server has not seen the operation as it is now.
       try reseal(queued, .stale, &counts)
     case .conflict(let kind, let fields, let remote, _)
-    where record.map { hasGivenUp(fields, of: sent, kind, remote, $0, table) } == true:
+    where record.map { hasDiscardedReferences(fields, of: sent, kind, remote, $0, table) } == true:
       // Sealed before the reference was given up: it goes without it.
       counts.delayed += 1
       try reopen(queued)
       try setStatus("pending", queued)
     case .conflict(let kind, let fields, let remote, let other):
-      try contested(queued, kind, fields, remote, other, record, table, &counts)
+      try conflicted(queued, kind, fields, remote, other, record, table, &counts)
     case .rejected(let problem) where problem.type == ServerProblem.keyReused:
       try reseal(queued, problem, &counts)
     case .rejected(let problem):
       try rejected(queued, sent, problem, record, table, jitter, &counts)
     case .waiting:
       counts.delayed += 1
-      try thawUnlessFollowed(queued)
+      try reopenUnlessFollowed(queued)
     }
     try admit(queued.entityUuid, counts: &counts)
   }
@@ -77,13 +77,13 @@ extension SyncTransaction {
     _ sent: PushOperation, _ version: Int64, _ serverId: ServerId?, _ times: RecordTimes?, _ record: StoredRecord,
     _ table: RecordTable, _ beside: RelatedRows
   ) throws {
-    if record.state.syncVersion >= version, version > 0 { return try rest(of: record, table) }
+    if record.state.syncVersion >= version, version > 0 { return try keepBase(of: record, table) }
     try forgetKeptFields(sent.patch.fields.names, of: sent.entityType, sent.entityUuid)
     let before = beside.hasBase ? try BaseTable.find(table.entity.type, record.key, in: connection) : nil
-    var ground = try asSent(sent, before, table)
-    ground.syncVersion = version
-    ground.updatedAt = times?.updatedAt ?? record.state.updatedAt
-    try settleOn(ground, serverId ?? record.serverId, createdAt: times?.createdAt, record, table, beside)
+    var serverState = try asSent(sent, before, table)
+    serverState.syncVersion = version
+    serverState.updatedAt = times?.updatedAt ?? record.state.updatedAt
+    try advanceBase(to: serverState, serverId ?? record.serverId, createdAt: times?.createdAt, record, table, beside)
   }
 
   /// The record as the server has it when it has stored what was sent.
@@ -97,27 +97,28 @@ extension SyncTransaction {
     return RecordState(fields: fields, updatedAt: sent.patch.updatedAt).applying(sent.patch)
   }
 
-  /// The server has `ground`; what the record has beyond that stays queued.
-  private func settleOn(
-    _ ground: RecordState, _ serverId: ServerId?, createdAt: Int64? = nil, _ record: StoredRecord, _ table: RecordTable,
+  /// Makes `serverState` the base of the record. Edits beyond it stay queued.
+  private func advanceBase(
+    to serverState: RecordState, _ serverId: ServerId?, createdAt: Int64? = nil, _ record: StoredRecord,
+    _ table: RecordTable,
     _ beside: RelatedRows = RelatedRows()
   ) throws {
     let type = table.entity.type
     // Restored while the deletion of what the server does not have was sent: all of it is to be sent.
-    let isRestored = ground.isDeleted && ground.syncVersion == 0 && !record.state.isDeleted
-    let ground = isRestored ? .tombstone(at: ground.updatedAt) : ground
-    let rest = RecordPatch(from: ground, to: record.state)
-    let growing = beside.isGrowing ? try QueuedOperation.growing(type, record.key, in: connection) : []
+    let isRestored = serverState.isDeleted && serverState.syncVersion == 0 && !record.state.isDeleted
+    let serverState = isRestored ? .tombstone(at: serverState.updatedAt) : serverState
+    let unsent = RecordPatch(from: serverState, to: record.state)
+    let pending = beside.hasPending ? try QueuedOperation.pending(type, record.key, in: connection) : []
     var state = record.state
-    state.syncVersion = ground.syncVersion
-    let isDone = rest.isEmpty && record.unsendable == nil
+    state.syncVersion = serverState.syncVersion
+    let isDone = unsent.isEmpty && record.unsendable == nil
     if isDone {
-      for operation in growing { try remove(operation) }
+      for operation in pending { try remove(operation) }
       try BaseTable.forget(type, record.key, beside, in: connection)
-      state.updatedAt = ground.updatedAt
+      state.updatedAt = serverState.updatedAt
     } else {
-      try BaseTable.set(ground, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
-      try ensureGrowing(rest.isDeleted == true ? .delete : .update, growing, record, table)
+      try BaseTable.set(serverState, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
+      try ensurePending(unsent.isDeleted == true ? .delete : .update, pending, record, table)
     }
     try table.update(
       record.key, from: record.state, to: state,
@@ -126,11 +127,11 @@ extension SyncTransaction {
         syncStatus: isDone ? "synced" : "pending", lastSyncedAt: serverNow), references: references, in: connection)
   }
 
-  /// A pull has brought this version, or a later one, already.
-  private func rest(of record: StoredRecord, _ table: RecordTable) throws {
+  /// Keeps the base of a record whose version, or a later one, a pull has stored already.
+  private func keepBase(of record: StoredRecord, _ table: RecordTable) throws {
     let type = table.entity.type
     let base = try BaseTable.find(type, record.key, in: connection) ?? record.state
-    try settleOn(base, record.serverId, record, table)
+    try advanceBase(to: base, record.serverId, record, table)
   }
 
   private func merged(
@@ -143,21 +144,21 @@ extension SyncTransaction {
     var theirs = remote.state
     for value in lost where value.side == .remote { value.restore(in: &theirs) }
     try noteLost(lost, base: before, local: asSent, remote: theirs, record, table, resolution: nil)
-    if record.state.syncVersion >= remote.state.syncVersion { return try rest(of: record, table) }
+    if record.state.syncVersion >= remote.state.syncVersion { return try keepBase(of: record, table) }
     // What was changed since it was sent stands on what the server made of it.
     let isStored = try storing(remote, table) { try rebase(record, base: asSent, on: remote, table) }
     guard !isStored else { return }
     // Until it can be stored, the record is as it was sent, and what comes later is merged with that.
-    var ground = asSent
-    ground.syncVersion = record.state.syncVersion
-    ground.updatedAt = record.state.updatedAt
-    try settleOn(ground, remote.serverId, record, table)
+    var serverState = asSent
+    serverState.syncVersion = record.state.syncVersion
+    serverState.updatedAt = record.state.updatedAt
+    try advanceBase(to: serverState, remote.serverId, record, table)
   }
 
   // MARK: Not stored
 
   /// Whether the server does not have records that a sealed operation references, and the record has other references by now.
-  private func hasGivenUp(
+  private func hasDiscardedReferences(
     _ fields: [String], of sent: PushOperation, _ kind: ConflictKind, _ remote: RemoteRecord?, _ record: StoredRecord,
     _ table: RecordTable
   ) -> Bool {
@@ -170,7 +171,7 @@ extension SyncTransaction {
     }
   }
 
-  private func contested(
+  private func conflicted(
     _ queued: QueuedOperation, _ kind: ConflictKind, _ fields: [String], _ remote: RemoteRecord?,
     _ other: RecordReference?, _ record: StoredRecord?, _ table: RecordTable, _ counts: inout PushCounts
   ) throws {
@@ -180,7 +181,7 @@ extension SyncTransaction {
       // Deleted on both sides.
       try complete(queued)
       if let remote, try storing(remote, table, { try keepEdits(of: record, fields, on: remote, table) }) { return }
-      for operation in try QueuedOperation.growing(queued.entityType, record.key, in: connection) {
+      for operation in try QueuedOperation.pending(queued.entityType, record.key, in: connection) {
         try remove(operation)
       }
       return try markClean(record, table)
@@ -240,7 +241,7 @@ extension SyncTransaction {
     counts.failed += 1
     try fail(queued, problem)
     // It was not stored, so it may grow again: what came behind it becomes part of it.
-    for operation in try QueuedOperation.growing(queued.entityType, queued.entityId, in: connection) {
+    for operation in try QueuedOperation.pending(queued.entityType, queued.entityId, in: connection) {
       try remove(operation)
     }
     let mayBeThere = problem.type == ServerProblem.perhapsTaken
@@ -272,7 +273,7 @@ extension SyncTransaction {
 
   /// Makes a sealed operation pending, together with the edits that followed it.
   func reopen(_ queued: QueuedOperation) throws {
-    for operation in try QueuedOperation.growing(queued.entityType, queued.entityId, in: connection) {
+    for operation in try QueuedOperation.pending(queued.entityType, queued.entityId, in: connection) {
       try remove(operation)
     }
     try connection.execute(
@@ -328,8 +329,8 @@ extension SyncTransaction {
     try setStatus("failed", queued)
   }
 
-  private func thawUnlessFollowed(_ queued: QueuedOperation) throws {
-    let isFollowed = try !QueuedOperation.growing(queued.entityType, queued.entityId, in: connection).isEmpty
+  private func reopenUnlessFollowed(_ queued: QueuedOperation) throws {
+    let isFollowed = try !QueuedOperation.pending(queued.entityType, queued.entityId, in: connection).isEmpty
     try connection.execute(
       """
       UPDATE OfflineSyncQueue SET status = 'pending', payload = CASE WHEN \(isFollowed) THEN payload END,
@@ -345,10 +346,10 @@ extension SyncTransaction {
     try connection.execute("DELETE FROM OfflineSyncQueue WHERE queueNumber = \(queued.number)")
   }
 
-  func ensureGrowing(
-    _ kind: OperationKind, _ growing: [QueuedOperation], _ record: StoredRecord, _ table: RecordTable
+  func ensurePending(
+    _ kind: OperationKind, _ pending: [QueuedOperation], _ record: StoredRecord, _ table: RecordTable
   ) throws {
-    if let first = growing.first {
+    if let first = pending.first {
       try connection.execute(
         "UPDATE OfflineSyncQueue SET operationType = \(kind.rawValue) WHERE queueNumber = \(first.number)")
       return

@@ -53,8 +53,8 @@ extension SyncTransaction {
           """)
         guard let record = try child.find(key: follower.key, in: connection) else { continue }
         try BaseTable.forget(child.entity.type, follower.key, in: connection)
-        try ensureGrowing(
-          .create, QueuedOperation.growing(child.entity.type, follower.key, in: connection), record, child)
+        try ensurePending(
+          .create, QueuedOperation.pending(child.entity.type, follower.key, in: connection), record, child)
         if case .text(let content)? = record.state.fields["contentUuid"], AttachmentEntity(child.entity) != nil {
           try noteServer(has: false, content, .full)
         }

@@ -6,7 +6,7 @@ extension SyncTransaction {
   ///
   /// Nil when there is nothing to send: the record is as the server has it, or it is gone.
   /// - Throws: ``UnsendableField`` when a value cannot be sent.
-  func frozen(
+  func sealedOperation(
     _ queued: QueuedOperation, leavingOut circular: Set<String>, clearing cleared: Set<String> = []
   ) throws -> (operation: PushOperation, length: Int)? {
     if let payload = queued.payload {
@@ -111,8 +111,8 @@ extension SyncTransaction {
       base ?? RecordState(fields: [:], syncVersion: record.state.syncVersion, updatedAt: record.state.updatedAt)
     var patch = RecordPatch(from: ground, to: record.state)
     // A record that comes back hangs on nothing at first where that comes back only after it.
-    let comesBack = patch.isDeleted == false
-    for name in circular { patch.fields[name] = comesBack && ground.fields[name] != .null ? .null : nil }
+    let isRestoration = patch.isDeleted == false
+    for name in circular { patch.fields[name] = isRestoration && ground.fields[name] != .null ? .null : nil }
     // A value that another record has yet, which takes that of this one: cleared first, it follows in an update.
     for name in cleared where ground.fields[name] != .null { patch.fields[name] = .null }
     if patch.isEmpty { return nil }

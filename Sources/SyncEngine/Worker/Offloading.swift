@@ -1,7 +1,7 @@
 import Dispatch
 
 /// Runs what blocks or takes its time on a thread that no task needs.
-func aside<Success: Sendable, Failure: Error>(
+func offload<Success: Sendable, Failure: Error>(
   _ body: @escaping @Sendable () throws(Failure) -> Success
 ) async throws(Failure) -> Success {
   let result = await withCheckedContinuation { (continuation: CheckedContinuation<Result<Success, Failure>, Never>) in
