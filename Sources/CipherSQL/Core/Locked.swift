@@ -12,14 +12,21 @@
 /// library that is not instrumented, so that every contended use is reported as a race, and a real one would be lost
 /// among them. A POSIX mutex is known to the sanitizer.
 ///
-/// `@unchecked Sendable` holds because `value` is reached in `withLock` alone, between locking and unlocking, and
+/// `@unchecked Sendable` holds because `content` is reached in `withLock` alone, between locking and unlocking, and
 /// State itself may go from thread to thread.
 package final class Locked<State: Sendable>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  private var value: State
+  private var content: Content
+
+  /// The thread sanitizer takes the address of a value without a size, such as `()`, for the address of this object, which
+  /// every thread reads. The second field gives the content a size.
+  private struct Content {
+    var value: State
+    let size: UInt8 = 0
+  }
 
   package init(_ value: State) {
-    self.value = value
+    content = Content(value: value)
     mutex = .allocate(capacity: 1)
     // Fails for want of memory or with attributes only, and there are none.
     let result = pthread_mutex_init(mutex, nil)
@@ -35,6 +42,6 @@ package final class Locked<State: Sendable>: @unchecked Sendable {
   package func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
-    return try body(&value)
+    return try body(&content.value)
   }
 }
