@@ -1,18 +1,19 @@
-/// When a picture was taken, as its camera says: a time of the day there, and how far that is from UTC where the camera
-/// knows it.
+/// The capture time of a picture according to its camera: the local time and, if the camera recorded it, the offset
+/// from UTC.
 package struct CaptureTime: Sendable, Hashable {
-  /// Milliseconds from 1970-01-01 to the time as the clock of the camera showed it.
+  /// The local time of the camera, in milliseconds since 1970-01-01 00:00 local time.
   package let localMilliseconds: Int64
-  /// Minutes east of UTC; nil when the camera does not say.
+  /// The offset in minutes east of UTC; `nil` if the camera did not record it.
   package let offsetMinutes: Int?
 
-  /// The time in milliseconds since 1970-01-01 UTC.
-  /// - Parameter offset: minutes east of UTC that are taken where the camera says nothing.
+  /// Returns the time in milliseconds since 1970-01-01 UTC.
+  /// - Parameter offset: the minutes east of UTC to assume if the camera did not record an offset.
   package func milliseconds(assuming offset: Int = 0) -> Int64 {
     localMilliseconds - Int64(offsetMinutes ?? offset) * 60_000
   }
 
-  /// The text of EXIF, `2024:05:01 12:34:56`; nil when it is none, as the spaces and zeros of a camera without a clock.
+  /// Parses the text of EXIF, such as `2024:05:01 12:34:56`. Returns `nil` for invalid text, such as the spaces or
+  /// zeros of a camera without a clock.
   init?(exif text: String, fraction: String?, offset: String?) {
     let parts = text.utf8.split(omittingEmptySubsequences: false) { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: " ") }
     let numbers = parts.prefix(6).compactMap { Self.number($0) }
@@ -26,7 +27,7 @@ package struct CaptureTime: Sendable, Hashable {
     offsetMinutes = offset.flatMap(Self.minutes)
   }
 
-  /// The time as EXIF writes it, `2024:05:01 12:34:56`.
+  /// The time in EXIF format, such as `2024:05:01 12:34:56`.
   var exifText: String {
     let seconds = Int(localMilliseconds.flooredQuotient(1000))
     let (days, second) = (seconds.flooredQuotient(86_400), seconds - seconds.flooredQuotient(86_400) * 86_400)
@@ -35,12 +36,12 @@ package struct CaptureTime: Sendable, Hashable {
       + [second / 3600, second / 60 % 60, second % 60].map { Self.digits($0, 2) }.joined(separator: ":")
   }
 
-  /// The milliseconds as EXIF writes them, `250`.
+  /// The milliseconds in EXIF format, such as `250`.
   var exifFraction: String {
     Self.digits(Int(localMilliseconds - localMilliseconds.flooredQuotient(1000) * 1000), 3)
   }
 
-  /// The distance from UTC as EXIF writes it, `+02:00`; nil when the camera does not say.
+  /// The offset from UTC in EXIF format, such as `+02:00`; `nil` if the camera did not record it.
   var exifOffset: String? {
     offsetMinutes.map { minutes in
       (minutes < 0 ? "-" : "+") + Self.digits(abs(minutes) / 60, 2) + ":" + Self.digits(abs(minutes) % 60, 2)
@@ -52,7 +53,7 @@ package struct CaptureTime: Sendable, Hashable {
     return String(repeating: "0", count: max(0, count - text.count)) + text
   }
 
-  /// The date of a day since 1970-01-01, found upward from a year that is not after it.
+  /// Returns the date of a day since 1970-01-01. Searches forward from a year that does not exceed the result.
   private static func date(_ day: Int) -> (year: Int, month: Int, day: Int) {
     var year = 1970 + min(day.flooredQuotient(365), day.flooredQuotient(366))
     while daysSince1970(year + 1, 1, 1) <= day { year += 1 }
@@ -70,7 +71,7 @@ package struct CaptureTime: Sendable, Hashable {
     return zip(digits, [100, 10, 1]).reduce(0) { $0 + $1.0 * $1.1 }
   }
 
-  /// `+02:00` and its like.
+  /// Parses an offset such as `+02:00`.
   private static func minutes(_ text: String) -> Int? {
     let bytes = Array(text.utf8.prefix(6))
     guard bytes.count == 6, bytes[3] == UInt8(ascii: ":"), bytes[0] == 0x2b || bytes[0] == 0x2d else { return nil }
@@ -94,7 +95,7 @@ package struct CaptureTime: Sendable, Hashable {
 }
 
 extension FixedWidthInteger {
-  /// The largest integer that is not above the quotient.
+  /// Returns the quotient rounded towards negative infinity.
   fileprivate func flooredQuotient(_ divisor: Self) -> Self {
     let quotient = self / divisor
     return self % divisor < 0 ? quotient - 1 : quotient

@@ -1,38 +1,39 @@
-/// What is wanted of a picture.
+/// The options for inspecting a picture.
 package struct PictureOptions: Sendable {
-  /// The box that the thumbnail has to fit into.
+  /// The maximum width of the thumbnail in pixels.
   package var thumbnailWidth = 200
-  /// The box that the thumbnail has to fit into.
+  /// The maximum height of the thumbnail in pixels.
   package var thumbnailHeight = 300
-  /// The quality of the thumbnail, 1 to 100.
+  /// The JPEG quality of the thumbnail, 1 to 100.
   package var thumbnailQuality = 70
-  /// The picture is compressed again, so that its longest side has at most so many pixels; nil to leave it as it is.
+  /// The maximum length in pixels of the longest side of a recompressed picture; `nil` creates no recompressed
+  /// picture.
   package var recompressedSide: Int?
-  /// The quality of the recompressed picture, 1 to 100.
+  /// The JPEG quality of the recompressed picture, 1 to 100.
   package var recompressedQuality = 85
-  /// The most memory that decoding may take. A picture that would take more is kept as it is and not looked into.
+  /// The maximum memory for decoding, in bytes. A picture that needs more is stored without being decoded.
   package var decodingBytes = 192 << 20
 
-  /// A thumbnail of 200 by 300 in quality 70, and nothing else.
+  /// Creates options for a thumbnail of at most 200 by 300 pixels in quality 70, without a recompressed picture.
   package init() {}
 }
 
-/// What a file says about itself.
+/// The result of inspecting a file.
 package struct Picture: Sendable {
-  /// By content, never by name.
+  /// The MIME type, detected from the content and not from the file name.
   package var mimeType: String
-  /// As a person sees it; nil when it is no picture that could be read.
+  /// The width after the orientation is applied; `nil` if the file is not a readable picture.
   package var width: Int?
-  /// As a person sees it; nil when it is no picture that could be read.
+  /// The height after the orientation is applied; `nil` if the file is not a readable picture.
   package var height: Int?
-  /// When it was taken.
+  /// The capture time.
   package var capturedAt: CaptureTime?
-  /// Whether it says where it was taken.
+  /// Whether the metadata contains a location.
   package var hasLocation = false
-  /// A JPEG that fits into the box; nil when it is no picture that could be read.
+  /// A JPEG that fits into the box of the options; `nil` if the file is not a readable picture.
   package var thumbnail: [UInt8]?
-  /// The picture as a smaller JPEG without any metadata, where that was wished.
+  /// A smaller JPEG without metadata other than a colour profile, if the options request it.
   package var recompressed: [UInt8]?
-  /// Why a file that begins like a picture is kept as it is, in words; nil when there is nothing to say.
+  /// The reason why a file that begins like a picture was not decoded; `nil` without a problem.
   package var note: String?
 }

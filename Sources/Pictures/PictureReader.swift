@@ -1,8 +1,10 @@
-/// Looks into a file while it passes by: kind, size, time, thumbnail. In memory that does not grow with the file.
+/// Inspects a file while it is read: type, size, capture time, thumbnail. Memory use is bounded and independent of
+/// the size of the file.
 ///
-/// Nothing that stands in a file is an error: what cannot be read is a file like any other, with a note.
+/// The content of a file never causes an error. An unreadable picture is treated like any other file and gets a
+/// note.
 ///
-/// For one thread at a time.
+/// Use from one thread at a time.
 package final class PictureReader {
   private let wishes: PictureOptions
   private var beginning: [UInt8] = []
@@ -11,10 +13,10 @@ package final class PictureReader {
   private var decoder: (any PictureDecoder)?
   private var note: String?
 
-  /// A reader for one file.
+  /// Creates a reader for one file.
   package init(_ wishes: PictureOptions = PictureOptions()) { self.wishes = wishes }
 
-  /// Takes the next bytes of the file.
+  /// Reads the next bytes of the file.
   package func take(_ bytes: UnsafeRawBufferPointer) {
     guard kind == nil else { return pass(bytes) }
     let count = min(FileKind.prefixBytes - beginning.count, bytes.count)
@@ -24,7 +26,7 @@ package final class PictureReader {
     pass(UnsafeRawBufferPointer(rebasing: bytes[count...]))
   }
 
-  /// What the file says, at its end.
+  /// Returns the result at the end of the file.
   package func finish() -> Picture {
     if kind == nil { begin() }
     var picture = Picture(mimeType: kind?.mimeType ?? "")
@@ -42,7 +44,7 @@ package final class PictureReader {
     return picture
   }
 
-  /// Begins when it is known what the file is.
+  /// Starts the inspection after the type is known.
   private func begin() {
     let kind = FileKind(beginning: beginning)
     self.kind = kind
@@ -54,7 +56,7 @@ package final class PictureReader {
   }
 
   private func pass(_ bytes: UnsafeRawBufferPointer) {
-    // First the scanner: what it finds decides how much memory decoding takes.
+    // The scanner comes first, because its findings determine the memory that decoding needs.
     scanner?.take(bytes)
     guard let decoder else { return }
     do throws(PictureProblem) {

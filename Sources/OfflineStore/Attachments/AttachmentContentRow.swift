@@ -1,13 +1,13 @@
 import CipherSQL
 
-/// The rows of `AttachmentContent`.
+/// Access to the rows of `AttachmentContent`.
 enum AttachmentContentRow {
-  /// Whether a file is here.
+  /// The local state of a file: absent, stored on this device, or evicted.
   enum LocalState: String {
     case absent, here, evicted
   }
 
-  /// Keeps whether a file is here, and what it takes on the disk.
+  /// Stores whether a file is on this device and the bytes that it occupies on disk.
   static func note(
     _ presence: LocalState, sealedBytes: Int64?, of contentUuid: String, _ variant: AttachmentVariant,
     in connection: WriteConnection
@@ -27,8 +27,8 @@ enum AttachmentContentRow {
     }
   }
 
-  /// Queues the files that are here and that the server does not have, the thumbnail first.
-  /// - Parameter contentUuid: those of this content; nil for all.
+  /// Queues uploads of the local files that the server lacks, thumbnails first.
+  /// - Parameter contentUuid: the content to queue; `nil` for all contents.
   static func queueUploads(of contentUuid: String?, in connection: WriteConnection) throws {
     let content: SQL = contentUuid.map { "contentUuid = \($0) AND " } ?? ""
     for variant in [AttachmentVariant.thumbnail, .full] {
@@ -41,7 +41,7 @@ enum AttachmentContentRow {
     }
   }
 
-  /// True of an alias `content` whose file is here, and neither at the server nor on its way there.
+  /// Returns a condition over the alias `content`: the file is local, the server lacks it, and no upload is queued.
   static func unqueued(_ variant: AttachmentVariant) -> SQL {
     let isUnsent: SQL =
       variant == .full ? "full = 'here' AND serverHasFull = 0" : "thumbnail = 'here' AND serverHasThumbnail = 0"
@@ -51,7 +51,8 @@ enum AttachmentContentRow {
       """
   }
 
-  /// Whether somebody's look at it is to be written down. It is kept to the minute, so that looking is no write as a rule.
+  /// Returns whether ``noteUsed(_:in:)`` should run. The time of use has a resolution of one minute, so that most
+  /// reads of a file write no row.
   static func isToBeNotedAsUsed(_ contentUuid: String, in connection: Connection) throws -> Bool {
     try connection.fetchOne(
       """
@@ -60,7 +61,7 @@ enum AttachmentContentRow {
       """, as: Bool.self) ?? false
   }
 
-  /// Somebody looked at it.
+  /// Stores the current time as the time of last use.
   static func noteUsed(_ contentUuid: String, in connection: WriteConnection) throws {
     try connection.execute(
       """

@@ -1,25 +1,24 @@
 import CipherSQL
 import SyncModel
 
-/// A kind of record that has a content: an encrypted file under a key of its own, which stands in the record.
+/// An entity whose records reference a content: a file encrypted under its own key, which the record holds.
 ///
-/// It is told by its columns, as the common fields are: a synced entity with `contentUuid TEXT`, `contentKey BLOB` and
-/// `contentDigest TEXT`. Others of ``Column`` are filled where the table has them.
+/// It is recognised by its columns, as the common fields are: a synced entity with `contentUuid TEXT`,
+/// `contentKey BLOB` and `contentDigest TEXT`. Other columns of ``Column`` are filled where the table has them.
 package struct AttachmentEntity: Sendable, Hashable {
-  /// The entity itself.
+  /// The entity that has the columns.
   package let entity: Entity
 
-  /// A column that FieldVault knows the meaning of.
+  /// A column whose meaning FieldVault knows.
   package enum Column: String, CaseIterable, Sendable {
     case contentUuid, contentKey, contentDigest
-    /// Shared with others, where the table has them.
+    /// Optional columns that are synced.
     case thumbnailDigest, fileName, fileSize, mimeType, width, height, capturedAt
-    /// Kept on this device, where the table has them: how far the upload is, where the file stands, and the address of its
-    /// upload.
+    /// Optional device-only columns: the state of the upload, the path of the file and the address of the upload.
     case uploadStatus, localPath, tusUploadId
   }
 
-  /// Nil for an entity whose records have no content.
+  /// Returns `nil` for an entity whose records have no content.
   package init?(_ entity: Entity) {
     guard entity.sync != nil, entity.hasCommonFields else { return nil }
     for column in [Column.contentUuid, .contentKey, .contentDigest] {
@@ -28,13 +27,14 @@ package struct AttachmentEntity: Sendable, Hashable {
     self.entity = entity
   }
 
-  /// Whether the table has a column.
+  /// Returns whether the table has a column.
   package func has(_ column: Column) -> Bool { entity.table.column(column.rawValue) != nil }
 
-  /// Whether the table has a column that stays on this device: only such a one may say what is true of this device alone.
+  /// Returns whether the table has the column as a device-only column. Only such a column may hold the state of
+  /// this device.
   func hasLocal(_ column: Column) -> Bool { has(column) && entity.localColumns.contains(column.rawValue) }
 
-  /// Whether `uploadStatus` takes the words for how far an upload is.
+  /// Whether `uploadStatus` is a device-only column that accepts the four states of an upload.
   var tellsUploadStatus: Bool {
     guard hasLocal(.uploadStatus), let column = entity.table.column(Column.uploadStatus.rawValue) else { return false }
     switch column.type {
@@ -46,13 +46,13 @@ package struct AttachmentEntity: Sendable, Hashable {
 
   /// The table's name, quoted.
   var table: String { SQL.quoted(entity.table.name) }
-  /// The name of the local id, quoted.
+  /// The column name of the local id, quoted.
   var key: String { SQL.quoted(entity.key) }
 }
 
 extension Entity {
-  /// The columns of a record that is shown or exported, in the order of the table: all but the key of its file, which only
-  /// SQL asks for.
+  /// The columns that are shown and exported, in table order. The key of the file is excluded; only an SQL query
+  /// returns it.
   package var shownColumns: [Catalog.Column] {
     guard AttachmentEntity(self) != nil else { return table.columns }
     return table.columns.filter { $0.name != AttachmentEntity.Column.contentKey.rawValue }
@@ -60,8 +60,8 @@ extension Entity {
 }
 
 extension Entity {
-  /// A JSON object of fields as it is shown: without the key of the record's file.
-  /// - Parameter members: those that are objects of fields themselves.
+  /// Returns a JSON object of fields without the key of the record's file.
+  /// - Parameter members: the members of the object that are themselves objects of fields.
   func shown(_ json: String, members: [String] = []) throws(SyncModelError) -> String {
     guard AttachmentEntity(self) != nil else { return json }
     let key = AttachmentEntity.Column.contentKey.rawValue
@@ -80,10 +80,10 @@ extension Entities {
   /// The entities whose records have a content.
   package var attachments: [AttachmentEntity] { all.compactMap(AttachmentEntity.init) }
 
-  /// SQL that is true when a record refers to a content, also one that is marked as deleted.
+  /// Returns an SQL condition: a record, deleted or not, references a content.
   /// - Parameters:
-  ///   - content: an expression for its uuid.
-  ///   - condition: what must be true of the record as well.
+  ///   - content: an SQL expression for the uuid of the content.
+  ///   - condition: a further condition over the alias `record`.
   func refer(to content: String, where condition: String = "1") -> String {
     let parts = attachments.map {
       "EXISTS (SELECT 1 FROM \($0.table) AS record WHERE record.contentUuid = \(content) AND \(condition))"

@@ -1,31 +1,31 @@
 import CipherSQL
 
-/// The treatment of the place where a picture was taken.
+/// The treatment of the location that a picture contains.
 public enum LocationStripping: String, Sendable, Hashable, CaseIterable {
-  /// Files are stored as they are.
+  /// Stores files unchanged.
   case off = "false"
-  /// Pictures are stored without the place. A file that cannot be cleaned is stored as it is, with a note.
+  /// Removes the location from pictures. A file whose location cannot be removed is stored unchanged, with a note.
   case on = "true"
-  /// As ``on``, but a file that cannot be cleaned is refused.
+  /// As ``on``, but refuses a file whose location cannot be removed.
   case required = "require"
 }
 
-/// What a person has chosen for the files of a vault.
+/// The settings of a vault for its attachment files.
 public struct AttachmentSettings: Sendable, Hashable {
-  /// How many bytes the files may take on this device before those that the server has make room: 2 GB.
+  /// The bytes that files may occupy on this device before files that the server holds are evicted. Default: 2 GB.
   public var limit: Int64 = 2_000_000_000
-  /// What is sent: the encrypted file, or the content, for a server that works with images.
+  /// Whether uploads send the plaintext, for a server that processes images, instead of the encrypted file.
   public var sendsPlaintext = false
-  /// Whether files wait for a network that does not count bytes.
+  /// Whether file transfers wait for an unmetered network.
   public var waitsForUnmetered = false
-  /// Whether all files are fetched, not the thumbnails alone.
+  /// Whether sync fetches all full files. If `false`, it fetches thumbnails only.
   public var fetchesAll = false
-  /// The treatment of the place where a picture was taken.
+  /// The treatment of the location that a picture contains.
   public var stripLocation = LocationStripping.off
-  /// The longest side to which pictures are made smaller when they are taken in, in pixels; nil leaves them as they are.
+  /// The longest side in pixels to which new pictures are scaled down; `nil` keeps their size.
   public var longestSide: Int?
 
-  /// The defaults.
+  /// Creates the default settings.
   public init() {}
 
   package static func read(from connection: Connection) throws -> AttachmentSettings {
@@ -42,11 +42,11 @@ public struct AttachmentSettings: Sendable, Hashable {
 }
 
 extension Vault {
-  /// What a person has chosen for the files.
+  /// Returns the settings of the vault for its attachment files.
   public func attachmentSettings() throws -> AttachmentSettings {
     try database.read { try AttachmentSettings.read(from: $0) }
   }
 
-  /// What the files take, and what waits.
+  /// Returns the disk usage of the attachment files and the number of waiting transfers.
   public func attachmentUsage() throws -> AttachmentUsage { try database.read { try AttachmentUsage.read(from: $0) } }
 }

@@ -1,21 +1,21 @@
 import CipherSQL
 
-/// What the files of attachments take, and what of them waits.
+/// The disk usage of the attachment files, and their waiting transfers.
 public struct AttachmentUsage: Sendable, Hashable {
-  /// Contents that records refer to.
+  /// The number of contents that records reference.
   public var contents = 0
-  /// What their files take on this device's disk, in bytes.
+  /// The bytes that the files occupy on this device's disk.
   public var bytesUsed: Int64 = 0
-  /// What they may take.
+  /// The bytes that the files may occupy; see ``AttachmentSettings/limit``.
   public var limit: Int64 = 0
-  /// Files that the server does not have yet, and their bytes.
+  /// The number of queued uploads, and the bytes of them that the server lacks.
   public var waiting = 0, bytesWaiting: Int64 = 0
-  /// Transfers that are not tried again by themselves.
+  /// Transfers with status `failed`: refused, or failed after all retries. They are retried after one hour or more.
   public var failed = 0
-  /// Uploads that have failed and are tried again later.
+  /// Uploads that failed at least once and will be retried.
   public var delayed = 0
 
-  /// True from nine tenths of the limit on.
+  /// Whether the files occupy nine tenths of the limit or more.
   public var isNearLimit: Bool { bytesUsed >= limit / 10 * 9 }
 
   static func read(from connection: Connection) throws -> AttachmentUsage {
@@ -39,7 +39,7 @@ public struct AttachmentUsage: Sendable, Hashable {
     return usage
   }
 
-  /// What the files take on the disk.
+  /// Returns the bytes that the files occupy on disk.
   static func bytesUsed(in connection: Connection) throws -> Int64 {
     try connection.fetchOne(
       "SELECT coalesce(sum(coalesce(fullBytes, 0) + coalesce(thumbnailBytes, 0)), 0) FROM AttachmentContent",

@@ -1,26 +1,26 @@
-/// The parts of a backup file. `BackupFormat.md` describes them for other programs.
+/// The constants and parts of a backup file. `BackupFormat.md` specifies the format for other implementations.
 enum BackupFormat {
   /// The first bytes of every backup.
   static let magic = Array("fieldvault-backup 1\n".utf8)
-  /// The most bytes that are attached to one message.
+  /// The maximum number of bytes attached to one message.
   static let chunkBytes = 1 << 20
-  /// The longest message, in bytes.
+  /// The maximum length of a message in bytes.
   static let longestMessage = 512
-  /// The largest keyring that is accepted, in bytes.
+  /// The maximum size of an accepted keyring in bytes.
   static let longestKeyring = 1 << 20
   /// The name of the database in a backup.
   static let databaseName = "vault.db"
-  /// How the names of encrypted files begin.
+  /// The prefix of the names of encrypted attachment files.
   static let attachmentFolder = "attachments/"
 
-  /// What the first byte of a message says.
+  /// The type of a message, stored in its first byte.
   enum Message: UInt8 {
-    /// A file follows: its size, 8 bytes with the lowest first, and its name in UTF-8.
+    /// Starts a file: its size as 8 bytes in little-endian order, then its name in UTF-8.
     case file = 1
-    /// The next bytes of the file, which are attached to the message. They are encrypted already, each in its own
-    /// way, so that it is enough to bind them to their place.
+    /// The next bytes of the file, attached to the message. They are already encrypted, so the message only has to
+    /// authenticate their position.
     case content = 2
-    /// The end: how many files there were, 8 bytes with the lowest first.
+    /// Ends the backup: the number of files as 8 bytes in little-endian order.
     case end = 3
   }
 
@@ -31,8 +31,8 @@ enum BackupFormat {
     return bytes.reversed().reduce(0) { $0 << 8 | Int($1) }
   }
 
-  /// Whether a name of a backup is one that a vault has: the database, or `attachments/` with two plain names behind, the last
-  /// of which may end in `.thumbnail`.
+  /// Returns whether a backup may contain a file of this name: the database, or `attachments/` followed by two
+  /// plain names, the second optionally with the suffix `.thumbnail`.
   static func isAcceptable(_ name: String) -> Bool {
     if name == databaseName { return true }
     let parts = name.split(separator: "/", omittingEmptySubsequences: false)

@@ -1,19 +1,19 @@
 import VaultKeys
 
-/// Reads a backup file from front to back, in memory that does not grow with it. Nothing is given out that is not what
-/// was written at this place.
+/// Reads a backup file sequentially. Every item that it returns is authenticated, including its position. Memory
+/// use does not grow with the file.
 final class BackupReader {
-  /// The next thing in a backup.
+  /// An item of a backup.
   enum Item {
     case file(name: String, size: Int)
-    /// Valid until the next item is read.
+    /// The bytes are valid until the next item is read.
     case content(UnsafeRawBufferPointer)
     case end
   }
 
   /// The keyring that the backup carries.
   let keyring: Keyring
-  /// Its bytes, as they stand in the backup.
+  /// The bytes of the keyring, as stored in the backup.
   let keyringBytes: [UInt8]
   private let file: OpenFile
   private var stream: OpeningStream?
@@ -21,8 +21,9 @@ final class BackupReader {
   private let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: BackupFormat.chunkBytes, alignment: 64)
   private var files = 0
 
-  /// Reads the part that is not encrypted.
-  /// - Throws: ``VaultError`` with `damaged` when the file is no backup; `KeyError` when its keyring is damaged.
+  /// Reads the unencrypted header.
+  /// - Throws: ``VaultError`` with `damaged` when the file is not a backup or its keyring is damaged, with
+  ///   `refused` when the keyring has a newer format.
   init(_ file: OpenFile) throws {
     self.file = file
     guard try Self.bytes(BackupFormat.magic.count, of: file) == BackupFormat.magic else {
@@ -45,7 +46,7 @@ final class BackupReader {
 
   deinit { chunk.deallocate() }
 
-  /// Begins with the encrypted part.
+  /// Starts decrypting the stream.
   func begin(key: SecureBytes) throws {
     guard let stream = try OpeningStream(key: key, header: try Self.bytes(SealingStream.headerCount, of: file)) else {
       throw damaged("its stream has no possible beginning")
@@ -53,15 +54,16 @@ final class BackupReader {
     self.stream = stream
   }
 
-  /// The next item.
-  /// - Throws: ``VaultError`` with `damaged` for anything that was not written so.
+  /// Returns the next item.
+  /// - Throws: ``VaultError`` with `damaged` when the next message is not authentic or violates the format.
   func next() throws -> Item {
     guard let stream else { throw damaged("it was not unlocked") }
     let lengths = try Self.bytes(16, of: file)
     guard let length = BackupFormat.number(lengths.prefix(8)),
       let attachedCount = BackupFormat.number(lengths.suffix(8)),
       (SealingStream.overhead + 1...BackupFormat.longestMessage).contains(length), attachedCount <= chunk.count,
-      // The first message is bound to what stands before the stream, so that nothing else may be bound to it.
+      // The associated data of the first message is the unencrypted header, so this message cannot have attached
+      // bytes.
       beginning.isEmpty || attachedCount == 0
     else { throw damaged("a part of it has no possible length") }
     let sealed = try Self.bytes(length, of: file)

@@ -1,16 +1,16 @@
 import VaultKeys
 
-/// Writes a backup file from front to back, in memory that does not grow with it.
+/// Writes a backup file sequentially. Memory use does not grow with the file.
 final class BackupWriter {
   private let file: OpenFile
   private let stream: SealingStream
   private let chunk = UnsafeMutableRawBufferPointer.allocate(byteCount: BackupFormat.chunkBytes, alignment: 64)
   private var beginning: [UInt8]
   private var files = 0
-  /// How many bytes the file has.
+  /// The number of bytes written.
   private(set) var byteCount = 0
 
-  /// Begins with what is not encrypted: the mark and the keyring, to which the first message is bound.
+  /// Writes the unencrypted header: the magic bytes and the keyring, which the first message authenticates.
   init(_ file: OpenFile, keyring: [UInt8], key: SecureBytes) throws {
     self.file = file
     stream = try SealingStream(key: key)
@@ -20,8 +20,8 @@ final class BackupWriter {
 
   deinit { chunk.deallocate() }
 
-  /// Adds a file by its first `size` bytes.
-  /// - Throws: ``VaultError`` with `unreadable` when there are fewer.
+  /// Adds the first `size` bytes of a file.
+  /// - Throws: ``VaultError`` with `unreadable` when the file is shorter.
   func add(_ name: String, _ source: OpenFile, size: Int, _ progress: (Int) throws -> Void) throws {
     try put(.file, BackupFormat.bytes(size) + Array(name.utf8))
     files += 1
@@ -38,20 +38,21 @@ final class BackupWriter {
     }
   }
 
-  /// Ends the backup and brings it to the disk.
+  /// Writes the final message and flushes the backup to disk.
   func finish() throws {
     try put(.end, BackupFormat.bytes(files), isFinal: true)
     try file.synchronize()
   }
 
-  /// Writes a message: its length, the length of what is attached, both sealed, and what is attached.
+  /// Writes a message: its encrypted length, the length of the attached bytes, the encrypted message and the
+  /// attached bytes.
   private func put(
     _ message: BackupFormat.Message, _ content: [UInt8] = [], attached: UnsafeRawBufferPointer? = nil,
     isFinal: Bool = false
   ) throws {
     let plain = [message.rawValue] + content
     var sealed = [UInt8](repeating: 0, count: plain.count + SealingStream.overhead)
-    // The first message, which has nothing attached, is bound to what stands before the stream.
+    // The first message has no attached bytes; it authenticates the unencrypted header.
     beginning.withUnsafeBytes { beginning in
       plain.withUnsafeBytes { plain in
         sealed.withUnsafeMutableBytes {

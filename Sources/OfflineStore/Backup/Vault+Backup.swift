@@ -10,20 +10,23 @@ import VaultKeys
 #endif
 
 extension Vault {
-  /// Writes the whole vault, as of one moment, to one encrypted file, while the vault is in use here and elsewhere.
+  /// Writes a consistent snapshot of the whole vault to one encrypted file. This and other processes can use the
+  /// vault meanwhile.
   ///
-  /// The file opens with the slots that the keyring has now, whatever becomes of the vault. A backup that stands there
-  /// already is replaced, by one rename; **after a crash** the old one or the new one is there, whole.
-  /// - Parameter progress: called with the bytes that are done and the bytes in all; may throw to end the backup.
-  /// - Returns: the size of the file, in bytes.
-  /// - Throws: ``VaultError`` with `alreadyExists` when something else than a backup stands there, with `busy`,
-  ///   `noSpace` or `cannotWrite`; `SQLError` with `busy` when a read that lasts long is in the way.
+  /// The backup opens with the key slots that the keyring has now, independent of later changes to the vault. It
+  /// replaces an existing backup by one rename. **After a crash** the path holds the complete old or the complete
+  /// new backup.
+  /// - Parameter progress: receives the bytes that are done and the bytes in total. It may throw to cancel the
+  ///   backup.
+  /// - Returns: the size of the backup in bytes.
+  /// - Throws: ``VaultError`` with `alreadyExists` when the path holds anything but a backup, with `busy`,
+  ///   `noSpace` or `cannotWrite`; `SQLError` with `busy` when a long-running read prevents the checkpoint.
   @available(*, noasync, message: "use a thread of your own in asynchronous code")
   public func backUp(
     to path: String, progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
   ) throws -> Int {
     let target = try BackupTarget(path)
-    // The files that the database names stay until they are copied.
+    // The lock keeps the files that the database references until they are copied.
     let files = try AttachmentLock(sharing: layout)
     defer { withExtendedLifetime(files) {} }
     do {
@@ -39,7 +42,8 @@ extension Vault {
     }
   }
 
-  /// The keyring as it is now, and the database that it names, opened: neither changes while both are taken.
+  /// Returns the current keyring and the opened database file that it names. The lock prevents a change between the
+  /// two reads.
   private func keyring(ofFile path: String) throws -> (UnlockedKeyring, OpenFile) {
     let held = try KeyringLock(folder: layout.folder)
     defer { withExtendedLifetime(held) {} }
@@ -71,7 +75,7 @@ extension Vault {
     return writer.byteCount
   }
 
-  /// The encrypted files, by their names in the vault.
+  /// Returns the encrypted files with their names in the vault and their sizes.
   private func attachmentFiles() throws -> [(name: String, size: Int)] {
     var files: [(name: String, size: Int)] = []
     for folder in try Files.names(in: layout.attachments) where Files.isFolder(layout.attachments + "/" + folder) {
@@ -85,7 +89,7 @@ extension Vault {
   }
 }
 
-/// A backup file that is being written beside the place where it will stand.
+/// A backup that is written to a draft beside its final path.
 private final class BackupTarget {
   let draft: OpenFile
   private let path: String
@@ -94,11 +98,11 @@ private final class BackupTarget {
     self.path = path
     if Files.exists(path) { try Self.refuseOther(path) }
     let name = Self.draftName(of: path)
-    // One at a time looks for a draft, removes it and makes its own.
+    // The lock serialises looking for a draft, removing it and creating another one.
     let makers = try KeyringLock(folder: VaultLayout.parent(of: path))
     defer { withExtendedLifetime(makers) {} }
     if Files.exists(name) {
-      // Left by a killed backup, unless somebody is writing it.
+      // A killed backup left the draft, unless its lock shows that another process is writing it.
       let old = try OpenFile(reading: name)
       guard old.lock() else {
         throw VaultError(.busy, "another process is writing \(path)", hint: "wait until it has finished")
@@ -117,10 +121,11 @@ private final class BackupTarget {
     try Files.syncFolder(VaultLayout.parent(of: path))
   }
 
-  /// Removes what was written, after a failure, which is what counts; a later backup to the same place removes the rest.
+  /// Removes the draft after a failure. Errors are ignored in favour of the original failure. A later backup to the
+  /// same path removes the rest.
   func abandon() { try? Files.removeTree(draft.path) }
 
-  /// A backup may be replaced; anything else that bears the name is somebody's.
+  /// Refuses a path that holds anything but a backup, because only a backup may be replaced.
   private static func refuseOther(_ path: String) throws {
     var mark = [UInt8](repeating: 0, count: BackupFormat.magic.count)
     let isBackup =

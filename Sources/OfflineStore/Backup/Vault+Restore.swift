@@ -1,22 +1,24 @@
 import CipherSQL
 import VaultKeys
 
-/// How far restoring a backup has come.
+/// The progress of a restore.
 public enum RestoreProgress: Sendable {
-  /// Writes the files; bytes done and the size of the backup.
+  /// The files are being written; the bytes done and the size of the backup.
   case writing(done: Int, total: Int)
-  /// Checks the database.
+  /// The database is being checked.
   case checking
 }
 
 extension Vault {
-  /// Makes a vault of a backup. It appears whole, or not at all, and only after everything in it was verified.
+  /// Creates a vault from a backup. The vault appears complete or not at all, and only after the whole backup was
+  /// verified.
   /// - Parameters:
   ///   - path: the backup.
-  ///   - target: the folder to make, whose parent exists.
-  ///   - secret: opens one of the slots that the backup carries.
-  /// - Throws: ``VaultError`` with `damaged` when the backup is not what was written, with `alreadyExists`, `noSpace` or
-  ///   `cannotWrite`; `KeyError` with `wrongSecret` and its like.
+  ///   - target: the folder to create. Its parent must exist.
+  ///   - secret: opens one of the key slots in the backup.
+  /// - Throws: ``VaultError`` with `damaged` when the backup is not authentic or is incomplete, with `refused` when
+  ///   its keyring has a newer format, with `alreadyExists`, `noSpace` or `cannotWrite`; `KeyError` such as
+  ///   `wrongSecret`.
   public static func restore(
     _ path: String, to target: String, with secret: UnlockSecret,
     progress: (RestoreProgress) throws -> Void = { _ in }
@@ -80,7 +82,7 @@ extension Vault {
     }
   }
 
-  /// The place of an encrypted file, in a folder that is made when it is not there.
+  /// Returns the path of an encrypted file and creates its folder if it is missing.
   private static func attachment(_ name: String, in layout: VaultLayout) throws -> String {
     let path = layout.folder + "/" + name
     let folder = VaultLayout.parent(of: path)
@@ -96,20 +98,20 @@ extension Vault {
     !Doctor.isAboutValue(problem) && !problem.contains("FTS5 table")
   }
 
-  /// The vault that the backup was made of may still be in use, so the restored one is another device: it draws an id of
-  /// its own at the next contact and compares all records.
+  /// Makes the restored vault another device, because the original vault may still be in use. The vault draws its
+  /// own device id at the next contact and compares all records.
   private static func becomeNewDevice(_ path: String, _ keys: UnlockedKeyring) throws {
     let database = try Database(path: path, key: GuardedKey(bytes: keys.databaseKey))
     defer { database.close() }
     try database.write { try SyncSettings.drawDevice(reason: "restore", in: $0) }
   }
 
-  /// Opens the database and looks at every page of it.
+  /// Opens the database and checks every page and the structure.
   private static func verify(_ path: String, _ keys: UnlockedKeyring) throws {
     let database = try Database(path: path, key: GuardedKey(bytes: keys.databaseKey))
     defer { database.close() }
-    // A reference that leads nowhere, or a value that breaks a rule of today, is no damage of the backup: it was in the
-    // vault, and `doctor` names it.
+    // A reference to a missing record, or a value that violates a current rule, is no damage of the backup. The
+    // original vault already had it, and `doctor` reports it.
     try database.read { connection in
       for check in [IntegrityCheck.pages, .structure] {
         guard let problem = try connection.problems(found: check).first(where: Self.isDamage) else {

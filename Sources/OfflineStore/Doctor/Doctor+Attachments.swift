@@ -1,8 +1,9 @@
 import CipherSQL
 
-/// What is checked of the encrypted files: each is read and compared with its key and its digest.
+/// Checks of the encrypted attachment files. Each file is read and compared with its key and digest.
 extension Doctor {
-  /// - Throws: what the progress throws.
+  /// Verifies the attachment files and adds the findings.
+  /// - Throws: the errors of the progress callback.
   func checkAttachments(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) throws {
     do {
       guard let found = try access.withDatabase({ try verification(of: $0) }) else { return }
@@ -18,7 +19,7 @@ extension Doctor {
     }
   }
 
-  /// Nil for a vault that is older than attachments.
+  /// Returns the verification of the attachments; `nil` for a vault whose schema predates attachments.
   private func verification(of database: Database) throws -> AttachmentVerification? {
     let entities = try database.read { connection -> Entities? in
       let table = try connection.fetchOne("SELECT 1 FROM sqlite_schema WHERE name = 'AttachmentContent'", as: Int.self)
@@ -33,7 +34,7 @@ extension Doctor {
   private func note(
     _ kind: AttachmentProblem.Kind, _ problems: [AttachmentProblem], _ diagnosis: inout Diagnosis
   ) {
-    // By uuid: what a person has called a file is nobody's who reads a diagnosis.
+    // Findings name files by uuid: a diagnosis may be shared, and must not reveal names that the user chose.
     let texts = problems.map { problem in
       let records = problem.attachments.map { "\($0.entityType) \($0.uuid)" }.joined(separator: ", ")
       return records.isEmpty || problem.kind == .otherKey ? problem.message : "\(problem.message): \(records)"
@@ -63,7 +64,7 @@ extension Doctor {
     }
   }
 
-  /// Removes files of no content.
+  /// Removes files that belong to no content.
   func sweepAttachments(_ access: DatabaseAccess, _ repair: inout RepairReport) {
     do {
       let outcome = try access.withDatabase { try AttachmentSweep(layout: layout, database: $0).run() }

@@ -1,7 +1,7 @@
 import CipherSQL
 
-/// What is checked of the database, each time on a connection of its own: one that has met a damaged page may refuse
-/// everything from then on.
+/// Checks of the database. Each check opens its own connection, because a connection that has met a damaged page
+/// may refuse all further statements.
 extension Doctor {
   func checkDatabase(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) throws {
     try report("Opening the database")
@@ -49,7 +49,7 @@ extension Doctor {
     }
   }
 
-  /// Brings the log back into the file; false when that was not possible.
+  /// Checkpoints the write-ahead log. Returns whether the whole log was copied into the database file.
   private func checkLog(_ access: DatabaseAccess, _ bytes: Int, _ diagnosis: inout Diagnosis) -> Bool {
     let holders = lock.otherHolders
     if bytes > 0, holders.isEmpty {
@@ -102,7 +102,7 @@ extension Doctor {
       return noteFailure(error, "structure", "the tables and indexes", arePagesWhole, &diagnosis)
     }
     diagnosis.checked.append("the tables, and that each index holds what its table holds")
-    // Full-text search has a check of its own, which sees more.
+    // The full-text indexes have a separate, more thorough check.
     let problems = found.filter { !$0.contains("FTS5 table") }
     let indexes = problems.filter(Self.isAboutIndex)
     let values = problems.filter(Self.isAboutValue)
@@ -272,13 +272,13 @@ extension Doctor {
     summary(differences.map { "\($0.type) \($0.name) is \($0.kind.rawValue)" })
   }
 
-  /// A check that did not come to its end.
+  /// Records that a check could not be completed.
   private func noteFailure(
     _ error: any Error, _ check: String, _ what: String, _ arePagesWhole: Bool, _ diagnosis: inout Diagnosis
   ) {
     diagnosis.unchecked.append("\(what): \(describe(error))")
     let isDamage = (error as? SQLError)?.isDamage ?? false
-    // That damaged pages stop the other checks, with errors of many kinds, says nothing new.
+    // Damaged pages were already reported. Their follow-up errors in other checks add no information.
     guard arePagesWhole else { return }
     diagnosis.add(
       isDamage ? .damage : .warning, check, "\(what) could not be checked to the end: \(describe(error))",

@@ -6,9 +6,9 @@
   import Darwin
 #endif
 
-/// What is checked of files without opening any.
+/// Checks of permissions, leftovers and free space. They do not read the content of any file.
 extension Doctor {
-  /// A file or folder that others than its owner may use.
+  /// A file or folder whose mode differs from the expected one.
   struct PermissionFinding {
     let path: String
     let mode: mode_t
@@ -32,7 +32,7 @@ extension Doctor {
     diagnosis.checked.append("the permissions: folders 0700, files 0600, one owner")
   }
 
-  /// Everything of ours in the vault with another mode than it was made with.
+  /// Returns the files and folders in the vault whose mode is not 0600 or 0700.
   func looseItems() -> [PermissionFinding] {
     items(in: layout.folder).compactMap { path, status in
       let kind = status.st_mode & S_IFMT
@@ -49,7 +49,7 @@ extension Doctor {
     return all.filter { $0.status.st_uid != owner }.map(\.path)
   }
 
-  /// A path and all below it, links not followed.
+  /// Returns a path and all paths below it, without following symbolic links.
   private func items(in path: String) -> [(path: String, status: stat)] {
     var status = stat()
     guard lstat(path, &status) == 0 else { return [] }
@@ -59,7 +59,7 @@ extension Doctor {
     return found
   }
 
-  /// The names in a folder; one that cannot be read is named as not checked.
+  /// Returns the names in a folder. An unreadable folder is reported as not checked.
   private func names(in path: String) -> [String] {
     do throws(VaultError) {
       return try Files.names(in: path)
@@ -88,19 +88,20 @@ extension Doctor {
     diagnosis.checked.append("leftovers of interrupted work, and files that do not belong there")
   }
 
-  /// What is known to be ours and is not used: generations that are not current, an unfinished keyring, drafts.
+  /// Returns the vault's own leftovers: generations that are not current, an unfinished keyring, the copy of an
+  /// interrupted repair, and drafts.
   func ownOrphans() -> [String] {
     var found: [String] = []
-    // Without an open keyring nobody knows which generation is the current one.
+    // Without the keyring the current generation is unknown.
     if let keys { found += OrphanedGenerations.orphans(layout, current: keys.keyring.generation.number) }
     if Files.exists(repairFolder) { found.append(repairFolder) }
     return found + abandonedDrafts()
   }
 
-  /// Where a copy of the database stands while a repair is tried on it.
+  /// The folder of the database copy on which a repair is tried.
   var repairFolder: String { layout.databases + "/repair" }
 
-  /// Drafts for this place and for salvaged vaults beside it that nobody is working on.
+  /// Returns the abandoned drafts of this vault and of salvaged vaults beside it.
   private func abandonedDrafts() -> [String] {
     let parent = VaultLayout.parent(of: layout.folder)
     let name = layout.folder.split(separator: "/").last.map(String.init) ?? layout.folder

@@ -8,19 +8,20 @@ import CipherSQL
   import Darwin
 #endif
 
-/// What a repair did.
+/// The result of a repair.
 public struct RepairReport: Sendable {
-  /// Each thing that was done, in words.
+  /// Descriptions of the completed actions.
   public internal(set) var done: [String] = []
-  /// Each thing that could not be done, in words.
+  /// Descriptions of the failed actions.
   public internal(set) var failed: [String] = []
-  /// What was saved into a new vault; nil when that was not needed, or failed.
+  /// The data saved into a new vault; `nil` if no salvage was needed or the salvage failed.
   public internal(set) var salvaged: SalvageReport?
 }
 
 extension Doctor {
-  /// Examines the vault again after a repair. A damaged vault is as it was: what could be read is in another one, and a second
-  /// repair would save the same.
+  /// Examines the vault again after a repair. A salvage leaves the damaged vault unchanged and saves its readable
+  /// data in another vault. Findings of damage then advise the use of the new vault, because a second salvage would
+  /// save the same data.
   public func examine(after repair: RepairReport) throws -> Diagnosis {
     var diagnosis = try examine()
     guard let salvaged = repair.salvaged else { return diagnosis }
@@ -33,11 +34,14 @@ extension Doctor {
     return diagnosis
   }
 
-  /// Mends what can be mended without losing anything: leftovers, permissions, files of no record, indexes, full-text
-  /// search, derived triggers. Work on the database is done on a copy first, and on the database itself when the copy is well then.
-  /// Where pages are damaged, what can be read is saved into a new vault beside this one, which stays as it is.
-  /// - Parameter diagnosis: what ``examine()`` found.
-  /// - Throws: ``VaultError`` with `busy` when a salvage needs the vault for itself, with `noSpace`; `SQLError`.
+  /// Repairs everything that can be repaired without losing data: leftovers, permissions, orphaned attachment
+  /// files, indexes, full-text search, derived triggers and missing operations.
+  ///
+  /// A repair of the database is tried on a copy first, and applied to the database if the copy then passes the
+  /// checks. If the database is damaged, its readable data is saved into a new vault beside this one, which stays
+  /// unchanged.
+  /// - Parameter diagnosis: the result of ``examine()``.
+  /// - Throws: ``VaultError`` with `busy` when a salvage needs exclusive access, or with `noSpace`; `SQLError`.
   public func repair(_ diagnosis: Diagnosis) throws -> RepairReport {
     var repair = RepairReport()
     let held = try KeyringLock(folder: layout.folder)
@@ -59,14 +63,14 @@ extension Doctor {
   }
 
   private func sweep(_ repair: inout RepairReport) {
-    // The keyring that makes old generations leftovers has to be on the disk before they go.
+    // The keyring that makes the old generations leftovers must be on disk before they are removed.
     do throws(VaultError) {
       try Files.syncFolder(layout.folder)
     } catch {
       repair.failed.append(error.message)
       return
     }
-    // Nobody makes a draft beside the vault while it is looked for.
+    // The lock prevents other processes from creating a draft beside the vault during the search.
     let makers = KeyringLock(ifFree: VaultLayout.parent(of: layout.folder))
     defer { withExtendedLifetime(makers) {} }
     for path in ownOrphans() where makers != nil || !path.hasSuffix(".making") {
@@ -91,7 +95,7 @@ extension Doctor {
 
   private func salvage(_ repair: inout RepairReport) throws {
     guard let keys else { return }
-    // Nobody writes into the damaged vault meanwhile.
+    // The exclusive lock keeps other processes from writing to the damaged vault.
     try lock.makeExclusive()
     let result = Result { try Salvage(layout: layout, keys: keys, schemas: schemas, report: report).run() }
     try lock.makeShared()
@@ -108,7 +112,7 @@ extension Doctor {
 
   // MARK: The database
 
-  /// What is to be mended in a database.
+  /// The parts of a database that need repair.
   struct RepairPlan {
     let indexes: Bool
     let search: Bool
@@ -124,7 +128,7 @@ extension Doctor {
 
     var isEmpty: Bool { !indexes && !search && !triggers && !sync }
 
-    /// What was done, in words.
+    /// Descriptions of the actions.
     var actions: [String] {
       (indexes ? ["made all indexes anew from their tables"] : [])
         + (search ? ["made full-text search anew from its records"] : [])
@@ -152,14 +156,14 @@ extension Doctor {
   private func mendDatabase(_ access: DatabaseAccess, _ mending: RepairPlan, _ repair: inout RepairReport) throws {
     if mending.isEmpty { return }
     let size = (Files.size(of: access.path) ?? 0) + (Files.size(of: access.path + "-wal") ?? 0)
-    // The copy, and its log, which may hold everything once more.
+    // The copy and its write-ahead log each need as much space as the database.
     guard try Files.freeBytes(at: layout.databases) > 2 * size + (1 << 20) else {
       throw VaultError(
         .noSpace, "a repair is tried on a copy first, which needs \(2 * size) bytes", hint: "free some space")
     }
     try Files.removeTree(repairFolder)
     try Files.makeFolder(repairFolder)
-    // When this fails too, the next repair removes the rest.
+    // If this removal fails too, the next repair removes the rest.
     defer { try? Files.removeTree(repairFolder) }
     let copy = DatabaseAccess(path: repairFolder + "/vault.db", key: access.key)
     try report("Copying the database")
@@ -175,7 +179,7 @@ extension Doctor {
     repair.done += mending.actions
   }
 
-  /// Mends a copy; what is still wrong with it.
+  /// Repairs a copy and returns the first remaining problem, or `nil`.
   private func problem(after mending: RepairPlan, of copy: DatabaseAccess) throws -> String? {
     do {
       try copy.withDatabase { try mending.apply(to: $0) }

@@ -1,7 +1,7 @@
 import CipherSQL
 import VaultKeys
 
-/// Finds out what is wrong with a vault, also with one that cannot be opened.
+/// Examines a vault for damage, even a vault that cannot be opened.
 ///
 /// ```swift
 /// let doctor = try Doctor(path: "job.vault", schemas: [RestorationSchema.schema]) { .passphrase(passphrase) }
@@ -16,16 +16,17 @@ public final class Doctor {
   let lock: VaultLock
   private let secret: () throws -> UnlockSecret
   private let progress: (String) throws -> Void
-  /// The keyring with its keys, once it has been opened.
+  /// The unlocked keyring; `nil` before it is opened.
   private(set) var keys: UnlockedKeyring?
-  /// Why something of the folder could not be looked at.
+  /// The errors of folders and file systems that could not be examined.
   var unreadable: Set<String> = []
 
-  /// Looks at the folder and holds the vault, so that its key is not rotated meanwhile. Others go on using it.
+  /// Opens the folder and holds the vault's lock, so that no process rotates its key. Other processes can continue
+  /// to use the vault.
   /// - Parameters:
-  ///   - schemas: the tables that the program knows.
-  ///   - secret: asked for once, when the keyring could be read.
-  ///   - progress: called before each step with what it is about to do; may throw to end it.
+  ///   - schemas: the schemas that the program knows.
+  ///   - secret: called once, after the keyring was read.
+  ///   - progress: receives a description of each step before it starts. It may throw to cancel.
   /// - Throws: ``VaultError`` with `notAVault` or `busy`.
   public init(
     path: String, schemas: [Schema] = [], progress: @escaping (String) throws -> Void = { _ in },
@@ -33,14 +34,14 @@ public final class Doctor {
   ) throws {
     layout = VaultLayout(folder: path)
     (self.schemas, self.secret, self.progress) = (schemas, secret, progress)
-    // Without a keyring it is a vault all the same when there are databases; then that is what is wrong with it.
+    // A folder with databases and without a keyring is also a vault; the missing keyring is then a finding.
     if !Files.isFolder(layout.databases) || Files.exists(layout.keyring) { _ = try Vault.existing(path) }
     lock = try VaultLock(path: layout.lock, mode: .shared)
   }
 
-  /// Checks everything that can be checked. The write-ahead log is brought back into the database; nothing else changes.
-  /// - Throws: `KeyError` when the secret opens no slot; what the progress throws. What is wrong with the vault is no
-  ///   error but a finding.
+  /// Performs all checks that are possible. Checkpoints the write-ahead log and changes nothing else.
+  /// - Throws: `KeyError` when the secret opens no key slot; the errors of the progress callback. Problems of the
+  ///   vault are findings, not errors.
   public func examine() throws -> Diagnosis {
     var diagnosis = Diagnosis()
     if let keys = try openKeyring(&diagnosis) {
@@ -61,7 +62,7 @@ public final class Doctor {
 
   func report(_ step: String) throws { try progress(step) }
 
-  /// Reads and opens the keyring; nil when it is damaged.
+  /// Reads and unlocks the keyring. Returns `nil` when it is damaged or unreadable.
   private func openKeyring(_ diagnosis: inout Diagnosis) throws -> UnlockedKeyring? {
     try report("Reading the keyring")
     guard let keyring = readKeyring(&diagnosis) else { return nil }
@@ -95,7 +96,7 @@ public final class Doctor {
     }
   }
 
-  /// A wrong secret is thrown; a keyring that does not hang together is a finding.
+  /// Unlocks the keyring. A wrong secret is an error; an inconsistent keyring is a finding.
   private func unlock(_ keyring: Keyring, _ diagnosis: inout Diagnosis) throws -> UnlockedKeyring? {
     if let keys, keys.keyring == keyring { return keys }
     let secret = try secret()
@@ -111,7 +112,7 @@ public final class Doctor {
     }
   }
 
-  /// Whether the current generation is there.
+  /// Returns whether the database of the current generation exists.
   private func checkGenerations(_ current: Int, _ diagnosis: inout Diagnosis) -> Bool {
     let file = layout.database(generation: current)
     guard Files.exists(file) else {
@@ -137,12 +138,12 @@ public final class Doctor {
   }
 }
 
-/// The way to the file of a database, for connections of any kind.
+/// The path and key of a database, for opening connections of any kind.
 struct DatabaseAccess {
   let path: String
   let key: GuardedKey
 
-  /// A database of a small cache: each page is read about once.
+  /// Opens the database with a small page cache, because each page is read about once.
   func open() throws -> Database {
     var configuration = Configuration()
     configuration.pageCacheBytes = 8 << 20
@@ -150,16 +151,16 @@ struct DatabaseAccess {
     return try Database(path: path, key: key, configuration: configuration)
   }
 
-  /// Runs a body on a database that is closed afterwards.
+  /// Calls `body` with the database and closes it afterwards.
   func withDatabase<Result>(_ body: (Database) throws -> Result) throws -> Result {
     let database = try open()
     defer { database.close() }
     return try body(database)
   }
 
-  /// A connection that reads what can be read, and changes nothing.
+  /// Opens a read-only connection that reads as much as possible of a damaged file.
   func openDamaged() throws -> Connection { try Connection.toDamagedFile(at: path, key: key) }
 }
 
-/// `1 row`, `2 rows`.
+/// Returns a count with its noun, such as `1 row` or `2 rows`.
 func counted(_ count: Int, _ thing: String) -> String { "\(count) \(thing)\(count == 1 ? "" : "s")" }

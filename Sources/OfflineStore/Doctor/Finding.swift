@@ -1,54 +1,54 @@
-/// Something that a check of a vault found.
+/// A result of a check of a vault.
 public struct Finding: Sendable, Hashable {
-  /// How much it matters.
+  /// The severity of a finding.
   public enum Severity: String, Sendable {
-    /// Good to know; nothing is wrong.
+    /// Information without a problem.
     case note
-    /// Something is not as it should be, and what was recorded is whole.
+    /// A problem that has not damaged any recorded data.
     case warning
-    /// A file is not what was written.
+    /// A file is not as it was written.
     case damage
   }
 
-  /// How much it matters: a note, a warning or damage.
+  /// The severity.
   public let severity: Severity
-  /// A short word for the check, which stays the same from version to version, such as `pages`.
+  /// The short name of the check, such as `pages`. It is stable across versions.
   public let check: String
-  /// What was found.
+  /// The description of the finding.
   public let what: String
-  /// What it means for the data.
+  /// The consequence for the data.
   public let meaning: String
-  /// The next command or act.
+  /// The next command or action.
   public let next: String
 
-  /// A finding in the words that a person will read.
+  /// Creates a finding, worded for the user.
   /// - Parameters:
-  ///   - severity: how much it matters.
-  ///   - check: a short word for the check, such as `pages`.
-  ///   - what: what was found.
-  ///   - meaning: what it means for the data.
-  ///   - next: the next command or act.
+  ///   - severity: the severity.
+  ///   - check: the short name of the check, such as `pages`.
+  ///   - what: the description of the finding.
+  ///   - meaning: the consequence for the data.
+  ///   - next: the next command or action.
   public init(_ severity: Severity, _ check: String, what: String, meaning: String, next: String) {
     (self.severity, self.check) = (severity, check)
     (self.what, self.meaning, self.next) = (what, meaning, next)
   }
 }
 
-/// What a check of a vault came to.
+/// The result of a check of a vault.
 public struct Diagnosis: Sendable {
-  /// What was found, in the order of the checks.
+  /// The findings, in the order of the checks.
   public internal(set) var findings: [Finding] = []
-  /// What was checked, in words.
+  /// Descriptions of the completed checks.
   public internal(set) var checked: [String] = []
-  /// What could not be checked, in words.
+  /// Descriptions of the parts that could not be checked.
   public internal(set) var unchecked: [String] = []
 
-  /// True when there is nothing that a person has to see to.
+  /// Whether no finding needs the user's attention: all findings are notes.
   public var isOK: Bool { findings.allSatisfy { $0.severity == .note } }
-  /// True when a file is not what was written.
+  /// Whether a file is not as it was written.
   public var isDamaged: Bool { findings.contains { $0.severity == .damage } }
 
-  /// The findings of one check.
+  /// Returns the findings of one check.
   public func findings(_ check: String) -> [Finding] { findings.filter { $0.check == check } }
 
   mutating func add(

@@ -1,8 +1,8 @@
 import CipherSQL
 
-/// How the tables of a damaged database were made.
+/// The definitions of the tables of a damaged database.
 struct Definitions {
-  /// An entry of the catalogue.
+  /// An entry of the catalogue (`sqlite_schema`).
   struct Item: Hashable {
     let type: String
     let name: String
@@ -10,14 +10,15 @@ struct Definitions {
     let sql: String
   }
 
-  /// What could be read of the catalogue, in its order.
+  /// The readable entries of the catalogue, in its order.
   var items: [Item] = []
-  /// The schemas that make the tables, FieldVault's own first.
+  /// The schemas that create the tables, FieldVault's core schema first.
   var schemas: [Schema] = []
-  /// What is wrong with them, in words.
+  /// Descriptions of the definitions that could not be read.
   var problems: [String] = []
 
-  /// - Throws: ``VaultError`` with `damaged` when there is nothing to begin with.
+  /// Reads the definitions of a damaged database.
+  /// - Throws: ``VaultError`` with `damaged` when neither recorded schema files nor the catalogue can be read.
   static func read(_ source: DatabaseAccess, known: [Schema]) throws -> Definitions {
     var definitions = Definitions()
     if !definitions.readItems(source) {
@@ -38,7 +39,7 @@ struct Definitions {
     return definitions
   }
 
-  /// Whether the catalogue has a table of a schema.
+  /// Returns whether the catalogue contains the table of a synced entity of a schema.
   private func hasTables(of schema: Schema) throws -> Bool {
     let rebuilt = try Database.inMemory()
     try Migrator(schemas: [CoreSchema.schema, schema]).apply(to: rebuilt)
@@ -49,7 +50,8 @@ struct Definitions {
     return items.contains { own.contains($0.name) }
   }
 
-  /// From the front, and from the back when that meets damage. False when something between is missing.
+  /// Reads the catalogue from the front and, after a failure, from the back. Returns `false` if entries in between
+  /// may be missing.
   private mutating func readItems(_ source: DatabaseAccess) -> Bool {
     let isWhole = read("rowid", source) { self.items.append($0) }
     if isWhole { return true }
@@ -75,9 +77,9 @@ struct Definitions {
     }
   }
 
-  /// The schemas as they were recorded.
+  /// Returns the schemas as recorded in the database.
   private static func schemas(of records: [MigrationRecord]) -> [Schema] {
-    // In the order in which they came into the vault: a later one may refer to tables of an earlier one.
+    // In the order of their first application, because a later schema may reference tables of an earlier one.
     let order = records.sorted { $0.appliedAt < $1.appliedAt }.map(\.schema)
     var names = [CoreSchema.schema.name]
     for name in order where !names.contains(name) { names.append(name) }
@@ -86,19 +88,19 @@ struct Definitions {
     }
   }
 
-  /// Writes what belongs to schemas as well.
+  /// Runs a write transaction that may also change objects that belong to schemas.
   static func write<Result>(to database: Database, _ body: (WriteConnection) throws -> Result) throws -> Result {
     try database.write { connection in try connection.asMigration { try body(connection) } }
   }
 
-  /// Makes the tables, those of the schemas first, and takes the triggers out of the way.
+  /// Creates the tables, those of the schemas first, and drops all triggers.
   func makeTables(in database: Database) throws {
     try Migrator(schemas: schemas).apply(to: database)
     try Self.write(to: database) { connection in
       let present = try Self.names(in: connection)
       let virtual = items.filter { $0.type == "table" && $0.sql.uppercased().hasPrefix("CREATE VIRTUAL") }
       for item in items where item.type == "table" && !present.contains(item.name) && !item.name.hasPrefix("sqlite_") {
-        // The tables behind a virtual one come with it.
+        // SQLite creates the shadow tables of a virtual table with it.
         if virtual.contains(where: { item.name != $0.name && item.name.hasPrefix($0.name + "_") }) { continue }
         try connection.execute(SQL(raw: item.sql))
       }
@@ -108,8 +110,8 @@ struct Definitions {
     }
   }
 
-  /// Makes what has to wait until the rows are there: indexes, views and triggers, and full-text search.
-  /// - Returns: what could not be made, in words.
+  /// Creates the objects that must wait until the rows are copied: indexes, views, triggers and full-text search.
+  /// - Returns: descriptions of the objects that could not be created.
   func makeTheRest(in database: Database) throws -> [String] {
     var problems: [String] = []
     try Self.write(to: database) { connection in
@@ -121,9 +123,9 @@ struct Definitions {
           problems.append("the \(item.type) \(item.name) could not be made: \(error.message)")
         }
       }
-      // This makes full-text search anew as well.
+      // This also rebuilds full-text search.
       try DerivedTriggers.create(in: connection)
-      // Operations may have been saved whose records have not, and records whose operations have not.
+      // The salvage may have saved an operation without its record, or a record without its operation.
       if try Self.names(in: connection).contains("OfflineSyncQueue") {
         try SyncInvariants.restore(SyncCatalog(try Entities.read(from: connection)), on: connection)
       }
@@ -131,8 +133,8 @@ struct Definitions {
     return problems
   }
 
-  /// Indexes first, triggers last; triggers that are derived are made by themselves. Where the catalogue is not whole
-  /// the schemas tell what was in it.
+  /// Returns the indexes first and the triggers last. Derived triggers are excluded because they are created
+  /// automatically. Triggers that are missing from a damaged catalogue come from the schemas.
   private func laterItems() throws -> [Item] {
     let rebuilt = try Database.inMemory()
     try Migrator(schemas: schemas).apply(to: rebuilt)

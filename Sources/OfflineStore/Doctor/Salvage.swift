@@ -1,41 +1,41 @@
 import CipherSQL
 import VaultKeys
 
-/// What a salvage saved of a table.
+/// The result of salvaging one table.
 public struct SalvagedTable: Sendable, Hashable {
-  /// The name of the table, the same in the damaged vault and in the new one.
+  /// The name of the table in both vaults.
   public let name: String
-  /// The rows that are in the new vault.
+  /// The number of rows in the new vault that were read from the damaged one.
   public internal(set) var rows = 0
-  /// The rowids that could not be read; not each of them need have had a row.
+  /// The ranges of rowids that could not be read. They may include rowids without a row.
   public internal(set) var lost: [ClosedRange<Int64>] = []
-  /// True when rows are lost of which no rowid is known.
+  /// Whether rows with unknown rowids were lost.
   public internal(set) var hasUnknownLoss = false
-  /// Rows that the schema files themselves bring, where those of the damaged table are lost.
+  /// The number of rows that were inserted by the schema files because the damaged table lacks them.
   public internal(set) var reseeded = 0
-  /// Rows that were read and that a rule of the table refused.
+  /// The number of rows that were read but violate a constraint of the table.
   public internal(set) var refused = 0
 
   init(_ name: String) { self.name = name }
 
-  /// True when every row was saved.
+  /// Whether every row was saved.
   public var isWhole: Bool { lost.isEmpty && !hasUnknownLoss && refused == 0 }
 }
 
-/// What was saved of a damaged vault.
+/// The result of salvaging a damaged vault.
 public struct SalvageReport: Sendable {
-  /// The folder of the new vault.
+  /// The path of the new vault.
   public let vault: String
-  /// Its tables with what was saved.
+  /// The tables, with the saved and lost rows of each.
   public let tables: [SalvagedTable]
-  /// What is wrong with the new vault, in words: references to lost records, definitions that could not be read.
+  /// Descriptions of the problems of the new vault, such as references to lost records and unreadable definitions.
   public let problems: [String]
-  /// The files of the attachments folder that were copied.
+  /// The number of copied files of the attachments folder.
   public let attachments: Int
 }
 
-/// Reads what can be read of a damaged vault into a new one beside it, which has the same keyring and opens with the
-/// same secrets. The damaged vault is never changed.
+/// Copies the readable data of a damaged vault into a new vault beside it. The new vault has the same keyring and
+/// opens with the same secrets. The damaged vault is never changed.
 struct Salvage {
   let layout: VaultLayout
   let keys: UnlockedKeyring
@@ -47,10 +47,10 @@ struct Salvage {
       path: layout.database(generation: keys.keyring.generation.number), key: GuardedKey(bytes: keys.databaseKey))
   }
 
-  /// The name of a vault without its ending.
+  /// Returns the name of a vault without the suffix `.vault`.
   static func stem(of name: String) -> String { name.hasSuffix(".vault") ? String(name.dropLast(6)) : name }
 
-  /// Where the new vault will stand.
+  /// Returns the first free path for the new vault.
   static func target(for layout: VaultLayout) throws -> VaultLayout {
     for number in 1..<1000 {
       let name = "\(stem(of: layout.folder)).salvaged\(number == 1 ? "" : "-\(number)").vault"
@@ -59,8 +59,9 @@ struct Salvage {
     throw VaultError(.alreadyExists, "there are too many salvaged vaults beside \(layout.folder)", hint: "remove some")
   }
 
-  /// - Throws: ``VaultError`` with `damaged` when nothing of the tables can be read; `SQLError` when the new vault
-  ///   cannot be written. Nothing is left behind then.
+  /// Creates the new vault.
+  /// - Throws: ``VaultError`` with `damaged` when no table definition can be read or the new vault fails its check;
+  ///   `SQLError` when the new vault cannot be written. No file remains after an error.
   func run() throws -> SalvageReport {
     let target = try Self.target(for: layout)
     let draft = try StagedVault(for: target)
@@ -116,7 +117,7 @@ struct Salvage {
     return try copyTree(layout.attachments, draft.attachments)
   }
 
-  /// A file that cannot be read is left out: the rest is worth having without it.
+  /// Copies a folder. Skips an unreadable file, because the other files are worth having without it.
   private func copyTree(_ source: String, _ target: String) throws -> (count: Int, unreadable: [String]) {
     var (count, unreadable) = (0, [String]())
     for name in try Files.names(in: source) {

@@ -1,19 +1,20 @@
 import CipherSQL
 
-/// Copies the rows of every table that can be read.
+/// Copies the readable rows of every table.
 struct SalvageFiller {
   let source: DatabaseAccess
   let target: Database
   let definitions: Definitions
   let report: (String) throws -> Void
 
-  /// The most reads of one table that may fail before the rest is given up; each opens the file anew.
+  /// The number of failed reads of a table after which damaged ranges are no longer halved. Each read opens the
+  /// file again.
   private static let failureLimit = 1500
 
-  /// A table as the new database has it.
+  /// A table of the new database.
   private struct Shape {
     let name: String
-    /// The name under which its rowid can be reached; nil for a table without.
+    /// The name by which the rowid can be addressed; `nil` for a table without a rowid.
     let rowID: String?
     /// The columns that can be written.
     let columns: [String]
@@ -22,7 +23,7 @@ struct SalvageFiller {
   func run() throws -> [SalvagedTable] {
     try target.withWriter { writer in
       try writer.set(.foreignKeys(false))
-      // A row that breaks a rule of its table is worth more than no row.
+      // A row that violates a CHECK is better than a lost row.
       try writer.set(.ignoresChecks(true))
     }
     var saved: [SalvagedTable] = []
@@ -45,7 +46,8 @@ struct SalvageFiller {
       }
   }
 
-  /// A table of the old database that the new one does not have. Full-text search has its words from elsewhere.
+  /// Returns whether the new database lacks a table of the damaged one. Full-text tables are rebuilt and therefore
+  /// exist.
   private func isLost(_ item: Definitions.Item) -> Bool {
     (try? target.read { try !Definitions.names(in: $0).contains(item.name) }) ?? false
   }
@@ -61,7 +63,7 @@ struct SalvageFiller {
         ORDER BY master.rowid
         """, as: String.self, String.self, Bool.self, String.self)
       return try tables.compactMap { name, type, isWithoutRowID, sql in
-        // The words of such an index are made anew from the table that it is about.
+        // The index is rebuilt from its content table.
         if type == "virtual", Catalog.contentTable(ofVirtualTable: sql) != nil { return nil }
         let columns = try connection.fetch(
           "SELECT name FROM pragma_table_xinfo(\(name)) WHERE hidden = 0 ORDER BY cid", as: String.self)
@@ -77,7 +79,7 @@ struct SalvageFiller {
       table.hasUnknownLoss = true
       return table
     }
-    // What the schema files put in themselves stays only where the damaged table lacks rows.
+    // Rows that the schema files insert are kept only where the damaged table lacks them.
     let name = SQL.quoted(shape.name)
     let list = shape.columns.map(SQL.quoted).joined(separator: ", ")
     try writer.execute(SQL(raw: "CREATE TEMP TABLE salvage_seed AS SELECT \(list) FROM \(name)"))
@@ -95,7 +97,7 @@ struct SalvageFiller {
     return table
   }
 
-  /// The columns that both databases have; nil when the old table cannot be reached.
+  /// Returns the columns that both databases have; `nil` when the damaged table cannot be read.
   private func commonColumns(_ shape: Shape) -> [String]? {
     let old = try? source.openDamaged().fetch(
       "SELECT name FROM pragma_table_xinfo(\(shape.name)) WHERE hidden = 0", as: String.self)
@@ -126,12 +128,12 @@ struct SalvageFiller {
       table.refused += copied.refused
       guard let failure = copied.failure else { continue }
       try Self.refuse(failure)
-      // Behind the last row of the range, the damage belongs to the next one.
+      // The damage follows the last row of this range, so it belongs to the next range.
       guard copied.last != range.upperBound else { continue }
       let rest = (copied.last.map { $0 + 1 } ?? range.lowerBound)...range.upperBound
       failures += 1
       if rest.upperBound == .max, let guess = guessedBound(behind: rest.lowerBound) {
-        // Looked at as one: halving it would never come to an end.
+        // Treat the rowids above the guess as one range, because halving it would take too many reads.
         if try !isReadable(name, rowID, behind: guess) { lost.append(guess + 1...Int64.max) }
         open.append(rest.lowerBound...guess)
       } else if rest.lowerBound == rest.upperBound || failures > Self.failureLimit {
@@ -143,22 +145,23 @@ struct SalvageFiller {
     table.lost = Self.merged(lost)
   }
 
-  /// An error of another kind than damage is not a loss.
+  /// Rethrows an error that is not caused by damage; it does not count as a loss.
   private static func refuse(_ failure: SQLError) throws {
     if !failure.isDamage { throw failure }
   }
 
-  /// Whether one of the columns is the rowid under another name, so that it is not written twice.
+  /// Returns whether a column is an alias of the rowid, which must then not be written twice.
   private func isAlias(
     _ quoted: String, _ rowID: String, _ columns: [String], _ connection: Connection
   ) throws -> Bool {
     try connection.withStatement("SELECT \(rowID) FROM \(quoted)") { statement in
-      // SQLite names the column that a rowid stands for.
+      // SQLite reports the name of the column that aliases the rowid.
       columns.contains(statement.columnName(at: 0))
     }
   }
 
-  /// The smallest and the largest rowid; where an end cannot be read, what an index knows of it. Nil without rows.
+  /// Returns the smallest and the largest rowid, read from the table or, if that fails, from an index. An
+  /// unreadable end defaults to 1 or `Int64.max`. Returns `nil` for an empty table.
   private func bounds(_ name: String, _ rowID: String) -> ClosedRange<Int64>? {
     let (lower, upper) = (bound("min", name, rowID), bound("max", name, rowID))
     if lower == .empty || upper == .empty { return nil }
@@ -184,7 +187,7 @@ struct SalvageFiller {
     return .unknown
   }
 
-  /// A rowid behind which there are hardly any rows, because the file is too small for them.
+  /// Returns a rowid above which rows are unlikely, because the file is too small to contain so many rows.
   private func guessedBound(behind rowID: Int64) -> Int64? {
     guard let size = Files.size(of: source.path) else { return nil }
     let (bound, isTooLarge) = rowID.addingReportingOverflow(Int64(size / 16) + 1)
@@ -194,7 +197,7 @@ struct SalvageFiller {
   private func isReadable(_ name: String, _ rowID: String, behind bound: Int64) throws -> Bool {
     let query = SQL(raw: "SELECT \(rowID) FROM \(SQL.quoted(name)) WHERE \(rowID) > ") + "\(bound) LIMIT 1"
     do {
-      // A row there would be of a table whose rowids are far apart; its range counts as lost.
+      // A row above the bound means that the rowids are sparse; the range then counts as lost.
       return try source.openDamaged().fetchOne(query, as: Int64.self) == nil
     } catch let error as SQLError {
       try Self.refuse(error)
@@ -202,7 +205,7 @@ struct SalvageFiller {
     }
   }
 
-  /// The widest range first, so that whole stretches are saved before damaged places are looked at closely.
+  /// Removes and returns the widest range. Intact ranges are thus saved before damaged places are narrowed down.
   static func takeWidest(_ ranges: inout [ClosedRange<Int64>]) -> ClosedRange<Int64>? {
     let widths = ranges.map { UInt64(bitPattern: $0.upperBound &- $0.lowerBound) }
     guard let widest = widths.max(), let index = widths.firstIndex(of: widest) else { return nil }
@@ -215,7 +218,7 @@ struct SalvageFiller {
     return [range.lowerBound...middle, middle + 1...range.upperBound]
   }
 
-  /// Neighbouring ranges as one.
+  /// Returns the ranges sorted, with adjacent ranges joined.
   static func merged(_ ranges: [ClosedRange<Int64>]) -> [ClosedRange<Int64>] {
     var merged: [ClosedRange<Int64>] = []
     for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -230,7 +233,7 @@ struct SalvageFiller {
 
   // MARK: Without rowid
 
-  /// Reads from the front to the first damaged page and from the back to the last one.
+  /// Reads forward to the first damaged page and backward to the last one.
   private func copyFromBothEnds(
     _ name: String, _ columns: [String], to writer: WriteConnection, _ table: inout SalvagedTable
   ) throws {

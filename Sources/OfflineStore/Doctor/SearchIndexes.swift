@@ -1,8 +1,8 @@
 import CipherSQL
 
-/// The full-text tables of a database, and whether they hold the words of their records.
+/// The full-text tables of a database, and the check that each one matches its records.
 enum SearchIndexes {
-  /// Their names.
+  /// Returns the names of the FTS5 tables.
   static func all(in connection: Connection) throws -> [String] {
     try connection.fetch(
       """
@@ -12,13 +12,13 @@ enum SearchIndexes {
       """, as: String.self)
   }
 
-  /// What is wrong with an index; nil when it is as it should be.
-  /// - Throws: ``SQLError`` when the check could not run.
+  /// Returns the problem of an index, or `nil` if it matches its records.
+  /// - Throws: ``SQLError`` when the check cannot run.
   static func problem(with index: String, in database: Database) throws -> String? {
     do {
       try database.write { connection in
         let name = SQL.quoted(index)
-        // With rank 1 the words are compared with those of the content table
+        // Rank 1 compares the index with its content table
         // (https://sqlite.org/fts5.html#the_integrity_check_command).
         try connection.execute(SQL(raw: "INSERT INTO \(name) (\(name), rank) VALUES ('integrity-check', 1)"))
         throw NothingToCommit()
@@ -27,13 +27,13 @@ enum SearchIndexes {
     } catch is NothingToCommit {
       return nil
     } catch let error as SQLError {
-      // SQLITE_CORRUPT_VTAB; any other kind of damage is one of the pages.
+      // SQLITE_CORRUPT_VTAB. Any other error concerns the pages.
       guard error.sqliteCode == 267 else { throw error }
       return "its words are not those of its records"
     }
   }
 
-  /// Makes the index anew from its records. One that keeps no records cannot be, and stays as it is.
+  /// Rebuilds an index from its records. A contentless index cannot be rebuilt and stays unchanged.
   static func rebuild(_ index: String, on connection: WriteConnection) throws {
     let name = SQL.quoted(index)
     do {

@@ -1,12 +1,12 @@
 import CipherSQL
 
-/// Says in a person's words which field a refused row broke a rule with.
+/// Explains a constraint violation to the user: which field violates which rule.
 package struct ConstraintMessage {
   package let entity: Entity
 
   package init(entity: Entity) { self.entity = entity }
 
-  /// The field, where one is to blame, and what would be right.
+  /// Returns the field at fault, if known, and a description of the problem.
   package func explain(
     _ error: SQLError, _ connection: Connection, _ values: [(column: String, value: SQLArgument)] = []
   ) -> (field: String?, message: String) {
@@ -35,19 +35,19 @@ package struct ConstraintMessage {
     }
   }
 
-  /// The first reference whose target is not there.
+  /// Returns the first reference whose target is missing.
   private func dangling(_ values: [(column: String, value: SQLArgument)], _ connection: Connection) -> String? {
     for (column, value) in values where value != .null {
       guard let reference = entity.reference(of: column), let target = reference.columns.first?.to else { continue }
       let query: SQL = "SELECT 1 FROM \(identifier: reference.table) WHERE \(identifier: target) = \(value)"
-      // Only the message depends on it: when the look-up fails, the message names no field.
+      // The result only improves the message. If the query fails, the column counts as the one at fault.
       guard let found = try? connection.fetchOne(query, as: Int.self) else { return column }
       if found != 1 { return column }
     }
     return nil
   }
 
-  // What a type's own CHECK means, instead of its text.
+  // The meaning of the CHECK of a column type, shown instead of its text.
   private static func expectation(of column: Catalog.Column) -> String? {
     switch column.type {
     case .timestamp: "is not a time in UTC with milliseconds, as in 2013-01-31T06:00:00.000Z"

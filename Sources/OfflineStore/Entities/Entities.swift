@@ -3,15 +3,15 @@ import SyncModel
 
 /// The entities of a vault.
 public struct Entities: Sendable {
-  /// All of them, by name.
+  /// All entities, ordered by type name.
   public let all: [Entity]
-  /// The whole catalogue, for what is no entity.
+  /// The whole catalogue, including tables that are not entities.
   public let catalog: Catalog
-  /// By entity and column, the constant default with which a column was added to its table later.
+  /// The constant default of each column that was added to an existing table, by entity and column.
   package var addedDefaults: [String: [String: SyncValue]] = [:]
 
-  /// Reads them from the catalogue and from the registry of synced entities. A table that is not registered is an
-  /// entity that is not synced, when it has a `uuid`.
+  /// Reads the entities from the catalogue and from the registry of synced entities. An unregistered table with a
+  /// `uuid` column is an entity that is not synced.
   package static func read(from connection: Connection) throws -> Entities {
     let catalog = try Catalog.read(from: connection)
     let behaviours = try SyncBehaviour.all(from: connection)
@@ -35,8 +35,8 @@ public struct Entities: Sendable {
       addedDefaults: try AddedColumns.defaults(in: connection))
   }
 
-  /// The entity of a type or table name.
-  /// - Throws: ``VaultError`` with `noSuchEntity`, with the entities there are as candidates.
+  /// Returns the entity with a type name or table name.
+  /// - Throws: ``VaultError`` with `noSuchEntity` and the existing entities as candidates.
   public func entity(_ name: String) throws(VaultError) -> Entity {
     guard let entity = all.first(where: { $0.type == name || $0.table.name == name }) else {
       throw VaultError(
@@ -47,10 +47,10 @@ public struct Entities: Sendable {
     return entity
   }
 
-  /// The entity whose table it is.
+  /// Returns the entity of a table, or `nil`.
   package func entity(ofTable table: String) -> Entity? { all.first { $0.table.name == table } }
 
-  /// The foreign keys by which records refer to records of this entity.
+  /// Returns the foreign keys that reference an entity.
   package func dependencies(on entity: Entity) -> [Dependency] {
     all.flatMap { child in
       child.table.foreignKeys.filter { $0.table == entity.table.name }.map {
@@ -59,8 +59,8 @@ public struct Entities: Sendable {
     }
   }
 
-  /// The entities whose records a deletion of a record of this one may cascade to, directly or through others; with itself
-  /// when its records refer to each other.
+  /// Returns the entities to which the deletion of a record may cascade, directly or transitively. Includes the
+  /// entity itself if its records reference each other with cascading keys.
   func dependents(of entity: Entity) -> [Entity] {
     var found: [Entity] = []
     var open = [entity]
@@ -75,26 +75,27 @@ public struct Entities: Sendable {
   }
 }
 
-/// A foreign key between the tables of two entities.
+/// A foreign key from the table of one entity to the table of another.
 package struct Dependency: Sendable {
   package let child: Entity
   package let parent: Entity
   package let key: Catalog.ForeignKey
 
-  /// Whether deleting a record of the parent deletes those of the child that refer to it. A child that marks no deletions
-  /// stays until the parent's row is removed.
+  /// Whether deleting a parent record also deletes the child records that reference it. The rows of a child table
+  /// without an `isDeleted` column stay until the parent's row is removed.
   package var cascades: Bool { key.onDelete == .cascade && child.marksDeletion }
 
-  /// The condition that the child's row refers to the parent's, compared as SQLite compares a foreign key: with the
-  /// collation of the parent's column.
+  /// Returns the SQL condition that the child's row references the parent's row. The parent's column is the left
+  /// operand, so that its collation applies, as in SQLite's foreign keys.
   package func isReferring(child: String, parent: String) -> String {
     key.columns.map { "\(parent).\(SQL.quoted($0.to)) = \(child).\(SQL.quoted($0.from))" }.joined(separator: " AND ")
   }
 
-  /// Whether a column refers by itself.
+  /// Returns whether a column alone forms the foreign key.
   package func refers(by column: String) -> Bool { key.columns.count == 1 && key.columns[0].from == column }
 
-  /// The column that refers to the parent's local id, where the key is that column alone.
+  /// The column that references the parent's local id; `nil` if the key has several columns or references another
+  /// column.
   var rowIDColumn: String? {
     key.columns.count == 1 && key.columns[0].to == parent.key ? key.columns[0].from : nil
   }

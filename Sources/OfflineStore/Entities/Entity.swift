@@ -1,20 +1,20 @@
 import CipherSQL
 
-/// A kind of record: its name, its table, and what the schema says of it. Read from the database when a vault is
-/// opened, so that a program works with any schema without having been compiled for it.
+/// A type of record: its name, its table, and its properties in the schema. Entities are read from the database
+/// when a vault opens, so that a program works with schemas for which it was not compiled.
 public struct Entity: Sendable, Hashable {
   /// The entity type, such as `AtmosphericLog`.
   public let type: String
-  /// Its table, such as `OfflineAtmosphericLog`.
+  /// The table, such as `OfflineAtmosphericLog`.
   public let table: Catalog.Table
-  /// Columns that stay on this device.
+  /// The device-only columns.
   public let localColumns: Set<String>
-  /// Its full-text table, where the schema has one.
+  /// The full-text table, if the schema has one.
   public let searchTable: String?
-  /// How it is synced; nil for a kind of record that stays on this device.
+  /// The sync behaviour; `nil` for an entity that is not synced.
   public let sync: SyncBehaviour?
 
-  /// The columns that FieldVault keeps itself, and that a person therefore does not set.
+  /// The columns that FieldVault maintains. Users cannot set them.
   public static let keptColumns: Set<String> = [
     "serverId", "lastSyncedAt", "syncStatus", "syncVersion", "isDirty", "isDeleted", "createdAt", "updatedAt",
   ]
@@ -24,16 +24,16 @@ public struct Entity: Sendable, Hashable {
     table.columns.first { $0.isRowID }?.name ?? table.columns.first { $0.primaryKeyPosition > 0 }?.name ?? "rowid"
   }
 
-  /// True when the table marks deleted rows.
+  /// Whether the table has an `isDeleted` column.
   public var marksDeletion: Bool { table.columns.contains { $0.name == "isDeleted" } }
 
-  /// Fields that a person sets, in the order of the table.
+  /// The fields that users can set, in table order.
   public var fields: [String] { table.columns.map(\.name).filter { !isKept($0) } }
 
   func isKept(_ column: String) -> Bool { column == key || Self.keptColumns.contains(column) }
 
-  /// The column of a field.
-  /// - Throws: ``VaultError`` with `noSuchField`, with the fields there are as candidates.
+  /// Returns the column of a field.
+  /// - Throws: ``VaultError`` with `noSuchField` and the existing fields as candidates.
   public func column(_ name: String) throws(VaultError) -> Catalog.Column {
     guard let column = table.columns.first(where: { $0.name == name }) else {
       throw VaultError(
@@ -43,8 +43,8 @@ public struct Entity: Sendable, Hashable {
     return column
   }
 
-  /// The column of a field that a person may set.
-  /// - Throws: ``VaultError`` with `noSuchField`; with `refused` for a column that FieldVault keeps itself.
+  /// Returns the column of a field that users can set.
+  /// - Throws: ``VaultError`` with `noSuchField`, or with `refused` for a column that FieldVault maintains.
   func settableColumn(_ name: String) throws(VaultError) -> Catalog.Column {
     let column = try column(name)
     guard !isKept(name) else {
@@ -53,7 +53,7 @@ public struct Entity: Sendable, Hashable {
     return column
   }
 
-  /// The reference that a column is, if it is one by itself.
+  /// Returns the foreign key that consists of this column alone, or `nil`.
   func reference(of column: String) -> Catalog.ForeignKey? {
     table.foreignKeys.first { $0.columns.count == 1 && $0.columns[0].from == column }
   }

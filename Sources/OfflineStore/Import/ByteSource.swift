@@ -8,17 +8,17 @@ import CPlatform
   import Darwin
 #endif
 
-/// Bytes from a file or from standard input, a part at a time.
+/// Reads bytes from a file, from standard input or from memory.
 public final class ByteSource {
   private let input: Input
-  /// What messages call it.
+  /// The name of the source in messages.
   public let name: String
-  /// Its size in bytes, where it is a file.
+  /// The size in bytes; `nil` for standard input and for anything but a regular file.
   public let size: Int?
-  /// How many bytes have been read.
+  /// The number of bytes read so far.
   public private(set) var position = 0
 
-  /// Opens a file; `-` is standard input.
+  /// Opens a file; `-` means standard input.
   /// - Throws: ``VaultError`` with `unreadable`.
   public init(path: String) throws {
     if path == "-" {
@@ -38,15 +38,16 @@ public final class ByteSource {
     (input, name, size) = (descriptor, path, isFile ? Int(status.st_size) : nil)
   }
 
-  /// Bytes in memory, given out in parts of at most `part` bytes.
+  /// Creates a source of bytes in memory that simulates reads of at most `part` bytes.
   package init(_ bytes: [UInt8], name: String = "input", part: Int = .max) {
     (input, self.name, size) = (Input(bytes: bytes, part: max(part, 1)), name, bytes.count)
   }
 
-  /// Fills a buffer. Fewer bytes than it holds only at the end of the input, none behind it.
+  /// Fills a buffer and returns the number of bytes. The number is smaller than the buffer only at the end of the
+  /// input, and 0 after it.
   ///
-  /// Readers look at what they have from its beginning after each call. Parts as small as a pipe gives them would make that
-  /// quadratic.
+  /// Callers scan their buffer from its beginning after each call. Returning the small reads of a pipe would make
+  /// that quadratic.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(VaultError) -> Int {
     var filled = 0
     while filled < buffer.count {
@@ -58,7 +59,7 @@ public final class ByteSource {
     return filled
   }
 
-  /// Where the bytes come from.
+  /// The origin of the bytes: a file descriptor or an array.
   private final class Input {
     private let descriptor: Int32
     private let isOwned: Bool

@@ -1,17 +1,17 @@
-/// Reads comma-separated values as RFC 4180 has them, a record at a time, in memory that does not grow with the
-/// file: quotes around a field may hold commas, line breaks and doubled quotes; lines end in LF or CRLF; a byte
-/// order mark at the beginning is skipped, and so are empty lines.
+/// Reads comma-separated values (RFC 4180) record by record. Memory use does not grow with the file. A quoted field
+/// may contain commas, line breaks and doubled quotes. Lines end in LF or CRLF. A leading byte order mark and empty
+/// lines are skipped.
 ///
-/// Written here because the well-known C library for it (libcsv) tells neither the line on which an open quote
-/// began nor the place of a broken character, and both are what a person needs.
+/// This is not libcsv, the common C library: libcsv reports neither the line of an unclosed quote nor the position
+/// of an invalid character. Users need both to correct a file.
 package final class CSVReader {
-  /// A mistake in the file and the line where it is.
+  /// An error in the file, with its line.
   package struct Problem: Error {
     package let line: Int
     package let message: String
   }
 
-  /// The longest record that is accepted, in bytes. What is longer is an open quote.
+  /// The maximum length of a record in bytes. A longer record is usually caused by an unclosed quote.
   package static let longestRecord = 16 << 20
 
   private let source: ByteSource
@@ -25,12 +25,13 @@ package final class CSVReader {
   private var fields: [(start: Int, end: Int, isQuoted: Bool)] = []
   /// The line of the quote that is open at the end of the buffer; `nil` outside quotes.
   private var openQuoteLine: Int?
-  /// The line on which the present record begins, counted from 1.
+  /// The line on which the current record begins, counted from 1.
   private(set) var line = 1
 
+  /// Creates a reader.
   /// - Parameters:
-  ///   - limit: the longest record, in bytes.
-  ///   - capacity: bytes that are read at once, at least three for a byte order mark.
+  ///   - limit: the maximum length of a record in bytes.
+  ///   - capacity: the initial size of the buffer in bytes, at least three for a byte order mark.
   package init(
     _ source: ByteSource, separator: UInt8 = UInt8(ascii: ","), limit: Int = longestRecord, capacity: Int = 256 << 10
   ) {
@@ -40,21 +41,22 @@ package final class CSVReader {
 
   deinit { buffer.deallocate() }
 
-  /// The number of fields of the present record.
+  /// The number of fields in the current record.
   package var count: Int { fields.count }
 
-  /// The bytes of a field of the present record, without its quotes. Valid until the next record is read.
+  /// Returns the bytes of a field without its quotes. They are valid until the next record is read.
   func field(_ index: Int) -> UnsafeBufferPointer<UInt8> {
     let (start, end, _) = fields[index]
     return UnsafeBufferPointer(rebasing: UnsafeBufferPointer(buffer)[start..<end])
   }
 
-  /// A field as text.
+  /// Returns a field as text.
   package func text(_ index: Int) -> String { String(decoding: field(index), as: UTF8.self) }
 
-  /// Reads the next record. False at the end.
-  /// - Throws: ``Problem``, after which reading goes on behind the broken record; ``VaultError`` when the file cannot be read, a
-  ///   quote is never closed or a record is longer than ``longestRecord``, after which nothing more can be read.
+  /// Reads the next record. Returns `false` at the end.
+  /// - Throws: ``Problem`` for an invalid record, after which reading continues with the next record.
+  ///   ``VaultError`` when the file cannot be read, a quote is never closed or a record exceeds the limit, after
+  ///   which reading cannot continue.
   package func next() throws -> Bool {
     if nextLine == 1, start == 0, end == 0 { try skipByteOrderMark() }
     while true {
@@ -73,7 +75,8 @@ package final class CSVReader {
     if end >= 3, buffer[0] == 0xef, buffer[1] == 0xbb, buffer[2] == 0xbf { start = 3 }
   }
 
-  /// Moves what is unread to the front and reads more behind it; the buffer grows when a record fills it.
+  /// Moves the unread bytes to the front of the buffer and reads more bytes behind them. Doubles the buffer if one
+  /// record fills it.
   private func refill() throws {
     guard let base = buffer.baseAddress else { return }
     if start > 0 {
@@ -97,7 +100,7 @@ package final class CSVReader {
     end += count
   }
 
-  /// Where the records behind the quote begin is unknown, so that the file cannot be read on.
+  /// Returns an error that ends the reading, because the start of the next record is unknown.
   private func neverClosed(_ line: Int, _ prefix: String = "") -> VaultError {
     refusal(prefix + "the quote that opens here is never closed", line)
   }
@@ -106,9 +109,10 @@ package final class CSVReader {
     VaultError(.refused, "\(source.name):\(line): \(what)", hint: "quotes within a field are doubled")
   }
 
-  /// Finds the record at `start`. Nil when more bytes are needed, false when there are no more records.
+  /// Parses the record at `start`. Returns `nil` when more bytes are needed, and `false` when there are no more
+  /// records.
   ///
-  /// Nothing is written to the buffer before the whole record is there, so that a scan can begin anew.
+  /// Does not modify the buffer before the record is complete, so that the scan can be repeated.
   private func scan() throws -> Bool? {
     if start == end, isAtEnd { return false }
     fields.removeAll(keepingCapacity: true)
@@ -118,7 +122,7 @@ package final class CSVReader {
     var hasDoubledQuote = false
     openQuoteLine = nil
     while true {
-      // One field begins here.
+      // A field begins here.
       if position < end, buffer[position] == UInt8(ascii: "\"") {
         let opened = nextLine + lines
         let begin = position + 1
@@ -188,7 +192,7 @@ package final class CSVReader {
       || buffer[position] == 0x0d && position + 1 == end
   }
 
-  /// Goes on behind the line; false when its end is not in the buffer yet.
+  /// Skips the rest of the line. Returns `false` when the end of the line is not in the buffer yet.
   private func skipLine(from position: Int, extra lines: Int) -> Bool {
     var position = position
     while position < end, buffer[position] != 0x0a { position += 1 }

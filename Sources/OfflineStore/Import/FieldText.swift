@@ -6,18 +6,18 @@ import CipherSQL
   import Foundation
 #endif
 
-/// Why a text is no value of a field. The message never repeats the text.
+/// The reason why a text is not a valid value of a field. The message never contains the text.
 public struct FieldProblem: Error, Sendable {
-  /// What would be right, such as "is not a number".
+  /// The description of the problem, such as "is not a number".
   public let message: String
 }
 
-/// Reads the text of a field as the type of its column, and binds it.
+/// Parses the text of a field as the type of its column.
 struct FieldText {
   let type: Catalog.ColumnType
 
-  /// Binds the text to a placeholder.
-  /// - Throws: ``FieldProblem`` when it is no value of the type.
+  /// Binds the value of a text to a placeholder.
+  /// - Throws: ``FieldProblem`` when the text is not a value of the type.
   func bind(_ text: UnsafeBufferPointer<UInt8>, to statement: Statement, at index: Int32) throws {
     switch type {
     case .text, .json: try statement.bindText(text, at: index)
@@ -29,8 +29,8 @@ struct FieldText {
     }
   }
 
-  /// The value that a text stands for.
-  /// - Throws: ``FieldProblem`` when it is no value of the type.
+  /// Returns the value of a text.
+  /// - Throws: ``FieldProblem`` when the text is not a value of the type.
   func argument(_ text: UnsafeBufferPointer<UInt8>) throws -> SQLArgument {
     switch type {
     case .text, .json: return .text(String(decoding: text, as: UTF8.self))
@@ -62,8 +62,8 @@ struct FieldText {
     }
   }
 
-  /// The value that a text stands for.
-  /// - Throws: ``FieldProblem`` when it is no value of the type.
+  /// Returns the value of a text.
+  /// - Throws: ``FieldProblem`` when the text is not a value of the type.
   func argument(_ text: String) throws -> SQLArgument {
     var copy = text
     return try copy.withUTF8 { try argument($0) }
@@ -98,7 +98,7 @@ struct FieldText {
     return date
   }
 
-  // Swift reads 0x1p3 as a number, which no table of readings means.
+  // Swift parses 0x1p3 as a number. In a table of measurements such a text is a mistake.
   private func isHexadecimal(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
     text.contains { $0 == UInt8(ascii: "x") || $0 == UInt8(ascii: "X") }
   }

@@ -1,42 +1,44 @@
 import CipherSQL
 
-/// How the columns of a file fill the fields of an entity.
+/// The mapping from the columns of a file to the fields of an entity.
 public struct ImportPlan: Sendable {
-  /// Which column fills which field: `temperature` or, for a reference by a column of the other record,
-  /// `roomId.title`. With a mapping, columns that have no field are left out; without one they are refused.
+  /// The fields and the columns that fill them. A field is a name such as `temperature`, or names a reference by a
+  /// column of the referenced record, such as `roomId.title`. With a mapping, columns without a field are ignored;
+  /// without one they are refused.
   public var mapping: [(field: String, column: String)] = []
-  /// Values for every record.
+  /// Values that every record receives.
   public var constants: [(field: String, value: String)] = []
-  /// The text that means a missing value, beside the empty one.
+  /// A text that means a missing value, in addition to the empty text.
   public var nullText: String?
-  /// Leaves out rows that cannot be taken instead of refusing the file.
+  /// Whether invalid rows are skipped. If `false`, an invalid row refuses the file.
   public var skipsInvalid = false
 
-  /// Columns fill the fields of the same name, and a row that cannot be taken refuses the file.
+  /// Creates a plan in which columns fill the fields of the same name and an invalid row refuses the file.
   public init() {}
 }
 
-/// A row that was not taken.
+/// A row that was not imported.
 public struct ImportProblem: Sendable, Hashable {
   /// The line of the file, counted from 1.
   public let line: Int
-  /// The field, where one is to blame.
+  /// The field at fault, if known.
   public let field: String?
-  /// What would be right.
+  /// The description of the problem.
   public let message: String
 }
 
-/// What an import did.
+/// The result of an import.
 public struct ImportResult: Sendable, Hashable {
-  /// How many records were made.
+  /// The number of imported records.
   public var imported = 0
-  /// How many rows were left out.
+  /// The number of skipped rows.
   public var skipped = 0
-  /// The columns of the file, or members of its objects, that fill no field and that the mapping left out.
+  /// The columns of the file, or members of its objects, that fill no field and were ignored because of the
+  /// mapping.
   public var ignoredColumns: [String] = []
-  /// The rows that were left out or that stood in the way, the first thousand of them.
+  /// The invalid rows, at most the first 1,000.
   public var problems: [ImportProblem] = []
-  /// How many problems there were in all.
+  /// The total number of problems.
   public var problemCount = 0
 
   mutating func add(_ problem: ImportProblem) {
@@ -45,8 +47,8 @@ public struct ImportResult: Sendable, Hashable {
   }
 }
 
-/// An import that was refused: nothing of it is in the vault.
+/// A refused import. No record of the file is in the vault.
 public struct ImportRefused: Error, Sendable {
-  /// The rows that stood in the way.
+  /// The result with the invalid rows.
   public let result: ImportResult
 }

@@ -6,12 +6,12 @@ import CipherSQL
   import Foundation
 #endif
 
-/// What one column of the INSERT gets for each row.
+/// The source of one column of the INSERT.
 struct ImportTarget {
   enum Source {
     /// The field at this position of the row.
     case field(Int)
-    /// The same for each row.
+    /// The same value for each row.
     case constant(SQLArgument)
     /// A new version 7 UUID.
     case newUUID
@@ -19,23 +19,23 @@ struct ImportTarget {
 
   let column: Catalog.Column
   let source: Source
-  /// Set when the column refers to another record.
+  /// The foreign key, if the column references another record.
   let reference: Catalog.ForeignKey?
-  /// The column of the other record by which it is found; nil for its uuid or local id.
+  /// The column that identifies the referenced record; `nil` for its uuid or local id.
   let lookup: String?
 }
 
 extension Entity {
-  /// Makes out which column of a file fills which field.
+  /// Determines which column of a file fills which field.
   ///
-  /// A plan that maps columns chooses among them. Without one every column has to have a field, so that no value of the file
-  /// is lost by a misspelled name.
+  /// A plan with a mapping selects columns. Without a mapping every column must match a field, so that a misspelled
+  /// name does not lose values. Unmapped columns that FieldVault maintains are ignored.
   /// - Parameters:
-  ///   - columns: the names in the file.
-  ///   - file: what messages call the file.
-  /// - Returns: the targets, and the columns that a plan with a mapping leaves out.
-  /// - Throws: ``VaultError`` with `noSuchField` for an unknown field, or column of the file; with `refused` when no
-  ///   column fits at all.
+  ///   - columns: the column names in the file.
+  ///   - file: the name of the file in messages.
+  /// - Returns: the targets, and the columns that the mapping leaves out.
+  /// - Throws: ``VaultError`` with `noSuchField` for an unknown field or column, with `badValue` for an invalid
+  ///   constant, with `refused` when no column matches or a field is filled twice.
   func importTargets(
     _ plan: ImportPlan, columns: [String], of file: String, entities: Entities, connection: Connection
   ) throws -> (targets: [ImportTarget], leftOut: [String]) {
@@ -78,15 +78,15 @@ extension Entity {
     return (targets, leftOut)
   }
 
-  /// Checks the fields and constants of a plan whose columns are known only row by row.
+  /// Checks the fields and constants of a plan for a file whose columns can differ from row to row.
   /// - Throws: ``VaultError`` with `noSuchField` for an unknown field, with `badValue` or `refused` for a constant.
   func check(_ plan: ImportPlan, entities: Entities, connection: Connection) throws {
     for (field, _) in plan.mapping { _ = try target(field, .field(0), entities) }
     for (field, value) in plan.constants { _ = try constant(field, value, entities, connection) }
   }
 
-  /// Whether a column of this name fills a field without a mapping: it has the name of a field, or of a reference by a column
-  /// of the other record, such as `roomId.title`.
+  /// Returns whether a column fills a field without a mapping. It must have the name of a field, or name a
+  /// reference by a column of the referenced record, such as `roomId.title`.
   func isImported(_ name: String) -> Bool {
     fields.contains(name) || name.firstIndex(of: ".").map { reference(of: String(name[..<$0])) != nil } ?? false
   }
@@ -133,7 +133,8 @@ extension Entity {
     }
   }
 
-  /// The identity and the times, made once here instead of by the table's defaults for each row.
+  /// Adds the uuid and the timestamps, so that SQLite does not evaluate the table's defaults for each row. All
+  /// records receive the same timestamps.
   private func addKept(to targets: inout [ImportTarget]) throws {
     let now = Date.nowInMilliseconds().sqlArgument
     for column in table.columns where !targets.contains(where: { $0.column.name == column.name }) {

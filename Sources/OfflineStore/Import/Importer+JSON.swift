@@ -1,7 +1,7 @@
 import CipherSQL
 
 extension Importer {
-  /// Reads a file with one JSON object on each line.
+  /// Imports a file with one JSON object per line.
   package func importNDJSON(_ source: ByteSource) throws -> ImportResult {
     try entity.check(plan, entities: entities, connection: connection)
     let reader = LineReader(source)
@@ -26,8 +26,8 @@ extension Importer {
     return try finish(result)
   }
 
-  /// Reads a JSON document, an object or an array of them, which is held in memory. A problem names the line on which its
-  /// object begins.
+  /// Imports a JSON document: an object or an array of objects. The document is held in memory. Each problem names
+  /// the line on which its object begins.
   package func importJSON(_ source: ByteSource) throws -> ImportResult {
     try entity.check(plan, entities: entities, connection: connection)
     let text = try source.readText(limit: ByteSource.longestDocument)
@@ -54,7 +54,7 @@ extension Importer {
     } catch let problem as RowProblem {
       note(ImportProblem(line: line, field: problem.field, message: problem.message), in: &result)
     } catch let error as VaultError where error.code == .noSuchField && !plan.skipsInvalid {
-      // As for a column of a CSV file, the hint names the fields.
+      // The hint names the fields, as for an unknown column of a CSV file.
       throw VaultError(
         error.code, "\(file):\(line): \(error.message)", hint: error.hint, name: error.name,
         candidates: error.candidates)
@@ -75,7 +75,7 @@ extension Importer {
     let renamed = Dictionary(plan.mapping.map { ($0.column, $0.field) }) { first, _ in first }
     for (name, value) in members {
       let field = renamed[name] ?? name
-      // What FieldVault keeps itself stands in what it exported; as from CSV, it is passed over.
+      // Exports contain the fields that FieldVault maintains. They are ignored here, as in CSV files.
       if renamed[name] == nil, entity.isKept(name) { continue }
       if case .typed(.string(let text)) = value, text == plan.nullText { continue }
       guard plan.mapping.isEmpty || renamed[name] != nil || entity.isImported(name) else {
@@ -88,7 +88,7 @@ extension Importer {
     try RecordWriter(connection, entities: entities).put(entity, try lookedUp(fields))
   }
 
-  // A field such as `roomId.title` names the other record by a column of its own.
+  // Replaces a field such as `roomId.title`, which names the referenced record by one of its columns.
   private func lookedUp(_ fields: [(name: String, value: FieldInput)]) throws -> [(name: String, value: FieldInput)] {
     try fields.map { name, value in
       let parts = name.split(separator: ".", maxSplits: 1).map(String.init)

@@ -6,8 +6,8 @@ import CipherSQL
   import Foundation
 #endif
 
-/// Takes the rows of a file in as records: all of them in one transaction, or none. Memory does not grow with the
-/// file.
+/// Imports the rows of a file as records in the caller's transaction. An invalid row refuses the whole file, unless
+/// the plan skips invalid rows. Memory use does not grow with a CSV or NDJSON file.
 package struct Importer {
   let connection: WriteConnection
   let entities: Entities
@@ -15,7 +15,7 @@ package struct Importer {
   let plan: ImportPlan
   let progress: (_ bytes: Int, _ rows: Int) -> Void
 
-  /// An importer of records of one entity, for as long as the connection may be used.
+  /// Creates an importer for one entity. It is valid as long as the connection.
   package init(
     connection: WriteConnection, entities: Entities, entity: Entity, plan: ImportPlan,
     progress: @escaping (_ bytes: Int, _ rows: Int) -> Void
@@ -24,7 +24,7 @@ package struct Importer {
     (self.plan, self.progress) = (plan, progress)
   }
 
-  /// Reads a CSV file whose first record names its columns.
+  /// Imports a CSV file whose first record names the columns.
   package func importCSV(_ source: ByteSource) throws -> ImportResult {
     let reader = CSVReader(source)
     do {
@@ -94,7 +94,7 @@ package struct Importer {
   }
 }
 
-/// Why a row cannot be taken.
+/// The reason why a row cannot be imported.
 struct RowProblem: Error {
   let field: String?
   let message: String
@@ -161,7 +161,7 @@ private final class RowBinder {
     let value =
       try target.lookup.map { try references.find(reference, by: $0, .text(text)) }
       ?? references.resolve(text, target.column, reference)
-    // Bounded, so that a file with a new reference in each row does not grow this without end.
+    // The limit keeps memory use constant for a file that references another record in every row.
     if known[index].count >= 10_000 { known[index].removeAll(keepingCapacity: true) }
     known[index][text] = value
     return value
@@ -172,7 +172,7 @@ private final class RowBinder {
     for (index, target) in targets.enumerated() where target.reference != nil {
       guard case .field(let position) = target.source else { continue }
       let text = row.field(position)
-      // The value was read a moment ago; only the message depends on it.
+      // The same reference was resolved a moment ago. The result only improves the message.
       if !isNull(text), let value = try? reference(String(decoding: text, as: UTF8.self), index) {
         values.append((target.column.name, value))
       }
@@ -182,7 +182,8 @@ private final class RowBinder {
     return missing(in: row) ?? RowProblem(field: field, message: message)
   }
 
-  // SQLite names the first missing value in the order of the table; a person mends all of them at once.
+  // SQLite reports only the first missing value, in table order. This message lists all missing values, so that the
+  // user can correct them at once.
   private func missing(in row: CSVReader) -> RowProblem? {
     let names = targets.compactMap { target -> String? in
       guard target.column.isNotNull, case .field(let position) = target.source, isNull(row.field(position)) else {

@@ -1,16 +1,18 @@
 import CipherSQL
 import SyncModel
 
-/// A JSON object as fields and values, read by SQLite's own JSON functions, which keep integers of 64 bits. Numbers with
-/// a fraction are taken as their text, as SQLite reads some as the number beside.
+/// The fields of a JSON object, parsed by SQLite's JSON functions, which keep 64-bit integers. Numbers with a
+/// fraction are parsed from their text, because SQLite reads some of them as an adjacent number.
 struct JSONFields {
   let fields: [(name: String, value: FieldInput)]
 
-  /// Reads the members of an object that is to become a record.
-  /// - Throws: ``VaultError`` with `badValue` for a text with half of a surrogate pair, which JSON can write and UTF-8 cannot.
+  /// Reads the members of the object of a new or changed record.
+  /// - Throws: ``VaultError`` with `badValue` for a text with a lone surrogate, which JSON can express and UTF-8
+  ///   cannot.
   init(object: String, of entity: Entity, on connection: Connection) throws {
     var fields: [(name: String, value: FieldInput)] = []
-    // A name with one of these characters, which none of a table has, could be no path or another's.
+    // The operator `->` could read a name with one of these characters as a path or as another name. Such a member
+    // keeps SQLite's number.
     let members: SQL = """
       SELECT key, type, atom, value,
         CASE WHEN type = 'real' AND key <> '' AND key NOT GLOB '*[$"\\[]*' THEN \(object) -> key END
@@ -27,26 +29,26 @@ struct JSONFields {
     self.fields = fields
   }
 
-  /// The value of a row; nil for a text with half of a surrogate pair.
+  /// Returns the value of a row; `nil` for a text with a lone surrogate.
   private static func scalar(_ row: borrowing Row) throws -> FieldInput.JSONScalar? {
     switch try row.decode(String.self, at: 1) {
     case "null": .null
     case "true": .bool(true)
     case "false": .bool(false)
     case "integer":
-      // Beyond 64 bits SQLite reads the nearest REAL.
+      // SQLite reads an integer beyond 64 bits as the nearest REAL.
       switch try row.decode(SQLArgument.self, at: 2) {
       case .integer(let value): .integer(value)
       default: .real(try row.decode(at: 2))
       }
     case "real": .real(try row.decode(String?.self, at: 4).flatMap(Double.init) ?? row.decode(at: 2))
     case "text":
-      // SQLite writes half of a surrogate pair as bytes that are not UTF-8.
+      // SQLite converts a lone surrogate to bytes that are not UTF-8.
       try row.withText(at: 2) { (bytes) throws(SQLError) in String(validating: bytes, as: UTF8.self) }.map {
         .string($0)
       }
     default:
-      // Arrays and objects keep their escapes.
+      // The text of an array or object keeps its escape sequences.
       try structure(row)
     }
   }
@@ -58,17 +60,17 @@ struct JSONFields {
     } catch  where error.code == .loneSurrogate {
       return nil
     } catch {
-      // Other JSON that cannot be sent fails when the record is sent, and `why` names the field.
+      // Other JSON that cannot be sent fails when the record is sent; `why` then names the field.
     }
     return .structure(text)
   }
 }
 
-/// The objects of a JSON document: one object, or an array of them.
+/// The objects of a JSON document, which is one object or an array of objects.
 struct JSONDocument {
-  /// Calls `body` with each object.
-  /// - Returns: true when the document is an array.
-  /// - Throws: ``VaultError`` with `badValue` that names the place of the mistake.
+  /// Calls `body` with the index and the text of each object.
+  /// - Returns: whether the document is an array.
+  /// - Throws: ``VaultError`` with `badValue`, which names the position of the error.
   static func forEachObject(
     _ text: String, name: String, on connection: Connection, _ body: (Int, String) throws -> Void
   ) throws -> Bool {
@@ -93,13 +95,13 @@ struct JSONDocument {
     return true
   }
 
-  /// The error for a text that is not JSON, with the line of the mistake.
+  /// Returns the error for invalid JSON, with the line of the mistake.
   private static func mistake(in text: String, name: String, on connection: Connection) throws -> VaultError {
     let before: Substring.UTF8View
     var what = "this is not JSON"
     do {
       _ = try SyncValue(parsing: text)
-      // The wire's parser accepts some text that SQLite refuses. SQLite counts characters from 1.
+      // The parser of the wire format accepts some text that SQLite refuses. SQLite counts characters from 1.
       let position = try connection.fetchOne("SELECT json_error_position(\(text))", as: Int.self) ?? 0
       before = Substring(text.unicodeScalars.prefix(max(position - 1, 0))).utf8
     } catch let error as SyncModelError {
@@ -111,9 +113,10 @@ struct JSONDocument {
   }
 }
 
-/// The lines on which the elements of a JSON array begin, or the line of a document that is no array. The text is valid JSON.
+/// The lines on which the elements of a JSON array begin, or the line on which any other document begins. The text
+/// must be valid JSON.
 ///
-/// SQLite gives no places of elements.
+/// SQLite does not report the positions of elements.
 struct JSONElementLines {
   private var rest: Substring.UTF8View
   private var line = 1
@@ -124,7 +127,7 @@ struct JSONElementLines {
     if rest.first == UInt8(ascii: "[") { rest.removeFirst() }
   }
 
-  /// The line of the next element, counted from 1. Linear in the length of the element.
+  /// Returns the line of the next element, counted from 1. Complexity: linear in the length of the element.
   mutating func next() -> Int {
     skipSpace()
     let begin = line

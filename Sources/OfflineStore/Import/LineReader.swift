@@ -1,4 +1,4 @@
-/// Reads lines of bytes, in memory that grows with the longest line only.
+/// Reads lines of bytes. Memory use depends only on the longest line.
 final class LineReader {
   private let source: ByteSource
   private let limit: Int
@@ -6,18 +6,19 @@ final class LineReader {
   private var buffer: [UInt8] = []
   private var start = 0
   private var isAtEnd = false
-  /// The number of the line that was read last, counted from 1.
+  /// The number of the last line read, counted from 1.
   private(set) var line = 0
 
+  /// Creates a reader.
   /// - Parameters:
-  ///   - limit: the longest line, in bytes.
-  ///   - part: bytes that are read at once.
+  ///   - limit: the maximum length of a line in bytes.
+  ///   - part: the number of bytes per read.
   init(_ source: ByteSource, limit: Int = CSVReader.longestRecord, part: Int = 256 << 10) {
     (self.source, self.limit, self.part) = (source, limit, part)
   }
 
-  /// The next line without its line break; nil at the end.
-  /// - Throws: ``VaultError`` when the file cannot be read, or a line is above the limit.
+  /// Returns the next line without its line break, or `nil` at the end.
+  /// - Throws: ``VaultError`` when the file cannot be read or a line exceeds the limit.
   func next() throws -> ArraySlice<UInt8>? {
     var searched = start
     while true {
@@ -63,13 +64,13 @@ final class LineReader {
 }
 
 extension ByteSource {
-  /// The longest JSON document that is read as a whole, in bytes.
+  /// The maximum size in bytes of a JSON document that is read as a whole.
   public static let longestDocument = 256 << 20
 
-  /// The rest as text.
-  /// - Parameter limit: the most bytes that are read, so that a device without an end is no input.
-  /// - Throws: ``VaultError`` with `refused` for a longer input, with `badValue` that names the line of the first byte that
-  ///   is not UTF-8.
+  /// Reads the rest of the input as text.
+  /// - Parameter limit: the maximum number of bytes, which protects against endless devices.
+  /// - Throws: ``VaultError`` with `refused` for a longer input, or with `badValue`, which names the line of the
+  ///   first byte that is not UTF-8.
   public func readText(limit: Int) throws -> String {
     var bytes: [UInt8] = []
     let part = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)

@@ -1,23 +1,24 @@
-/// What an interrupted change of the key left behind.
+/// Database generations and keyrings that an interrupted key rotation left behind.
 enum OrphanedGenerations {
-  /// Removes generations that are not current, and a keyring that was not finished: a rotation that was killed before
-  /// its commit is undone by that, one that was killed after it is finished.
+  /// Removes generations that are not current, and an unfinished keyring. This undoes a rotation that was killed
+  /// before its commit, and completes one that was killed after it.
   ///
-  /// The vault's lock has to be held, shared at least: then no rotation is under way. Where the disk cannot be written
-  /// the vault is as good as with it, and the next time that it is opened tries again; `doctor` names what stays.
+  /// The caller must hold the vault's lock, at least shared, so that no rotation is running. Errors are ignored
+  /// because leftover files do no harm. The next opening of the vault tries again, and `doctor` lists the files
+  /// that remain.
   static func sweep(_ layout: VaultLayout, current generation: Int) {
     guard !orphans(layout, current: generation).isEmpty, let lock = KeyringLock(ifFree: layout.folder) else { return }
     removeOrphans(layout, current: generation)
     withExtendedLifetime(lock) {}
   }
 
-  /// The same for one who holds the lock of the keyring.
+  /// Removes the orphans. The caller holds the lock of the keyring.
   static func removeOrphans(_ layout: VaultLayout, current generation: Int) {
     let found = orphans(layout, current: generation)
     if !found.isEmpty { try? remove(found, layout) }
   }
 
-  /// The paths that belong to no generation that is current.
+  /// Returns the paths of the generations that are not current and of an unfinished keyring.
   static func orphans(_ layout: VaultLayout, current generation: Int) -> [String] {
     var found: [String] = []
     let generations = (try? Files.names(in: layout.databases)) ?? []
@@ -30,7 +31,8 @@ enum OrphanedGenerations {
   }
 
   private static func remove(_ paths: [String], _ layout: VaultLayout) throws {
-    // The keyring that makes them orphans has to be on the disk first: a power cut might bring back one that does not.
+    // Flush the current keyring first: after a power failure an older keyring could otherwise reappear and name a
+    // removed generation.
     try Files.syncFolder(layout.folder)
     for path in paths { try Files.removeTree(path) }
     try Files.syncFolder(layout.databases)

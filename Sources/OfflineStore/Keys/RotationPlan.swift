@@ -1,39 +1,39 @@
 import VaultKeys
 
-/// What a rotation replaces.
+/// The keys that a rotation replaces.
 public enum RotationKind: Sendable {
-  /// The database key. Every slot goes on working.
+  /// Replaces the database key. Every key slot keeps working.
   case databaseKey
-  /// The root key as well, and the database key with it. Only the slots whose secrets are given are kept.
+  /// Replaces the root key and the database key. Keeps only the key slots whose secrets are given.
   case rootKey(keeping: [UnlockSecret])
 }
 
-/// What a rotation will do, or has done.
+/// The plan of a rotation, also returned as its result.
 public struct RotationPlan: Sendable {
-  /// The generation of the database that is current before it.
+  /// The generation that is current before the rotation.
   public let generation: Int
-  /// The generation that it makes.
+  /// The generation that the rotation creates.
   public let nextGeneration: Int
-  /// The size of the database, in bytes.
+  /// The size of the database in bytes, including its write-ahead log.
   public let databaseBytes: Int
-  /// The space that is needed beside the database, in bytes. It is free again when the rotation is done.
+  /// The additional disk space that the rotation needs, in bytes. It is released when the rotation ends.
   public let neededBytes: Int
-  /// The space that is free, in bytes.
+  /// The free disk space in bytes.
   public let freeBytes: Int
-  /// The slots that open the vault afterwards.
+  /// The key slots that open the vault after the rotation.
   public let keptSlots: [KeySlot]
-  /// The slots that go, because their secrets are not at hand to wrap a new root key.
+  /// The key slots that the rotation removes, because their secrets are not available to wrap a new root key.
   public let droppedSlots: [KeySlot]
-  /// The other processes that have the vault open, which a rotation would be refused for.
+  /// The other processes that have the vault open. Their presence makes a rotation fail with `busy`.
   public let otherHolders: [String]
 }
 
-/// How far a rotation has come.
+/// The progress of a rotation.
 public enum RotationProgress: Sendable {
-  /// Copies the database under its new key; bytes done and in all.
+  /// The database is being copied under its new key; the bytes done and in total.
   case copying(done: Int, total: Int)
-  /// Checks the copy.
+  /// The copy is being checked.
   case checking
-  /// Compares the copy with the original; rows done.
+  /// The copy is being compared with the original; the rows done.
   case comparing(rows: Int)
 }

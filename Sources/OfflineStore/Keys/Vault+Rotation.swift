@@ -2,30 +2,30 @@ import CipherSQL
 import VaultKeys
 
 extension Vault {
-  /// Says what ``rotateKey(_:progress:)`` would do. Nothing is changed.
-  /// - Throws: `KeyError` for a secret that opens no slot; ``VaultError`` when the disk cannot be looked at.
+  /// Returns the plan of ``rotateKey(_:progress:)`` without changing anything.
+  /// - Throws: `KeyError` for a secret that opens no key slot; ``VaultError`` when the disk cannot be examined.
   public func planRotation(_ kind: RotationKind) throws -> RotationPlan {
     try plan(kind, from: try newestKeyring()).plan
   }
 
-  /// Writes the whole database anew under a new key, and goes on with that.
+  /// Copies the database under a new key and switches the open vault to the copy.
   ///
-  /// Reads of this process go on all the time, writes wait. The new generation is written beside the old one, opened
-  /// anew, checked and compared; then the keyring that names it is put in place, by one rename, which is the commit.
-  /// **After a crash** the vault has the old key or the new one, whole; what else is there goes when it is next opened.
-  /// Copies of the vault and of its keyring that were made before keep their old key.
+  /// Reads in this process continue during the rotation; writes wait. The new generation is written beside the old
+  /// one, reopened, checked and compared. One rename then replaces the keyring, which is the commit. **After a
+  /// crash** the vault has the complete old or the complete new generation. The next opening removes the other one.
+  /// Earlier copies of the vault and its keyring keep their old key.
   ///
-  /// - Throws: ``VaultError`` with `busy` when another process has the vault open, with `noSpace`, with `damaged` when
-  ///   the copy is not what it should be; `KeyError`; `SQLError`. The old key then still holds, but for an error with
-  ///   `cannotWrite` that says otherwise.
+  /// - Throws: ``VaultError`` with `busy` when another process has the vault open, with `noSpace`, or with
+  ///   `damaged` when the copy differs from the original; `KeyError`; `SQLError`. The old key stays valid after an
+  ///   error, except after `cannotWrite` with a message that says otherwise.
   @available(*, noasync, message: "use a thread of your own in asynchronous code")
   public func rotateKey(
     _ kind: RotationKind, progress: (RotationProgress) throws -> Void = { _ in }
   ) throws -> RotationPlan {
-    // One at a time in this process: the lock of the vault knows only processes.
+    // The vault's lock excludes other processes only, so this gate serialises rotations within the process.
     try rotationGate.withLock { _ in
-      // Another process may have rotated in the moment in which the lock changed hands: its generation is taken up, and
-      // then it is tried again.
+      // Another process may have rotated the key while the lock changed hands. Each attempt then adopts that
+      // generation and tries again.
       for _ in 0..<8 {
         if let plan = try tryRotation(kind, progress) { return plan }
       }
@@ -33,7 +33,7 @@ extension Vault {
     }
   }
 
-  /// One try; nil when it took up a generation that another process had made.
+  /// Makes one attempt. Returns `nil` when it adopted a generation that another process had created.
   private func tryRotation(
     _ kind: RotationKind, _ progress: (RotationProgress) throws -> Void
   ) throws -> RotationPlan? {
@@ -46,7 +46,7 @@ extension Vault {
       }
     }
     if case .failure = result, outcome != nil {
-      // The keyring names another generation than the one that is open, and what would be written to that would be lost.
+      // The keyring names a generation other than the open one. Writes to the open database would be lost.
       database.close()
     } else if let outcome, outcome.plan != nil, outcome.problem == nil {
       OrphanedGenerations.sweep(layout, current: outcome.generation)
@@ -57,7 +57,7 @@ extension Vault {
     return outcome?.plan
   }
 
-  /// Takes up a generation that another process has made, or makes one. Runs while nobody writes.
+  /// Adopts a generation that another process created, or creates one. Runs while all writers are excluded.
   private func rotate(
     _ kind: RotationKind, _ snapshot: Connection, _ progress: (RotationProgress) throws -> Void
   ) throws -> RotationOutcome {
@@ -71,7 +71,7 @@ extension Vault {
     let held = try KeyringLock(folder: layout.folder)
     defer { withExtendedLifetime(held) {} }
     let current = try newestKeyring()
-    // What an earlier try left would count as space that is missing.
+    // Leftovers of an earlier attempt would reduce the free space.
     OrphanedGenerations.removeOrphans(layout, current: current.keyring.generation.number)
     let (plan, next) = try plan(kind, from: current)
     guard plan.freeBytes >= plan.neededBytes else {
@@ -84,15 +84,15 @@ extension Vault {
     do {
       try write(next, to: folder, snapshot, progress)
     } catch {
-      // The failure is what counts; what stays of the folder goes when the vault is next opened.
+      // Rethrow the original failure. The next opening of the vault removes the rest of the folder.
       try? Files.removeTree(folder)
       throw error
     }
     return try commit(next, plan)
   }
 
-  /// The keys of the generation that is current now, when that is not the one that is open here. What would be written
-  /// to the old one would be lost, so that the database is closed when the new one cannot be opened.
+  /// Returns the keys of the current generation if it is not the open one. Closes the database if those keys cannot
+  /// be read, because writes to the old generation would be lost.
   private func otherGeneration() throws -> UnlockedKeyring? {
     do {
       let current = try newestKeyring()
@@ -105,14 +105,14 @@ extension Vault {
     }
   }
 
-  /// Writes the new generation and proves it.
+  /// Writes the new generation and verifies it.
   private func write(
     _ next: UnlockedKeyring, to folder: String, _ snapshot: Connection,
     _ progress: (RotationProgress) throws -> Void
   ) throws {
     let file = layout.database(generation: next.keyring.generation.number)
     let key = GuardedKey(bytes: next.databaseKey)
-    // A rotation that was killed may have left this very generation.
+    // A killed rotation may have left a generation with this number.
     try Files.removeTree(folder)
     try Files.makeFolder(folder)
     try Files.makeFile(file)
@@ -136,9 +136,9 @@ extension Vault {
     do {
       try KeyringFile.write(next.keyring, at: layout.keyring)
     } catch {
-      // The rename may have happened all the same, with only the folder not on the disk yet.
+      // The rename may have succeeded although flushing the folder failed.
       guard try keyringOnDisk() == next.keyring else {
-        // The failure is what counts; what stays goes when the vault is next opened.
+        // Rethrow the original failure. The next opening of the vault removes the rest.
         try? Files.removeTree(layout.generation(plan.nextGeneration))
         throw error
       }
@@ -149,8 +149,8 @@ extension Vault {
     return RotationOutcome(keys: next, plan: plan, problem: nil)
   }
 
-  /// The keyring after a write that failed. Where it cannot be read nobody knows which generation holds, so that the
-  /// database is closed.
+  /// Returns the keyring after a failed write. Closes the database if the keyring cannot be read, because the
+  /// current generation is then unknown.
   private func keyringOnDisk() throws -> Keyring {
     do {
       return try KeyringFile.read(at: layout.keyring)
@@ -180,13 +180,13 @@ extension Vault {
   }
 }
 
-/// What came of one try.
+/// The result of one attempt.
 private struct RotationOutcome {
-  /// The keys of the generation that is to be used now.
+  /// The keys of the generation to use from now on.
   let keys: UnlockedKeyring
-  /// Nil when the generation was made by another process.
+  /// The plan; `nil` when another process created the generation.
   let plan: RotationPlan?
-  /// Set when there is a generation to be used, and something went wrong.
+  /// The error of an attempt that nevertheless determined the current generation.
   let problem: (any Error)?
 
   var generation: Int { keys.keyring.generation.number }

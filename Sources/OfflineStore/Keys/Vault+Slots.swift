@@ -1,28 +1,29 @@
 import VaultKeys
 
 extension Vault {
-  /// The ways to unlock the vault, as its keyring has them now.
+  /// Returns the key slots in the keyring on disk.
   /// - Throws: `KeyError` when the keyring cannot be read.
   public func slots() throws -> [KeySlot] { try KeyringFile.read(at: layout.keyring).slots }
 
-  /// The slot that opened the vault here.
+  /// The id of the key slot that opened this vault.
   public var openedSlotID: String { keyring.slotID }
 
-  /// Adds a way to unlock the vault.
+  /// Adds a key slot.
   ///
-  /// The new slot is opened once before the keyring is replaced, and after a crash the keyring is the old or the new one.
-  /// - Throws: `KeyError` for a secret or label that cannot be, or with `limitReached`; ``VaultError`` with `busy`.
+  /// The new slot is opened once before the keyring is replaced. After a crash the vault has the old or the new
+  /// keyring.
+  /// - Throws: `KeyError` for an invalid secret or label, or with `limitReached`; ``VaultError`` with `busy`.
   public func addSlot(_ secret: UnlockSecret, label: String = "") throws -> KeySlot {
     let changed = try changeSlots(proving: secret) { try $0.adding(secret, label: label) }
     guard let slot = changed.slots.last else { throw VaultError(.damaged, "the keyring has no slots") }
     return slot
   }
 
-  /// Adds a way to unlock the vault whose secret is random and kept by the operating system.
+  /// Adds a key slot with a random secret that the operating system stores.
   ///
-  /// The store is asked first. The keyring is replaced when the secret is in the store and was read back; where it
-  /// cannot be replaced, the secret is taken out of the store again.
-  /// - Throws: `KeyError` of the store, with `badLabel` or `limitReached`; ``VaultError`` with `busy`.
+  /// The secret is stored and read back before the keyring is replaced. If the keyring cannot be replaced, the
+  /// secret is removed from the store.
+  /// - Throws: `KeyError` of the store, or with `badLabel` or `limitReached`; ``VaultError`` with `busy`.
   public func addSystemSlot(in store: any SystemSecretStore, label: String = "") throws -> KeySlot {
     var added: KeySlot?
     do {
@@ -39,44 +40,45 @@ extension Vault {
     }
   }
 
-  /// Whether the keyring on the disk has a slot, also after an error that came behind the commit.
+  /// Returns whether the keyring on disk has a slot, which is possible even after an error if the rename succeeded.
   private func isWritten(_ slot: KeySlot) -> Bool {
     (try? KeyringFile.read(at: layout.keyring))?.slots.contains(slot) ?? false
   }
 
-  /// Takes the secret of a slot that is removed out of the system's store.
+  /// Removes the secret of a removed key slot from the operating system's store.
   /// - Throws: `KeyError` of the store.
   public func forget(_ slotID: String, in store: any SystemSecretStore) throws {
     try store.remove(vaultID: keyring.keyring.vaultID, slotID: slotID)
   }
 
-  /// The keyring of the vault at a path, to look for its secrets; no key is tried.
+  /// Returns the keyring of the vault at a path without unlocking it, for example to look up its stored secrets.
   /// - Throws: ``VaultError`` with `notAVault`; `KeyError` when the keyring cannot be read.
   public static func keyring(at path: String) throws -> Keyring { try KeyringFile.read(at: existing(path).keyring) }
 
-  /// The keyring that a backup carries, to look for its secrets; no key is tried.
-  /// - Throws: ``VaultError`` with `damaged` when the file is no backup.
+  /// Returns the keyring in a backup without unlocking it, for example to look up its stored secrets.
+  /// - Throws: ``VaultError`` with `damaged` when the file is not a backup, or with `refused` when its keyring has
+  ///   a newer format.
   public static func keyring(ofBackup path: String) throws -> Keyring {
     try BackupReader(OpenFile(reading: path)).keyring
   }
 
-  /// Removes a way to unlock the vault, never the last one. Copies of the old keyring still open with it.
+  /// Removes a key slot, unless it is the last one. Copies of the old keyring can still be opened with its secret.
   /// - Throws: `KeyError` with `noSuchSlot` or `lastSlot`; ``VaultError`` with `busy`.
   public func removeSlot(_ id: String) throws {
     _ = try changeSlots(proving: nil) { try $0.removingSlot(id) }
   }
 
-  /// Gives a passphrase slot another passphrase. The database key stays the same.
-  /// - Throws: `KeyError` with `noSuchSlot` or for a passphrase that cannot be; ``VaultError`` with `busy`.
+  /// Changes the passphrase of a key slot. The database key stays the same.
+  /// - Throws: `KeyError` with `noSuchSlot` or for an invalid passphrase; ``VaultError`` with `busy`.
   public func changePassphrase(ofSlot id: String, to passphrase: SecureBytes) throws {
     _ = try changeSlots(proving: .passphrase(passphrase)) { try $0.changingPassphrase(of: id, to: passphrase) }
   }
 
-  /// Writes the database key to a new file of mode 0600, for other programs that read SQLCipher.
+  /// Writes the database key to a new file of mode 0600, for other programs that read SQLCipher databases.
   /// - Throws: `KeyError` with `alreadyExists`, `noSpace` or `cannotWrite`.
   public func exportDatabaseKey(to path: String) throws { try ExportedKey.write(keyring.databaseKey, at: path) }
 
-  /// Changes the newest keyring and writes it. A secret that is given has to open the changed keyring first.
+  /// Changes the newest keyring and writes it. If `secret` is given, it must first open the changed keyring.
   private func changeSlots(
     proving secret: UnlockSecret?, _ change: (UnlockedKeyring) throws -> UnlockedKeyring
   ) throws -> Keyring {
@@ -89,13 +91,13 @@ extension Vault {
     return changed.keyring
   }
 
-  /// The keyring as it stands on the disk, with the keys at hand.
+  /// Returns the keyring on disk, unlocked with the keys in memory.
   func newestKeyring() throws -> UnlockedKeyring {
     try keyring.following(KeyringFile.read(at: layout.keyring))
   }
 
-  /// Makes a passphrase slot cost what is the standard today. Where that cannot be written, the vault is open all the
-  /// same, and the next time tries again.
+  /// Raises the cost of a passphrase slot to the current standard. Errors are ignored because the vault is already
+  /// open. The next opening tries again.
   func raiseCost(of secret: UnlockSecret) {
     guard case .passphrase(let passphrase) = secret,
       keyring.keyring.slots.contains(where: { $0.id == openedSlotID && $0.needsUpgrade })

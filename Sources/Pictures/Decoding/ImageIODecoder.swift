@@ -3,12 +3,13 @@
   import Foundation
   import ImageIO
 
-  /// The decoder of this system, which knows all kinds that are looked into.
+  /// Returns the decoder for Apple systems, which supports every ``PictureKind``.
   func systemDecoder(_ kind: PictureKind, _ wishes: PictureOptions) -> (any PictureDecoder)? {
     ImageIODecoder(kind, wishes)
   }
 
-  /// Pictures by ImageIO, which wants the whole file, so that the length of a file is limited as its pixels are.
+  /// Decodes pictures with ImageIO. ImageIO needs the whole file, so the size of the file is limited as well as the
+  /// number of pixels.
   private final class ImageIODecoder: PictureDecoder {
     private let kind: PictureKind
     private let wishes: PictureOptions
@@ -42,7 +43,7 @@
       }
       let isTurned = Self.orientation(properties) >= 5
       (picture.width, picture.height) = isTurned ? (height, width) : (width, height)
-      // Of some kinds only ImageIO finds the metadata.
+      // For some kinds only ImageIO finds the metadata.
       var found = metadata
       SystemExif.read(properties, into: &found)
       (picture.capturedAt, picture.hasLocation) = (found.capturedAt, found.hasLocation)

@@ -1,14 +1,14 @@
-/// Decodes one picture that is given bit by bit. There is one implementation for each system.
+/// Decodes one picture incrementally. Each system has one implementation.
 protocol PictureDecoder: AnyObject {
-  /// Takes the next bytes of the file.
-  /// - Parameter metadata: what was found up to the end of these bytes.
+  /// Decodes the next bytes of the file.
+  /// - Parameter metadata: the metadata found up to the end of these bytes.
   func feed(_ bytes: UnsafeRawBufferPointer, _ metadata: PictureMetadata) throws(PictureProblem)
 
-  /// Ends the picture and fills in its size, its thumbnail and the smaller picture.
+  /// Finishes decoding and fills in the size, the thumbnail and the recompressed picture.
   func finish(_ metadata: PictureMetadata, into picture: inout Picture) throws(PictureProblem)
 }
 
-/// Why a picture is kept without being looked into.
+/// The reason why a picture is stored without a thumbnail.
 enum PictureProblem: Error {
   case damaged
   case tooLarge(width: Int, height: Int)
@@ -18,7 +18,7 @@ enum PictureProblem: Error {
   case tooManyFrames
   case noMemory
 
-  /// What is said about it.
+  /// The note that is stored with the picture.
   var note: String {
     switch self {
     case .damaged: "the picture is damaged or cut short, and is kept as it is"
@@ -37,25 +37,26 @@ enum PictureProblem: Error {
   }
 }
 
-/// How a picture is decoded: how much smaller, and whether at all.
+/// The size at which a picture is decoded, after the check that its memory use is acceptable.
 struct DecodingPlan {
   let width: Int
   let height: Int
 
-  /// - Throws: ``PictureProblem`` `tooLarge` before any memory is taken.
+  /// Plans the decoding before any memory is allocated.
+  /// - Throws: ``PictureProblem`` `damaged` for an empty size, or `tooLarge`.
   init(
     _ kind: PictureKind, width: Int, height: Int, isKeptWhole: Bool, _ wishes: PictureOptions
   ) throws(PictureProblem) {
     guard width > 0, height > 0 else { throw .damaged }
     let box = max(wishes.thumbnailWidth, wishes.thumbnailHeight, wishes.recompressedSide ?? 0)
     (self.width, self.height) = Self.fit(width, height, into: (box, box))
-    // Sizes are at most 2^31, so nothing overflows.
+    // Sizes are at most 2^31, so the product cannot overflow.
     let pixels = width * height
     let needed: Int
     switch kind {
     case .jpeg:
-      // The library decodes a JPEG at a half, a quarter or an eighth, a few rows at a time. Of one whose components do not
-      // come together it keeps the numbers until its end, up to three of two bytes for each pixel.
+      // The library can scale a JPEG to 1/2, 1/4 or 1/8 while it decodes a few rows at a time. For a progressive or
+      // non-interleaved JPEG it holds all coefficients until the end: up to three per pixel, two bytes each.
       let part = [8, 4, 2].first { width / $0 >= self.width && height / $0 >= self.height } ?? 1
       needed = pixels / (part * part) * 3 + (isKeptWhole ? pixels * 6 : 0) + width * 3 * 64
     default:
@@ -66,14 +67,16 @@ struct DecodingPlan {
     }
   }
 
-  /// The largest size of the same shape that fits into a box; never larger than it is, never nothing.
+  /// Returns the largest size of the same aspect ratio that fits into a box, at least 1 by 1. Never enlarges the
+  /// picture.
   static func fit(_ width: Int, _ height: Int, into box: (width: Int, height: Int)) -> (Int, Int) {
     let scale = min(Double(box.width) / Double(width), Double(box.height) / Double(height), 1)
     return (max(1, Int(Double(width) * scale + 0.5)), max(1, Int(Double(height) * scale + 0.5)))
   }
 
-  /// Throws when the file takes more work than any camera or program causes, before the decoder sees more of it.
-  /// - Parameter pixels: the size of the picture; 0 while it is unknown.
+  /// Throws when the file causes more work than pictures of cameras and programs do, before the decoder receives
+  /// the bytes.
+  /// - Parameter pixels: the number of pixels; 0 while it is unknown.
   static func checkWork(_ metadata: PictureMetadata, pixels: Int) throws(PictureProblem) {
     if metadata.isBroken { throw .damaged }
     if metadata.scanCount > mostScans { throw .tooManyScans }
@@ -81,18 +84,19 @@ struct DecodingPlan {
     if metadata.frameCount > mostFrames || metadata.frameCount * pixels > mostPixels { throw .tooManyFrames }
   }
 
-  /// Cameras write some 20, those with a depth map some 200. libjpeg through gdk-pixbuf needs quadratic time for them.
+  /// Cameras write about 20 segments, or about 200 with a depth map. libjpeg in gdk-pixbuf needs time quadratic in
+  /// their number.
   static let mostSegments = 1_000
 
-  /// gdk-pixbuf needs quadratic time for the frames of a GIF.
+  /// gdk-pixbuf needs time quadratic in the number of frames of a GIF.
   static let mostFrames = 1_000
 
-  /// What cameras and programs write has some ten; each takes the time of the whole picture.
+  /// Cameras and programs write about ten scans. Decoding each one takes as long as decoding the whole picture.
   static let mostScans = 100
 
-  /// A picture of more pixels would take a while, however small it is decoded.
+  /// More pixels would take too long, even if the picture is scaled down while it is decoded.
   private static let mostPixels = 1 << 28
 
-  /// How long a file may be whose kind is collected in memory before it is decoded.
+  /// The maximum size in bytes of a file that is collected in memory before it is decoded.
   static let longestCollected = 64 << 20
 }

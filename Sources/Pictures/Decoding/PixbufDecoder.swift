@@ -1,13 +1,13 @@
 #if os(Linux)
   import CPixbuf
 
-  /// The decoder of this system; nil when it cannot read the kind.
+  /// Returns the decoder for Linux, or `nil` if this machine cannot decode the kind.
   func systemDecoder(_ kind: PictureKind, _ wishes: PictureOptions) -> (any PictureDecoder)? {
     PixbufDecoder(kind, wishes)
   }
 
-  /// Pictures by gdk-pixbuf, which is given only the kinds that are looked into, decodes while it reads, and tells the
-  /// size before it takes memory for the pixels.
+  /// Decodes pictures with gdk-pixbuf. The library receives only supported kinds, decodes while it reads, and
+  /// reports the size before it allocates memory for the pixels.
   private final class PixbufDecoder: PictureDecoder {
     private let kind: PictureKind
     private let wishes: PictureOptions
@@ -54,7 +54,8 @@
       isReading = false
       guard let decoded = cpixbuf_end(decoder, 1) else { throw problem ?? .damaged }
       defer { cpixbuf_release(decoded) }
-      // libtiff mirrors by the orientation of a TIFF but does not turn; the library tells the rest.
+      // libtiff applies the mirroring of a TIFF's orientation but not the rotation. gdk-pixbuf reports the
+      // remaining orientation.
       let orientation = kind == .tiff ? Int(cpixbuf_orientation(decoded)) : metadata.orientation
       guard let size, let upright = cpixbuf_upright(decoded, Int32(orientation)) else { throw .noMemory }
       defer { cpixbuf_release(upright) }
@@ -70,9 +71,10 @@
       (picture.width, picture.height) = isTurned ? (size.height, size.width) : size
     }
 
-    /// The longest colour profile in base64 that a thumbnail carries; those of wide-gamut cameras have some 1 kB.
+    /// The maximum length in base64 of a colour profile that a thumbnail carries. The profiles of wide-gamut
+    /// cameras have about 1 kB.
     private static let longestThumbnailProfile = 8 << 10
-    /// The longest colour profile in base64 that a recompressed picture carries.
+    /// The maximum length in base64 of a colour profile that a recompressed picture carries.
     private static let longestProfile = 4 << 20
 
     private func plan(_ width: Int, _ height: Int) -> DecodingPlan? {
@@ -101,7 +103,7 @@
   }
 
   extension PictureKind {
-    /// gdk-pixbuf's name.
+    /// The name of the loader in gdk-pixbuf.
     fileprivate var loaderName: String {
       switch self {
       case .heic: "heif/avif"
@@ -110,7 +112,7 @@
       }
     }
 
-    /// Whether the library keeps no more of the file than it has to.
+    /// Whether the library decodes the kind without collecting the whole file in memory.
     fileprivate var isDecodedInPassing: Bool { [.jpeg, .png, .bmp].contains(self) }
   }
 #endif

@@ -1,14 +1,14 @@
-/// What a file is, by its first bytes and never by its name.
+/// The type of a file, detected from its first bytes and not from its name.
 package struct FileKind: Sendable, Hashable {
-  /// The MIME type; `application/octet-stream` for what is not known.
+  /// The MIME type; `application/octet-stream` for an unknown type.
   package let mimeType: String
-  /// How the kind is treated; nil when it is no picture that is looked into.
+  /// The kind of picture; `nil` if the file is not a supported picture.
   let picture: PictureKind?
 
-  /// How many bytes are enough to tell.
+  /// The number of bytes that the detection needs.
   package static let prefixBytes = 32
 
-  /// What begins with these bytes.
+  /// Detects the type of a file that begins with these bytes.
   package init(beginning bytes: [UInt8]) {
     for (kind, offset, mark) in Self.marks where bytes.dropFirst(offset).starts(with: mark) {
       if kind.picture == .bmp, !Self.isBitmap(bytes) { continue }
@@ -37,12 +37,12 @@ package struct FileKind: Sendable, Hashable {
     (FileKind("video/webm"), 0, [0x1a, 0x45, 0xdf, 0xa3]),
   ]
 
-  /// Two letters are no proof: the length of the second header has to be one that there is.
+  /// Returns whether the second header has a valid length. The two letters `BM` alone are not sufficient evidence.
   private static func isBitmap(_ bytes: [UInt8]) -> Bool {
     bytes.count >= 18 && [12, 40, 52, 56, 64, 108, 124].contains(bytes[14]) && bytes[15...17].allSatisfy { $0 == 0 }
   }
 
-  /// Formats in a container of which the first four bytes are a length.
+  /// Detects formats in a RIFF container or an ISO media container.
   private static func container(_ bytes: [UInt8]) -> FileKind? {
     func text(_ range: Range<Int>) -> String? {
       range.upperBound <= bytes.count ? String(decoding: bytes[range], as: UTF8.self) : nil
@@ -66,7 +66,8 @@ package struct FileKind: Sendable, Hashable {
   }
 }
 
-/// The kinds of pictures that are looked into. The raw values are gdk-pixbuf's names.
+/// The kinds of pictures that are inspected. Except for HEIC and AVIF, the raw values are the names of gdk-pixbuf's
+/// loaders.
 enum PictureKind: String, Sendable {
   case jpeg, png, gif, bmp, tiff, webp, heic, avif
 }

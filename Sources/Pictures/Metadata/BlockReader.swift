@@ -1,10 +1,10 @@
-/// Cuts a stream into blocks of known length and gaps between them, however the bytes come.
+/// Splits a stream into blocks of known length, with gaps in between. The bytes may arrive in parts of any size.
 struct BlockReader {
-  /// What is wanted next.
+  /// The next requested block.
   enum NextBlock {
-    /// A block of so many bytes, after so many that nobody looks at.
+    /// A block of the given length, after a number of skipped bytes.
     case block(Int, after: Int = 0)
-    /// Nothing more.
+    /// The end: no further block.
     case nothing
   }
 
@@ -15,7 +15,7 @@ struct BlockReader {
 
   init(block length: Int, after gap: Int) { (self.length, self.gap) = (length, gap) }
 
-  /// Takes bytes; `step` is called with each whole block and says what is wanted after it.
+  /// Reads bytes. Calls `step` with each complete block; its result requests the next block.
   mutating func take(_ bytes: UnsafeRawBufferPointer, _ step: ([UInt8]) -> NextBlock) {
     var rest = bytes[...]
     while !isOver, !rest.isEmpty {

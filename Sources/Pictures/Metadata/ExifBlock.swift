@@ -1,7 +1,8 @@
-/// Writes the block of EXIF data that a cleaned picture keeps: the orientation and the capture time, and nothing else.
+/// Writes the EXIF block of a picture whose location was removed. It contains only the orientation and the capture
+/// time.
 ///
-/// The block is written anew from the parsed values, so that no tag, thumbnail or maker note of the camera can pass
-/// (EXIF 2.32, section 4.6; TIFF 6.0, section 2).
+/// The block is created from the parsed values, so that no other tag, thumbnail or maker note of the camera is
+/// copied (EXIF 2.32, section 4.6; TIFF 6.0, section 2).
 enum ExifBlock {
   private struct Entry {
     let tag: Int
@@ -14,7 +15,8 @@ enum ExifBlock {
     }
   }
 
-  /// Returns the TIFF structure without the mark `Exif`, or `nil` when the picture is upright and has no capture time.
+  /// Returns the TIFF structure without the signature `Exif`, or `nil` when the picture is upright and has no
+  /// capture time.
   static func block(_ metadata: PictureMetadata) -> [UInt8]? {
     guard metadata.orientation != 1 || metadata.capturedAt != nil else { return nil }
     var main = [Entry(tag: 0x112, type: 3, count: 1, value: little(metadata.orientation, 2))]

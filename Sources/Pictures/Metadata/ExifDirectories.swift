@@ -1,8 +1,9 @@
-/// The directories of an EXIF block (CIPA DC-008, section 4.6.2), as far as it takes to bound the work of reading it.
+/// The directories of an EXIF block (CIPA DC-008, section 4.6.2), parsed only to limit the work of reading the
+/// block.
 ///
-/// A reader that follows each pointer of a directory takes exponential time when many entries point to the same directories.
+/// A reader that follows every pointer takes exponential time when many entries point to the same directories.
 struct ExifDirectories {
-  /// More entries than this are not read. Cameras write some hundred.
+  /// The maximum number of entries in a block that is read. Cameras write about a hundred.
   static let mostEntries = 2000
 
   private let block: [UInt8]
@@ -11,8 +12,9 @@ struct ExifDirectories {
   private var seen: Set<Int> = []
   private var entries = 0
 
-  /// Whether each directory of a block is reached once, and all of them have at most ``mostEntries`` entries.
-  /// - Parameter block: from its TIFF header on. A block without one has no directories.
+  /// Returns whether each directory of a block is reached once and all directories together have at most
+  /// ``mostEntries`` entries.
+  /// - Parameter block: the block from its TIFF header on. A block without this header has no directories.
   static func areBounded(in block: [UInt8]) -> Bool {
     guard var directories = ExifDirectories(block) else { return true }
     while let next = directories.open.popLast() {
@@ -31,17 +33,17 @@ struct ExifDirectories {
   }
 
   private mutating func visit(_ start: Int, isFirst: Bool) -> Bool {
-    // Behind the end of the block there is nothing to read.
+    // The pointer leads beyond the end of the block, where no entries can be read.
     guard let count = number(at: start, bytes: 2) else { return true }
     guard seen.insert(start).inserted else { return false }
     entries += count
     guard entries <= Self.mostEntries else { return false }
     for place in stride(from: start + 2, to: start + 2 + count * 12, by: 12) {
       guard let tag = number(at: place, bytes: 2), let target = number(at: place + 8, bytes: 4) else { return true }
-      // Pointers to the directories of the camera, of the location and of interoperability.
+      // The pointers to the directories of the camera, the location and interoperability.
       if [0x8769, 0x8825, 0xa005].contains(tag) { open.append((target, false)) }
     }
-    // The directory of the thumbnail. Behind other directories may be anything.
+    // The directory of the thumbnail. After other directories this value is undefined.
     if isFirst, let next = number(at: start + 2 + count * 12, bytes: 4), next > 0 { open.append((next, false)) }
     return true
   }

@@ -7,7 +7,7 @@ struct GIFFrameCounter {
   private var skipped = 0
   private var needed = 13
 
-  /// Takes the next bytes and adds the frames that begin in them.
+  /// Reads the next bytes and adds the number of frames that begin in them.
   mutating func take(_ bytes: UnsafeRawBufferPointer, _ frameCount: inout Int) {
     var rest = bytes[...]
     while part != .end, !rest.isEmpty {
@@ -47,6 +47,6 @@ struct GIFFrameCounter {
     (self.part, needed, skipped) = (part, count, gap)
   }
 
-  /// The length of the colour table that a packed field announces.
+  /// Returns the size in bytes of the colour table that a packed field declares.
   private static func tableBytes(_ packed: UInt8) -> Int { packed & 0x80 == 0 ? 0 : 3 << (Int(packed & 7) + 1) }
 }

@@ -1,7 +1,8 @@
-/// Passes on the parts of a JPEG that decoding needs, its colour profile, orientation and capture time.
+/// Copies the parts of a JPEG that decoding needs, and its colour profile, orientation and capture time.
 ///
-/// An allow list: every other segment is left out, with the comments, the thumbnails inside JFIF and EXIF, and everything
-/// behind the end of the picture, where cameras put further pictures and films with metadata of their own.
+/// The filter is an allow list and omits every other segment, including comments and the thumbnails inside JFIF and
+/// EXIF. It also omits all bytes after the end of the picture, where cameras store further pictures and films with
+/// their own metadata.
 final class JPEGLocationFilter: LocationFilter {
   private let parser = JPEGParser()
   private var hasExif = false
@@ -21,10 +22,10 @@ final class JPEGLocationFilter: LocationFilter {
     }
   }
 
-  /// Returns the part of a segment that stays, or `nil` when the whole segment is left out.
+  /// Returns the bytes of a segment to keep, or `nil` to omit the segment.
   private func clean(_ marker: UInt8, _ content: [UInt8]) -> [UInt8]? {
     switch marker {
-    // The header of JFIF: version, density, and a thumbnail, whose size becomes 0 by 0.
+    // The JFIF header: version, density, and a thumbnail, whose size is set to 0 by 0.
     case 0xe0: content.starts(with: Self.jfif) && content.count >= 14 ? Array(content[..<12]) + [0, 0] : nil
     case 0xe1: exif(content)
     case 0xe2: content.starts(with: Self.profile) ? content : nil
@@ -36,7 +37,7 @@ final class JPEGLocationFilter: LocationFilter {
     }
   }
 
-  /// Returns the block of EXIF data that stays of the first one.
+  /// Returns the reduced EXIF block of the first EXIF segment, and `nil` for every other segment.
   private func exif(_ content: [UInt8]) -> [UInt8]? {
     guard !hasExif, content.starts(with: MetadataSignature.exif) else { return nil }
     hasExif = true

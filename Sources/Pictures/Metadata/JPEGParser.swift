@@ -1,12 +1,12 @@
-/// Takes a JPEG apart while it passes by, however the bytes come: markers, segments, pixels.
+/// Splits a JPEG into markers, segments and pixel data while it is read. The bytes may arrive in parts of any size.
 final class JPEGParser {
-  /// A part of the file, in its order.
+  /// A part of the file, in file order.
   enum Event {
     /// A marker without a length.
     case marker(UInt8)
-    /// A marker with what follows it, without the two bytes of its length.
+    /// A marker and the content of its segment, without the two bytes of the length.
     case segment(UInt8, [UInt8])
-    /// The next bytes between two markers.
+    /// The next bytes of pixel data between two markers.
     case pixels(UnsafeRawBufferPointer)
   }
 
@@ -25,13 +25,13 @@ final class JPEGParser {
   private var kept: [UInt8] = []
   private var holdsMark = false
 
-  /// Whether the end of the picture has come. What follows it is passed over.
+  /// Whether the end of the picture was read. All further bytes are ignored.
   var hasEnded: Bool { if case .end = part { true } else { false } }
 
-  /// Whether something stands where a marker has to.
+  /// Whether other bytes were found where a marker is required.
   var isBroken: Bool { if case .broken = part { true } else { false } }
 
-  /// Takes the next bytes.
+  /// Reads the next bytes and calls `body` with each part of the file.
   func take(_ bytes: UnsafeRawBufferPointer, _ body: (Event) throws -> Void) rethrows {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -51,7 +51,7 @@ final class JPEGParser {
     }
   }
 
-  /// So many bytes, as soon as they are there.
+  /// Collects the given number of bytes. Returns `nil` until all of them have arrived.
   private func collect(_ rest: inout Bytes, _ count: Int) -> [UInt8]? {
     let taken = rest.prefix(count - kept.count)
     kept += taken
@@ -61,10 +61,10 @@ final class JPEGParser {
     return kept
   }
 
-  /// What two bytes begin; the marker when nothing follows it.
+  /// Starts the part that two bytes begin. Returns the marker if it has no segment.
   private func marker(_ bytes: [UInt8]) -> UInt8? {
     switch (bytes[0], bytes[1]) {
-    // A filling byte; the marker begins with the second one.
+    // The first byte is padding; the marker begins with the second one.
     case (0xff, 0xff): kept = [0xff]
     case (0xff, 0xd9):
       part = .end
@@ -81,7 +81,7 @@ final class JPEGParser {
     try body(.segment(marker, content))
   }
 
-  /// Pixels up to the next marker. An FF at the end of what came may be the beginning of one, and waits.
+  /// Passes on pixel data up to the next marker. A trailing FF may begin a marker, so it is held back.
   private func pixels(_ rest: inout Bytes, _ body: (Event) throws -> Void) rethrows {
     if holdsMark {
       holdsMark = false
@@ -103,6 +103,6 @@ final class JPEGParser {
 
   private func beginMarker() { (kept, part) = ([0xff], .marker) }
 
-  /// Whether an FF before this byte begins a marker that is no part of the pixels.
+  /// Returns whether FF followed by this byte is a marker outside the pixel data.
   private static func isMarker(_ byte: UInt8) -> Bool { byte != 0 && byte != 0xff && !(0xd0...0xd7).contains(byte) }
 }

@@ -1,27 +1,28 @@
-/// What became of the wish to remove where a picture was taken.
+/// The result of removing the location from a picture.
 package enum LocationOutcome: Sendable, Equatable {
-  /// What came out says nothing about the place.
+  /// The output contains no location.
   case clean
-  /// It is not a picture whose metadata is understood, or it is damaged. What came out is of no use.
+  /// The format is not supported, or the file is damaged. The output must be discarded.
   case unsure
 }
 
-/// Passes a picture on without where it was taken: EXIF's GPS block, XMP packets, and what else a camera adds that can
-/// hold a place. The pixels stay as they are, to the byte.
+/// Copies a picture without its location: without the GPS block of EXIF, XMP packets and all other camera data that
+/// can contain a location. The pixel data stays identical.
 ///
-/// JPEG and PNG are understood; of other kinds a recompressed picture has no metadata. For one thread at a time.
+/// Supports JPEG and PNG. For other kinds, use a recompressed picture, which has no location. Use from one thread
+/// at a time.
 package final class LocationRemover {
-  /// Receives what is passed on.
+  /// Receives the bytes of the output.
   package typealias Output = (UnsafeRawBufferPointer) throws -> Void
 
   private var beginning: [UInt8] = []
   private var filter: (any LocationFilter)?
   private var hasBegun = false
 
-  /// A remover for one file.
+  /// Creates a remover for one file.
   package init() {}
 
-  /// Takes the next bytes of the file and gives on what may stay.
+  /// Reads the next bytes of the file and writes the parts that may stay.
   package func take(_ bytes: UnsafeRawBufferPointer, into output: Output) throws {
     guard !hasBegun else { return try pass(bytes, output) }
     let count = min(FileKind.prefixBytes - beginning.count, bytes.count)
@@ -31,7 +32,7 @@ package final class LocationRemover {
     try pass(UnsafeRawBufferPointer(rebasing: bytes[count...]), output)
   }
 
-  /// Ends the file.
+  /// Ends the file and returns whether the output is free of the location.
   package func finish(into output: Output) throws -> LocationOutcome {
     if !hasBegun { try begin(output) }
     guard let filter else { return .unsure }
@@ -54,10 +55,10 @@ package final class LocationRemover {
   }
 }
 
-/// The filter of one format.
+/// A filter for one format.
 protocol LocationFilter: AnyObject {
   func take(_ bytes: UnsafeRawBufferPointer, _ output: LocationRemover.Output) throws
 
-  /// Whether everything was understood to the end.
+  /// Whether the file was understood completely, to its end.
   var isComplete: Bool { get }
 }

@@ -1,4 +1,4 @@
-/// Finds the EXIF block of a picture while it passes by, and what is to be known before it is decoded.
+/// Finds the EXIF block of a picture while it is read, and the properties that limit the work of decoding it.
 final class MetadataScanner {
   private(set) var metadata = PictureMetadata()
   private let kind: PictureKind
@@ -7,12 +7,12 @@ final class MetadataScanner {
   private var reader: BlockReader
   private var isInBlock = false
   private var componentCount: UInt8 = 0
-  /// The longest block that is looked into; in a JPEG none can be longer.
+  /// The maximum length of an inspected block; a JPEG cannot contain a longer one.
   private static let longestBlock = 1 << 16
 
   init(_ kind: PictureKind) {
     self.kind = kind
-    // Behind the beginning of the file each chunk begins with its length and its name.
+    // After the file header, each chunk begins with its length and its name.
     reader = BlockReader(block: 8, after: kind == .png ? 8 : 12)
   }
 
@@ -33,11 +33,11 @@ final class MetadataScanner {
     metadata.segmentCount += 1
     switch marker {
     case 0xe1: look(into: content)
-    // A frame: precision, height, width, and how many components. C4, C8 and CC are tables.
+    // A frame: precision, height, width and the number of components. C4, C8 and CC are tables.
     case 0xc0...0xcf where ![0xc4, 0xc8, 0xcc].contains(marker):
       if [0xc2, 0xc6, 0xca, 0xce].contains(marker) { metadata.isKeptWhole = true }
       componentCount = content.count > 5 ? content[5] : 0
-    // A scan, which begins with how many components it has.
+    // A scan, which begins with the number of its components.
     case 0xda:
       metadata.scanCount += 1
       if content.first ?? 0 < componentCount { metadata.isKeptWhole = true }
@@ -65,7 +65,7 @@ final class MetadataScanner {
     if isInBlock {
       isInBlock = false
       look(into: block.starts(with: MetadataSignature.exif) ? block : MetadataSignature.exif + block)
-      // A chunk begins at an even place.
+      // Chunks begin at even offsets.
       return .block(8, after: block.count & 1)
     }
     let count = block[4...].reversed().reduce(0) { $0 << 8 | Int($1) }
@@ -86,7 +86,7 @@ final class MetadataScanner {
   }
 }
 
-/// How blocks of metadata begin.
+/// The signatures of metadata blocks.
 enum MetadataSignature {
   static let exif = Array("Exif".utf8) + [0, 0]
   static let xmp = Array("http://ns.adobe.com/xap/1.0/".utf8) + [0]

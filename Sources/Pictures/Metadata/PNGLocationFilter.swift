@@ -1,22 +1,22 @@
-/// Passes on the chunks of a PNG that decoding needs, its colour profile, orientation and capture time.
+/// Copies the chunks of a PNG that decoding needs, and its colour profile, orientation and capture time.
 ///
-/// An allow list (PNG, third edition, sections 11.2 and 11.3): each chunk is kept by name and by a length that the
-/// specification allows, so that a chunk of a known name cannot carry other data. Texts, the chunks of other programs and
-/// everything behind the end of the picture are left out.
+/// The filter is an allow list (PNG, third edition, sections 11.2 and 11.3). A chunk is kept by its name and by a
+/// length that the specification allows, so that a chunk with a known name cannot carry other data. Text, chunks of
+/// other programs and all bytes after the end of the picture are omitted.
 final class PNGLocationFilter: LocationFilter {
   private static let kept: [String: ClosedRange<Int>] = [
     "IHDR": 13...13, "PLTE": 3...768, "IDAT": 0...Int(Int32.max), "IEND": 0...0, "tRNS": 1...256, "cHRM": 32...32,
     "gAMA": 4...4, "iCCP": 1...Int(Int32.max), "sBIT": 1...4, "sRGB": 1...1, "cICP": 4...4, "mDCV": 24...24,
     "cLLI": 8...8, "bKGD": 1...6, "pHYs": 9...9, "acTL": 8...8, "fcTL": 26...26, "fdAT": 4...Int(Int32.max),
   ]
-  /// The longest EXIF block that is read; a JPEG cannot hold a longer one.
+  /// The maximum length of an EXIF block that is read; a JPEG cannot contain a longer one.
   private static let longestExif = 1 << 16
 
   private enum ChunkAction { case kept, leftOut, exif }
 
   private var head: [UInt8] = []
   private var exif: [UInt8] = []
-  /// The bytes until the next chunk begins; at first those of the signature.
+  /// The remaining bytes before the next chunk; initially the length of the PNG signature.
   private var left = 8
   private var fate = ChunkAction.kept
   private var isEnd = false
@@ -49,9 +49,9 @@ final class PNGLocationFilter: LocationFilter {
   private func beginChunk(_ output: LocationRemover.Output) throws {
     let name = String(decoding: head[4...], as: UTF8.self)
     let length = head[..<4].reduce(0) { $0 << 8 | Int($1) }
-    // The four bytes of the checksum follow the content.
+    // The content is followed by the four bytes of the checksum.
     left = length + 4
-    // An end with content is left out, so that the picture stays without an end.
+    // An end chunk with content is omitted, so the picture counts as incomplete.
     isEnd = name == "IEND" && length == 0
     if Self.kept[name]?.contains(length) == true {
       fate = .kept
@@ -75,7 +75,8 @@ final class PNGLocationFilter: LocationFilter {
     [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
   }
 
-  /// CRC-32 as PNG has it (section 5.3); only for blocks of some 100 bytes.
+  /// Returns the CRC-32 of PNG (section 5.3). This simple implementation is only used for blocks of about 100
+  /// bytes.
   private static func checksum(_ bytes: [UInt8]) -> UInt32 {
     var sum: UInt32 = 0xffff_ffff
     for byte in bytes {

@@ -1,26 +1,26 @@
-/// What a picture says beside its pixels.
+/// The metadata of a picture.
 struct PictureMetadata: Sendable {
-  /// How it is to be turned, 1 to 8 as EXIF has it; 1 is upright.
+  /// The EXIF orientation, 1 to 8; 1 is upright.
   var orientation = 1
   var capturedAt: CaptureTime?
   var hasLocation = false
-  /// A JPEG whose decoding takes memory for all of it at once: a progressive one, and any other whose components do not come
-  /// together.
+  /// Whether decoding needs memory for the whole picture at once. This applies to a progressive JPEG and to any
+  /// other JPEG whose components are not interleaved.
   var isKeptWhole = false
-  /// How many passes over a JPEG there are, so far. Each is decoded over all of the picture.
+  /// The number of scans of a JPEG so far. Decoding each scan processes the whole picture.
   var scanCount = 0
-  /// The segments of a JPEG so far.
+  /// The number of segments of a JPEG so far.
   var segmentCount = 0
-  /// The frames of an animation so far.
+  /// The number of frames of an animation so far.
   var frameCount = 0
-  /// A JPEG that is not understood, though a library might pass over what is wrong.
+  /// Whether a JPEG violates the format. A decoder might ignore the error.
   var isBroken = false
-  /// A JPEG without an end: the library would fill what is missing with grey.
+  /// Whether a JPEG lacks its end. The decoder would fill the missing part with grey.
   var isCutShort = false
 }
 
-/// Reads the block of EXIF data of a picture, which is a small TIFF file. Each system has one implementation.
+/// Reads the EXIF block of a picture, which is a small TIFF file. Each system has one implementation.
 protocol ExifLibrary {
-  /// Adds what the block says. A block that cannot be read says nothing.
+  /// Adds the values of a block. An unreadable block adds no values.
   static func read(_ block: [UInt8], into metadata: inout PictureMetadata)
 }

@@ -1,7 +1,7 @@
 #if os(Linux)
   import CExif
 
-  /// EXIF by libexif.
+  /// Reads EXIF with libexif.
   enum SystemExif: ExifLibrary {
     static func read(_ block: [UInt8], into metadata: inout PictureMetadata) {
       withData(block) { data in
@@ -19,7 +19,7 @@
       }
     }
 
-    /// Calls `body` with the block as libexif reads it, when it can read anything of it.
+    /// Calls `body` with the parsed block, unless libexif cannot read any entry.
     private static func withData(_ block: [UInt8], _ body: (UnsafeMutablePointer<ExifData>) -> Void) {
       guard ExifDirectories.areBounded(in: block), let data = exif_data_new() else { return }
       defer { exif_data_unref(data) }

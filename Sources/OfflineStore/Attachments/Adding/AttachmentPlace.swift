@@ -1,17 +1,18 @@
 import CipherSQL
 
-/// Which kind of record an attachment of another record becomes, and how it refers to that.
+/// The attachment entity for the records of an owner entity, and the columns that reference the owner.
 struct AttachmentPlace {
   let attachment: AttachmentEntity
-  /// The reference to the owner.
+  /// The column of the attachment that references the owner.
   let column: String
-  /// The column of the owner that it refers to.
+  /// The column of the owner that ``column`` references.
   let ownersKey: String
-  /// References that both have, such as the project of a log and of its photo.
+  /// The reference columns that owner and attachment share, such as the project of a log and of its photo.
   let shared: [String]
 
-  /// The kind of record that goes when a record of the owner's kind goes; else one that merely refers to such.
-  /// - Throws: ``VaultError`` with `refused` when there is none.
+  /// Returns the first attachment entity whose records are deleted with an owner record (`ON DELETE CASCADE`).
+  /// Without a cascading reference, returns the first entity that references the owner.
+  /// - Throws: ``VaultError`` with `refused` when no attachment entity references the owner.
   static func find(for owner: Entity, in entities: Entities) throws(VaultError) -> AttachmentPlace {
     var loose: AttachmentPlace?
     for attachment in entities.attachments {
@@ -41,7 +42,8 @@ struct AttachmentPlace {
     }
   }
 
-  /// The references of a new record: to the owner, and to what the owner refers to as well.
+  /// Returns the reference columns of a new attachment record with their values: the reference to the owner and the
+  /// shared references.
   /// - Throws: ``VaultError`` with `noSuchRecord`.
   func references(
     to owner: Entity, _ uuid: String, in connection: Connection

@@ -8,18 +8,19 @@ import CPlatform
   import Darwin
 #endif
 
-/// A file that is taken in. It is read from front to back, as a rule once, and has to stay as it is meanwhile.
+/// A file that is being attached. It is read sequentially, usually once, and must not change while it is read.
 final class AttachmentSource {
   let path: String
-  /// The last part of the path, as a name for people.
+  /// The last path component, for display.
   let fileName: String
-  /// When reading began.
+  /// The size in bytes when the file was opened.
   let byteCount: Int
   private let file: OpenFile
   private let descriptor: Int32
   private let beginning: stat
   private var bytesRead = 0
 
+  /// Opens a file.
   /// - Throws: ``VaultError`` with `unreadable`, also for a folder, a pipe or a device.
   init(_ path: String) throws {
     self.path = path
@@ -32,26 +33,26 @@ final class AttachmentSource {
     fileName = Self.name(of: path)
   }
 
-  /// The next bytes; 0 at the end.
+  /// Reads the next bytes into `buffer` and returns their count; 0 at the end.
   private func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     let count = try file.fill(buffer)
     bytesRead += count
-    // One that somebody writes to for ever would never end.
+    // Without this check, reading a file that another process keeps appending to would never end.
     if bytesRead > byteCount { throw changed }
     return count
   }
 
-  /// Begins again at the first byte.
+  /// Returns to the first byte.
   func rewind() throws {
     guard lseek(descriptor, 0, SEEK_SET) == 0 else { throw FileProblem.current("read", path) }
     bytesRead = 0
   }
 
-  /// Calls `body` with the content, part by part.
+  /// Calls `body` with the remaining content in parts of at most 256 KiB.
   func forEachPart(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
     defer {
-      // It held what nobody else is to see.
+      // The buffer held plaintext.
       buffer.initializeMemory(as: UInt8.self, repeating: 0)
       buffer.deallocate()
     }
@@ -62,7 +63,8 @@ final class AttachmentSource {
     }
   }
 
-  /// - Throws: ``VaultError`` with `unreadable` when the file was changed, replaced or removed since reading began.
+  /// Checks that the path still names the opened file and that the file is unchanged.
+  /// - Throws: ``VaultError`` with `unreadable` when the file was changed, replaced or removed after it was opened.
   func checkUnchanged() throws {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw FileProblem.current("read", path) }

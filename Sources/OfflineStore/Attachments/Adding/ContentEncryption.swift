@@ -7,7 +7,7 @@ struct ContentEncryption {
   let contentUuid: String
   let key: SealingKey
 
-  /// A file that was written.
+  /// An encrypted file on disk.
   struct Sealed {
     let part: PreparedAttachment.Part
     let plainBytes: Int
@@ -15,7 +15,10 @@ struct ContentEncryption {
 
   func makeFolder() throws { try layout.makeAttachmentFolder(of: contentUuid) }
 
-  /// Encrypts the content as it is wanted, and looks at it while it passes by.
+  /// Encrypts the full file under the given settings and inspects the content in the same pass.
+  ///
+  /// Stores the recompressed picture if it is smaller, or if the location could not be removed from the original
+  /// bytes.
   func seal(
     _ source: AttachmentSource, _ settings: AttachmentSettings, _ progress: (Int, Int) throws -> Void
   ) throws -> (full: Sealed, look: InspectedFile) {
@@ -44,7 +47,9 @@ struct ContentEncryption {
     return try sealWithoutPlace(source, full, look, settings.stripLocation)
   }
 
-  /// For what the remover of places does not understand: a picture is compressed again, which leaves nothing but pixels.
+  /// Stores a file whose format the location remover does not support. A picture is compressed again, so that only
+  /// its pixels remain. Any other file is stored unchanged with a note.
+  /// - Throws: ``VaultError`` with `refused` when the settings require the location to be removed.
   private func sealWithoutPlace(
     _ source: AttachmentSource, _ useless: Sealed, _ look: InspectedFile, _ stripping: LocationStripping
   ) throws -> (full: Sealed, look: InspectedFile) {
@@ -91,7 +96,8 @@ struct ContentEncryption {
     }
   }
 
-  /// Removes what was written, after a failure, which is what counts; the next sweep removes the rest.
+  /// Removes the unfinished files after a failure. Errors are ignored in favour of the original failure. The next
+  /// sweep removes the remaining files.
   func abandon() {
     for variant in AttachmentVariant.allCases {
       try? Files.removeTree(layout.unfinishedAttachment(contentUuid, variant))

@@ -9,17 +9,18 @@ import SyncModel
   import Darwin
 #endif
 
-/// What a look at a file that is taken in has told of what is stored.
+/// The properties of the stored file, found while the content was encrypted.
 struct InspectedFile {
-  /// By content, not by name.
+  /// The MIME type, detected from the content and not from the file name.
   var mimeType: String
-  /// As the picture is seen, in pixels.
+  /// The size in pixels after the orientation is applied.
   var width: Int?, height: Int?
-  /// When it was made, as text.
+  /// The capture time as ISO 8601 text.
   var capturedAt: String?
-  /// A small picture of it.
+  /// A small JPEG of the picture.
   var thumbnail: [UInt8]?
-  /// Why there is no more to tell.
+  /// The reason why the picture could not be inspected or its location could not be removed; `nil` without a
+  /// problem.
   var note: String?
 
   init(_ picture: Picture) {
@@ -29,7 +30,7 @@ struct InspectedFile {
     (thumbnail, note) = (picture.thumbnail, picture.note)
   }
 
-  /// The same when another picture is stored in its place.
+  /// Replaces the type and size by those of a recompressed picture that is stored instead of the original.
   mutating func store(_ bytes: [UInt8]) {
     let reader = PictureReader()
     bytes.withUnsafeBytes(reader.take)
@@ -37,7 +38,8 @@ struct InspectedFile {
     (mimeType, width, height) = (stored.mimeType, stored.width, stored.height)
   }
 
-  /// A camera that does not say how far it is from UTC is taken to be where this device is.
+  /// Returns a capture time as UTC text. Without an offset in the file, the time is taken to be in this device's
+  /// time zone.
   private static func text(_ time: CaptureTime) -> String {
     var seconds = time_t(time.localMilliseconds / 1000)
     var local = tm()

@@ -7,16 +7,16 @@ import CipherSQL
 #endif
 
 extension PreparedAttachment {
-  /// Makes it part of a record, in the transaction of the caller: file and record are there together, or not at all. A
-  /// content that is here already is stored once.
+  /// Creates the attachment record in the caller's transaction. The file and the record are committed together or
+  /// not at all. Content that is already stored on this device is reused.
   /// - Parameters:
-  ///   - owner: the kind of record, such as `MoistureLog`.
-  ///   - uuid: the record.
-  ///   - fields: more fields of the record that is made.
-  ///   - connection: a transaction of the vault that prepared it.
-  /// - Returns: the uuid of the record that was made, a `Photo` in the restoration schema.
-  /// - Throws: ``VaultError`` with `noSuchEntity`, `noSuchRecord`, `badValue`, or `refused` for a kind of record that has no
-  ///   attachments.
+  ///   - owner: the entity of the owner, such as `MoistureLog`.
+  ///   - uuid: the owner record.
+  ///   - fields: further fields of the new record.
+  ///   - connection: a transaction of the vault that prepared the attachment.
+  /// - Returns: the uuid of the new record, a `Photo` in the restoration schema.
+  /// - Throws: ``VaultError`` with `noSuchEntity`, `noSuchRecord`, `badValue`, or `refused` for an entity that has
+  ///   no attachments.
   @discardableResult
   public func attach(
     to owner: String, _ uuid: UUID, fields: [(name: String, value: FieldInput)] = [], in connection: WriteConnection
@@ -38,7 +38,7 @@ extension PreparedAttachment {
       (.width, look.width.sqlArgument), (.height, look.height.sqlArgument), (.capturedAt, look.capturedAt.sqlArgument),
     ]
     for (column, value) in facts where place.attachment.has(column) && value != .null {
-      // What a caller gives counts, except what the file itself is.
+      // Values from the caller take precedence, except in the columns that identify the file.
       let isOfFile = [.contentUuid, .contentKey, .contentDigest, .thumbnailDigest].contains(column)
       if isOfFile { values.removeAll { $0.column == column.rawValue } }
       if !values.contains(where: { $0.column == column.rawValue }) { values.append((column.rawValue, value)) }
@@ -46,14 +46,15 @@ extension PreparedAttachment {
     return try writer.add(place.attachment.entity, UUID.version7(), values)
   }
 
-  /// The same content, when its file is here and is still what it should be: a damaged one must not stand for this one.
+  /// Returns the stored content with the same digest, if its file exists and passes verification. A damaged file
+  /// must not replace this one.
   private func existingContent(in connection: WriteConnection) throws -> SealedContent? {
     var found: [SealedContent] = []
     try connection.forEach(
       "SELECT \(SealedContent.columns) FROM AttachmentContent WHERE digest = \(digest) AND full = 'here'"
     ) { row in found.append(try SealedContent(row)) }
     return try found.first { content in
-      // Attached before, in this transaction or another.
+      // An earlier call attached this content, in this transaction or another one.
       if content.uuid == contentUuid { return true }
       do {
         try content.verify(.full, in: layout)
@@ -66,10 +67,10 @@ extension PreparedAttachment {
     }
   }
 
-  /// Puts the files in their places and writes down that they are there.
+  /// Moves the files to their final paths and inserts the row of the content.
   private func store(in connection: WriteConnection) throws -> SealedContent {
     for (variant, part) in parts {
-      // Here already when an earlier transaction has done it and was undone.
+      // An earlier transaction that was rolled back may already have moved the file.
       guard Files.exists(part.path) || !Files.exists(layout.attachmentFile(contentUuid, variant)) else { continue }
       try Files.rename(part.path, to: layout.attachmentFile(contentUuid, variant))
     }

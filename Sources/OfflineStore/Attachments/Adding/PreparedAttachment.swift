@@ -1,7 +1,7 @@
 import CipherSQL
 import SealedFiles
 
-/// A file that was taken in: encrypted, on the disk, and not yet part of any record.
+/// An encrypted file on disk that does not belong to a record yet.
 ///
 /// ```swift
 /// let photo = try vault.prepareAttachment(from: "IMG_0001.jpg")
@@ -11,23 +11,24 @@ import SealedFiles
 /// }
 /// ```
 ///
-/// - After a crash: without a committed record nothing of it is left after the next time that the vault is opened.
-/// - Threads: one thread at a time. Keep it until the transaction has committed.
+/// - After a crash: the next opening of the vault removes the file, unless a committed record references it.
+/// - Threads: one thread at a time. Keep the value until the transaction has committed.
 public final class PreparedAttachment {
-  /// A name for people, which need not be one that a file may have.
+  /// The display name. It need not be a valid file name.
   public let fileName: String
-  /// What is stored, in bytes; less than the file when it was made smaller.
+  /// The size of the stored content in bytes. Smaller than the source file if the picture was recompressed.
   public let byteCount: Int
-  /// SHA-256 of what is stored, in hexadecimal digits.
+  /// SHA-256 of the stored content, in hexadecimal digits.
   public let digest: String
-  /// What it is, told by its content.
+  /// The MIME type, detected from the content.
   public var mimeType: String { look.mimeType }
-  /// As the picture is seen, in pixels; nil for what is no picture.
+  /// The size in pixels after the orientation is applied; `nil` if the file is not a readable picture.
   public var pixels: (width: Int, height: Int)? {
     guard let width = look.width, let height = look.height else { return nil }
     return (width, height)
   }
-  /// Why it was taken in without a look at what it shows.
+  /// The reason why the picture could not be inspected or its location could not be removed; `nil` without a
+  /// problem.
   public var note: String? { look.note }
 
   struct Part {
@@ -53,9 +54,9 @@ public final class PreparedAttachment {
     (self.layout, self.entities, self.lock) = (layout, entities, lock)
   }
 
-  /// What was not attached goes; when that fails, the vault sweeps it when it is opened next.
+  /// Removes the files that were not attached. If that fails, the next opening of the vault removes them.
   deinit { abandon() }
 
-  /// Removes what was not attached.
+  /// Removes the files that were not attached.
   func abandon() { for part in parts.values { try? Files.removeTree(part.path) } }
 }

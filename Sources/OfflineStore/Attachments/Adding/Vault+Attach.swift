@@ -7,23 +7,26 @@ import CipherSQL
 #endif
 
 extension Vault {
-  /// Takes files in as attachments of a record, all or none.
-  /// - Parameter progress: called with the file, the bytes of it that are done, and its bytes in all; may throw to end it.
-  /// - Returns: the uuids of the records that were made, in the order of the files.
-  /// - Throws: as ``prepareAttachment(from:settings:progress:)`` and ``PreparedAttachment/attach(to:_:fields:in:)``.
+  /// Attaches files to a record in one transaction: all of them, or no file.
+  /// - Parameter progress: receives the path, the bytes of it that are done and its size in bytes. It may throw to
+  ///   cancel.
+  /// - Returns: the uuids of the new records, in the order of the files.
+  /// - Throws: as ``prepareAttachment(from:settings:progress:)`` and
+  ///   ``PreparedAttachment/attach(to:_:fields:in:)``.
   @available(*, noasync, message: "use a thread of your own in asynchronous code")
   public func attach(
     _ paths: [String], to owner: Entity, _ uuid: UUID,
     progress: (_ path: String, _ done: Int, _ total: Int) throws -> Void = { _, _, _ in }
   ) throws -> [UUID] {
-    // Before anything is read, so that a mistyped uuid costs no time.
+    // Check the owner before any file is read, so that a mistyped uuid fails fast.
     let place = try AttachmentPlace.find(for: owner, in: entities)
     try database.read { _ = try place.references(to: owner, uuid.sqlText, in: $0) }
     let records: [UUID]
     do {
       records = try attachAll(paths, to: owner, uuid, progress)
     } catch {
-      // What has failed is what counts. The files of a transaction that was undone belong to no record.
+      // Files of a rolled-back transaction belong to no record. Rethrow the original failure even if the sweep
+      // fails.
       sweepIfPossible()
       throw error
     }
@@ -45,10 +48,10 @@ extension Vault {
     return records
   }
 
-  /// Deletes attachments, as any record is deleted: others are told, and until then they can be brought back. What nobody
-  /// has to be told of goes at once, with its key.
-  /// - Returns: how many records were marked.
-  /// - Throws: ``VaultError`` with `noSuchRecord`; then none is deleted.
+  /// Deletes attachment records and queues the deletions. Deleted attachments can be restored until they are
+  /// purged. A deletion that the server need not learn of is purged at once, with the content's key.
+  /// - Returns: the number of records marked as deleted.
+  /// - Throws: ``VaultError`` with `noSuchRecord`; then no record is deleted.
   public func removeAttachments(_ uuids: [UUID]) throws -> Int {
     let count = try database.write { connection in
       let writer = RecordWriter(connection, entities: entities)

@@ -8,13 +8,13 @@ import SealedFiles
 #endif
 
 extension Vault {
-  /// Takes a file in: reads it, looks at it if it is a picture, encrypts it under a key of its own, and brings it to the disk. It is not part of any
-  /// record yet; see ``PreparedAttachment``. Memory does not grow with the file.
+  /// Reads a file, inspects it if it is a picture, encrypts it under its own key and flushes it to disk. The result
+  /// does not belong to a record yet; see ``PreparedAttachment``. Memory use does not grow with the file.
   /// - Parameters:
-  ///   - settings: what is done to pictures on the way in; by default what the vault's settings say.
-  ///   - progress: called with the bytes that are done and the bytes in all; may throw to end it.
-  /// - Throws: ``VaultError`` with `unreadable` when the file cannot be read or does not stay as it is meanwhile, with
-  ///   `noSpace` before anything is written where that can be known, with `cannotWrite`. Nothing is left behind then.
+  ///   - settings: the treatment of pictures; by default the settings of the vault.
+  ///   - progress: receives the bytes that are done and the size in bytes. It may throw to cancel.
+  /// - Throws: ``VaultError`` with `unreadable` when the file cannot be read or changes while it is read, with
+  ///   `noSpace` (if possible before anything is written), or with `cannotWrite`. No file remains after an error.
   @available(*, noasync, message: "use a thread of your own in asynchronous code")
   public func prepareAttachment(
     from path: String, settings: AttachmentSettings? = nil,
@@ -24,7 +24,7 @@ extension Vault {
       from: path, settings: settings, under: try AttachmentLock(sharing: layout), progress: progress)
   }
 
-  /// Takes a file in under a lock that several share: each has a descriptor, of which a process has not many.
+  /// Prepares a file under a lock that several prepared files share, because each lock needs a file descriptor.
   func prepareAttachment(
     from path: String, settings: AttachmentSettings?, under lock: AttachmentLock,
     progress: (_ done: Int, _ total: Int) throws -> Void
@@ -60,7 +60,7 @@ extension Vault {
     }
   }
 
-  /// Looks whether the file, its thumbnail and the row find room, before anything is written.
+  /// Checks, before anything is written, that the disk has space for the file, its thumbnail and its row.
   private func requireSpace(for source: AttachmentSource) throws {
     let needed = SealedFileFormat.sealedSize(ofPlain: source.byteCount) + Self.spaceKeptFree
     let free = try Files.freeBytes(at: layout.attachments)
@@ -70,6 +70,6 @@ extension Vault {
       hint: "free some space and try again; a smaller storage-limit removes files that the server has")
   }
 
-  /// For the thumbnail, and for the database, in which what a person records next has to find room.
+  /// The bytes kept free for the thumbnail and for further writes to the database.
   static let spaceKeptFree = 4 << 20
 }

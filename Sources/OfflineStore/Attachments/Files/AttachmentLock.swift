@@ -8,12 +8,14 @@ import CPlatform
   import Darwin
 #endif
 
-/// Held shared by everybody who writes files of attachments or needs that none goes, and exclusively, for a moment, by the
-/// one who removes some. A lock on their folder: it leaves nothing behind. The system frees it when the process ends.
+/// A lock on the attachments folder. Operations that write files, or rely on their presence, hold it shared. A
+/// sweep holds it exclusively for a short time.
+///
+/// It is a `flock` on the folder, so it creates no file. The system releases it when the process ends.
 package final class AttachmentLock: Sendable {
   private let descriptor: Int32
 
-  /// Shares it, waiting for up to ten seconds for one who removes files.
+  /// Takes a shared lock. Waits up to ten seconds for a sweep.
   /// - Throws: ``VaultError`` with `busy`.
   package init(sharing layout: VaultLayout) throws {
     if !Files.exists(layout.attachments) { try Files.makeFolder(layout.attachments) }
@@ -33,7 +35,7 @@ package final class AttachmentLock: Sendable {
     }
   }
 
-  /// Takes it alone if nobody has it.
+  /// Takes the exclusive lock. Returns `nil` when the lock is held or the folder cannot be opened.
   init?(ifFree layout: VaultLayout) {
     descriptor = cplatform_open(layout.attachments, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
     guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }

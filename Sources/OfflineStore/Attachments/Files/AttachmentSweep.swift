@@ -1,21 +1,23 @@
 import CipherSQL
 
-/// Removes files that belong to no content, as a crash or a purge leaves them. A whole file of a content that is known and
-/// not here, as after a download that was not written down, or in a vault that was put together from what could be read,
-/// is taken in when it is what the records say.
+/// Removes files that belong to no content, for example after a crash or a purge.
+///
+/// A complete file of a content that is recorded as absent is adopted if it matches the record. Such a file remains
+/// after a download whose commit was lost, and in a salvaged vault.
 struct AttachmentSweep {
   let layout: VaultLayout
   let database: Database
 
-  /// What was found and removed.
+  /// The names of the files that were removed and adopted.
   struct Outcome {
     var removed: [String] = []
     var adopted: [String] = []
-    /// True when somebody else was at work, so that nothing could be removed.
+    /// Whether another operation held the lock, so that no file could be removed.
     var isPostponed = false
   }
 
-  /// Removes what no row knows. Nothing goes while somebody writes files, or needs that none goes: the next time does it.
+  /// Removes the files without a row. Removes no file while another operation holds the lock; the next sweep
+  /// removes it.
   @discardableResult
   func run() throws -> Outcome {
     var outcome = Outcome()
@@ -31,14 +33,14 @@ struct AttachmentSweep {
       do {
         if try adopts(suspect) { outcome.adopted.append(suspect.name) }
       } catch is VaultError {
-        // It cannot be read now, which says nothing about what it is.
+        // The file cannot be read now, which does not make it an orphan.
         kept.insert(suspect)
       }
     }
     guard kept.count < suspects.count else { return outcome }
-    // A row that a failed commit may still bring names its file, too.
+    // The row of a failed commit may still appear after a crash, and would reference its file.
     try database.flushFailedCommits()
-    // Nobody commits meanwhile, so that a row cannot come to a file that is about to go.
+    // The write transaction excludes other commits, so that no new row can reference a file that is being removed.
     outcome.removed = try database.write { connection in
       let orphans = try Self.orphans(among: suspects.filter { !kept.contains($0) }, in: connection)
       for orphan in orphans { try Files.removeTree(layout.folder + "/" + orphan.name) }
@@ -50,8 +52,9 @@ struct AttachmentSweep {
     return outcome
   }
 
-  /// Takes in a file that is what the records say of a content that is not here, as far as they say it; its key says the
-  /// rest.
+  /// Marks an absent content as stored if the file decrypts under the content's key and matches the digest of the
+  /// record, where the record has one.
+  /// - Returns: whether the file was adopted.
   /// - Throws: ``VaultError`` when the file cannot be read.
   private func adopts(_ file: StoredFile) throws -> Bool {
     guard let name = file.content, name.isWhole,
@@ -65,7 +68,7 @@ struct AttachmentSweep {
     }
     guard let bytes = Files.size(of: layout.attachmentFile(name.uuid, name.variant)) else { return false }
     return try database.write { connection in
-      // Others may have purged it or made room meanwhile.
+      // Another connection may have purged or evicted the content in the meantime.
       guard try SealedContent.find(name.uuid, in: connection)?.presence[name.variant] == .absent else { return false }
       try AttachmentContentRow.note(.here, sealedBytes: Int64(bytes), of: name.uuid, name.variant, in: connection)
       try connection.execute(
@@ -78,7 +81,7 @@ struct AttachmentSweep {
     }
   }
 
-  /// Those that a sweep would remove.
+  /// Returns the files that a sweep would remove.
   func orphans(among files: [StoredFile]) throws -> [StoredFile] {
     let ours = files.filter { $0.content != nil }
     return ours.isEmpty ? [] : try database.read { try Self.orphans(among: ours, in: $0) }
@@ -102,7 +105,7 @@ struct AttachmentSweep {
     }
   }
 
-  /// The files that rows know: those that are here, and what has come of downloads.
+  /// Returns the files that rows reference: stored files, and partial files of downloads.
   private static func names(in connection: Connection) throws -> Set<Name> {
     var names: Set<Name> = []
     try connection.forEach(
@@ -123,15 +126,15 @@ struct AttachmentSweep {
 }
 
 extension Vault {
-  /// Where the disk cannot be written the vault is as good as with it: the next time that it is opened tries again, and
-  /// `doctor` names what stays.
+  /// Sweeps, and ignores errors: leftover files do no harm. The next opening of the vault sweeps again, and
+  /// `doctor` lists the files that remain.
   package func sweepIfPossible() { _ = try? sweepAttachments() }
 
-  /// Removes files of attachments that no record needs any more: after a purge, after room was made, and after a crash.
-  /// Opening the vault does it, too.
+  /// Removes attachment files that no record needs: after a purge, an eviction or a crash. Opening a vault also
+  /// sweeps.
   ///
-  /// Nothing is removed while anybody takes files in or copies them; then the next time does it.
-  /// - Returns: how many files were removed.
+  /// Removes no file while another operation writes, reads or copies attachment files. The next sweep removes them.
+  /// - Returns: the number of removed files.
   @discardableResult
   public func sweepAttachments() throws -> Int {
     try AttachmentSweep(layout: layout, database: database).run().removed.count

@@ -1,40 +1,40 @@
-/// Which of the files of a content is meant.
+/// One of the files of a content.
 public enum AttachmentVariant: String, CaseIterable, Sendable {
   /// The content itself.
   case full
-  /// A small picture of it.
+  /// A small JPEG of the picture.
   case thumbnail
 }
 
 extension VaultLayout {
-  /// The folder in which the files of a content stand: `attachments/ab`, by the last two digits of its uuid, since the first
-  /// ones are a time and would put all files of a day into one folder.
+  /// Returns the folder of a content's files, such as `attachments/ab`. It is named by the last two digits of the
+  /// uuid: the first digits are a time and would put all files of a day into one folder.
   package func attachmentFolder(of contentUuid: String) -> String { attachments + "/" + contentUuid.suffix(2) }
 
-  /// Where a file of a content stands when it is whole.
-  /// - Parameter contentUuid: as a row of `AttachmentContent` has it, which is a uuid and no path.
+  /// Returns the path of a complete file.
+  /// - Parameter contentUuid: the value from a row of `AttachmentContent`, which is known to be a uuid and no path.
   package func attachmentFile(_ contentUuid: String, _ variant: AttachmentVariant) -> String {
     let path = attachmentFolder(of: contentUuid) + "/" + contentUuid
     return variant == .full ? path : path + Self.thumbnailSuffix
   }
 
-  /// Where it is written until it is whole.
+  /// Returns the path of the file while it is incomplete.
   package func unfinishedAttachment(_ contentUuid: String, _ variant: AttachmentVariant) -> String {
     attachmentFile(contentUuid, variant) + Self.unfinishedSuffix
   }
 
-  /// Makes the folder in which the files of a content stand.
+  /// Creates the folder of a content's files.
   func makeAttachmentFolder(of contentUuid: String) throws(VaultError) {
     let folder = attachmentFolder(of: contentUuid)
     if !Files.exists(folder) {
       do throws(VaultError) {
         try Files.makeFolder(folder)
       } catch {
-        // Another process may have made it meanwhile.
+        // Another process may have created the folder in the meantime.
         guard Files.isFolder(folder) else { throw error }
       }
     }
-    // Also when it was there: its maker may have died before this.
+    // Also for an existing folder: the process that created it may have crashed before it flushed the parent.
     try Files.syncFolder(attachments)
   }
 

@@ -1,12 +1,12 @@
 import CipherSQL
 
 extension SyncTransaction {
-  /// Gives up files that the server has until the rest takes no more than `limit` bytes: whole contents first, what was used
-  /// longest ago first, then thumbnails. A file stays, whatever it takes, unless the server's length and digest of it were compared.
-  /// - Parameter kept: a content that has just come, because somebody asked for it.
-  /// - Returns: how many files.
+  /// Evicts files until the remaining files occupy at most `limit` bytes: full files first, then thumbnails, each
+  /// by least recent use. A file stays unless the length and digest of the server's file were compared with it.
+  /// - Parameter kept: a content that stays because it was just fetched on request.
+  /// - Returns: the number of evicted files.
   func evict(downTo limit: Int64, keeping kept: String?) throws -> Int {
-    // From an API that is no FieldVault server nothing comes back.
+    // A REST remote does not return an evicted file.
     guard try SyncSettings.value(.remoteRoutes, in: connection) == nil else { return 0 }
     var used = try AttachmentUsage.bytesUsed(in: connection)
     var count = 0
@@ -37,11 +37,12 @@ extension SyncTransaction {
 }
 
 extension Vault {
-  /// Removes files that the server has until the vault's limit is kept. They come back when they are asked for.
+  /// Evicts files that the server holds until the vault's limit is met. An evicted file is fetched again on
+  /// request.
   ///
-  /// **After a crash** the rows say what goes, and the next time that the vault is opened removes it.
+  /// **After a crash** the rows record the evictions. The next opening of the vault removes the files.
   /// - Parameter kept: the uuid of a content whose files stay.
-  /// - Returns: how many files were given up.
+  /// - Returns: the number of evicted files.
   @discardableResult
   public func evict(keeping kept: String? = nil) throws -> Int {
     let settings = try attachmentSettings()
@@ -55,6 +56,7 @@ extension Vault {
     return count
   }
 
-  /// After something was taken in: that is done, and not undone because nothing else could go. The next time tries again.
+  /// Evicts after a file was added, and ignores errors: the added file stays even if no other file can be evicted.
+  /// The next eviction tries again.
   func evictIfPossible(keeping kept: String? = nil) { _ = try? evict(keeping: kept) }
 }

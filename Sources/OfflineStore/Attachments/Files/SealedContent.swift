@@ -2,11 +2,11 @@ import CipherSQL
 import SealedFiles
 
 extension AttachmentVariant {
-  /// What the room of encrypted files calls it.
+  /// The corresponding variant in the format of encrypted files.
   package var sealed: SealedFileVariant { self == .full ? .full : .thumbnail }
 }
 
-/// A row of `AttachmentContent` as one who reads its files needs it.
+/// The columns of an `AttachmentContent` row that reading its files requires.
 struct SealedContent {
   let uuid: String
   let key: SealingKey
@@ -38,7 +38,7 @@ struct SealedContent {
     serverHas = [.full: try row.decode(at: 8), .thumbnail: try row.decode(at: 9)]
   }
 
-  /// The content of a uuid.
+  /// Returns the content with a uuid, or `nil`.
   static func find(_ uuid: String, in connection: Connection) throws -> SealedContent? {
     var found: SealedContent?
     try connection.forEach("SELECT \(columns) FROM AttachmentContent WHERE contentUuid = \(uuid)") { row in
@@ -47,7 +47,7 @@ struct SealedContent {
     return found
   }
 
-  /// Opens a file of it.
+  /// Opens a file of the content.
   func reader(_ variant: AttachmentVariant, in layout: VaultLayout) throws -> SealedFileReader {
     do throws(SealedFileError) {
       return try reader(variant, at: layout.attachmentFile(uuid, variant))
@@ -61,13 +61,14 @@ struct SealedContent {
       path, key: key, identity: try SealedFileIdentity(contentUuid: uuid, variant: variant.sealed))
   }
 
-  /// Reads a file of it from front to back.
-  /// - Throws: ``VaultError`` with `damaged` when it is not what was written, or not what its record says.
+  /// Reads a file of the content to its end and checks every chunk.
+  /// - Throws: ``VaultError`` with `damaged` when the file does not decrypt, or does not match the digest of the
+  ///   record.
   func verify(_ variant: AttachmentVariant, in layout: VaultLayout) throws {
     try verify(variant, at: layout.attachmentFile(uuid, variant))
   }
 
-  /// The same for a file that does not stand in its place yet.
+  /// Verifies a file that is not yet at its final path.
   func verify(_ variant: AttachmentVariant, at path: String) throws {
     let found: String
     do throws(SealedFileError) {
@@ -83,7 +84,7 @@ struct SealedContent {
 }
 
 extension VaultError {
-  /// What an encrypted file says of itself, in the words of a vault.
+  /// Converts an error of an encrypted file to an error of the vault.
   init(_ error: SealedFileError) {
     let code: Code =
       switch error.code {

@@ -4,17 +4,17 @@
   import Foundation
 #endif
 
-/// A file in the folder of the attachments, as its name tells.
+/// A file in the attachments folder, identified by its name.
 struct StoredFile: Hashable {
-  /// The name within the vault, such as `attachments/ab/0193...`.
+  /// The path relative to the vault, such as `attachments/ab/0193...`.
   let name: String
-  /// What it is; nil for something that no attachment is called.
+  /// The parts of the name; `nil` if it is not the name of an attachment file.
   let content: (uuid: String, variant: AttachmentVariant, isWhole: Bool)?
 
   static func == (left: StoredFile, right: StoredFile) -> Bool { left.name == right.name }
   func hash(into hasher: inout Hasher) { hasher.combine(name) }
 
-  /// All files, in the order of their names.
+  /// Returns all files, ordered by name.
   static func all(in layout: VaultLayout) throws(VaultError) -> [StoredFile] {
     guard Files.isFolder(layout.attachments) else { return [] }
     var found: [StoredFile] = []

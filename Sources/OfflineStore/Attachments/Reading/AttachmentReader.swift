@@ -7,12 +7,12 @@ import SealedFiles
   import Foundation
 #endif
 
-/// Reads an attachment, in any order, in memory that does not grow with it. Nothing is given out that is not what was
-/// taken in.
+/// Reads an attachment in any order. Every byte that it returns is authenticated. Memory use does not grow with the
+/// file.
 ///
 /// - Threads: one thread at a time.
 public final class AttachmentReader {
-  /// How long the content is, in bytes.
+  /// The size of the content in bytes.
   public var byteCount: Int { file.byteCount }
   private let file: SealedFileReader
   private let digest: String?
@@ -24,7 +24,7 @@ public final class AttachmentReader {
     path = layout.attachmentFile(content.uuid, variant)
   }
 
-  /// The bytes of a range. The parts of the file that hold it are verified; the rest is not read.
+  /// Returns the bytes of a range. Reads and authenticates only the chunks that contain the range.
   /// - Throws: ``VaultError`` with `damaged`, or `refused` for a range beyond the end.
   public func read(_ range: Range<Int>) throws -> [UInt8] {
     do throws(SealedFileError) {
@@ -34,9 +34,9 @@ public final class AttachmentReader {
     }
   }
 
-  /// Calls `body` with all of the content, part by part, each verified. That it is the content that the record names is
-  /// known at the end.
-  /// - Throws: ``VaultError`` with `damaged`; then what was given out is to be thrown away.
+  /// Calls `body` with the whole content in parts. Each part is authenticated before the call. The digest of the
+  /// record is compared at the end.
+  /// - Throws: ``VaultError`` with `damaged`. The caller must then discard the parts that it received.
   public func forEachPart(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     let found = ContentDigest()
     do {
@@ -54,11 +54,12 @@ public final class AttachmentReader {
 }
 
 extension Vault {
-  /// Opens an attachment to read. One that is not on this device is asked for: the next sync fetches it.
+  /// Opens an attachment for reading. If the file is not on this device, queues its download for the next sync and
+  /// throws `notHere`.
   /// - Throws: ``VaultError`` with `noSuchRecord`, `damaged`, or `notHere`.
   @available(*, noasync, message: "use a thread of your own in asynchronous code")
   public func openAttachment(_ uuid: UUID, _ variant: AttachmentVariant = .full) throws -> AttachmentReader {
-    // While it is opened nobody removes the file.
+    // The shared lock prevents the removal of the file while it is being opened.
     let lock = try AttachmentLock(sharing: layout)
     defer { withExtendedLifetime(lock) {} }
     let (name, content) = try database.read { connection -> (String, SealedContent?) in
@@ -86,7 +87,7 @@ extension Vault {
     return reader
   }
 
-  /// What a person does to get a file that is asked for.
+  /// Returns a hint that tells the user how to fetch the requested file.
   private static func wayToFetch(in connection: Connection) throws -> String {
     if try SyncSettings.value(.remoteURL, in: connection) == nil {
       return

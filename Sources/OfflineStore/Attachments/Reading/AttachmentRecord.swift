@@ -6,41 +6,44 @@ import CipherSQL
   import Foundation
 #endif
 
-/// An attachment, as its record and its content tell.
+/// The description of an attachment, read from its record and its content.
 public struct AttachmentRecord: Sendable, Hashable {
-  /// The kind of record, such as `Photo`.
+  /// The entity of the record, such as `Photo`.
   public let entityType: String
-  /// The record.
+  /// The uuid of the record.
   public let uuid: String
-  /// What it belongs to: the columns that refer to others, with the uuids of those.
+  /// The reference columns of the record, with the uuids of the records that they reference.
   public let references: [String: String]
-  /// A name for people, which need not be one that a file may have.
+  /// The display name. It need not be a valid file name.
   public let fileName: String?
-  /// The size of the content, in bytes.
+  /// The size of the content in bytes.
   public let byteCount: Int64?
-  /// What it is.
+  /// The MIME type of the content.
   public let mimeType: String?
-  /// As the picture is seen, in pixels.
+  /// The size in pixels after the orientation is applied.
   public let width: Int?, height: Int?
-  /// When it was made, as text.
+  /// The capture time as text.
   public let capturedAt: String?
-  /// Names the content; nil for a record that has none.
+  /// The uuid of the content; `nil` for a record without a content.
   public let contentUuid: String?
   /// SHA-256 of the content, in hexadecimal digits.
   public let digest: String?
-  /// absent, here or evicted; nil for a record without a content.
+  /// The local state of the full file: `absent`, `here` or `evicted`; `nil` for a record without a content.
   public let full: String?
-  /// none, absent, here or evicted; nil for a record without a content.
+  /// The local state of the thumbnail: `absent`, `here` or `evicted`, or `none` if the content has no thumbnail;
+  /// `nil` for a record without a content.
   public let thumbnail: String?
-  /// pending, uploading, completed or failed.
+  /// The state of the upload: `pending`, `uploading`, `completed` or `failed`.
   public let uploadStatus: String?
-  /// Whether the server lacked the file at the last request: the device that added it has not sent it yet.
+  /// Whether the server lacked a file of the content at the last request. The device that added the file has not
+  /// sent it yet.
   public let waitsForUpload: Bool
-  /// Why it was taken in without a look at what it shows.
+  /// The reason why the picture could not be inspected or its location could not be removed; `nil` without a
+  /// problem.
   public let note: String?
 
-  /// Steps through attachments that are not deleted.
-  /// - Parameter condition: on the alias `record`.
+  /// Calls `body` with each attachment that is not deleted.
+  /// - Parameter condition: an SQL condition over the alias `record`.
   static func forEach(
     of attachment: AttachmentEntity, in entities: Entities, where condition: SQL, _ connection: Connection,
     _ body: (AttachmentRecord) throws -> Void
@@ -90,7 +93,7 @@ public struct AttachmentRecord: Sendable, Hashable {
     self.references = owners
   }
 
-  /// The attachment of a uuid, and its kind of record.
+  /// Returns the attachment with a uuid, and its entity.
   /// - Throws: ``VaultError`` with `noSuchRecord`.
   static func find(
     _ uuid: String, _ entities: Entities, in connection: Connection
@@ -106,9 +109,10 @@ public struct AttachmentRecord: Sendable, Hashable {
 }
 
 extension Vault {
-  /// Steps through the attachments that are not deleted, in the order in which they came here.
-  /// - Parameter owner: only those of this record.
-  /// - Throws: ``VaultError`` with `noSuchRecord`, or `refused` for a kind of record that has no attachments.
+  /// Calls `body` with each attachment that is not deleted, by entity and then in the order in which the records
+  /// were added on this device.
+  /// - Parameter owner: restricts the attachments to those of one record.
+  /// - Throws: ``VaultError`` with `noSuchRecord`, or `refused` for an entity that has no attachments.
   public func forEachAttachment(
     of owner: (entity: Entity, uuid: String)? = nil, _ body: (AttachmentRecord) throws -> Void
   ) throws {
@@ -126,7 +130,7 @@ extension Vault {
     }
   }
 
-  /// One attachment.
+  /// Returns the attachment with a uuid.
   /// - Throws: ``VaultError`` with `noSuchRecord`.
   public func attachment(_ uuid: UUID) throws -> AttachmentRecord {
     try database.read { try AttachmentRecord.find(uuid.sqlText, entities, in: $0).record }

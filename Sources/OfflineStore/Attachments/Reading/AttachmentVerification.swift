@@ -1,42 +1,43 @@
 import CipherSQL
 
-/// What is wrong with a file of an attachment.
+/// A problem with an attachment file, or with the key in a record.
 public struct AttachmentProblem: Sendable, Hashable {
   /// A kind of problem.
   public enum Kind: String, Sendable {
-    /// The file is not what was written, or not the content that the record names.
+    /// The file is not as it was written, or does not match the digest of the record.
     case damaged
-    /// There is no file.
+    /// The file is missing.
     case missing
-    /// A record whose key is not that of its content: it names a content of somebody else.
+    /// The key in a record differs from the key of the content that the record references. The content belongs to
+    /// another record.
     case otherKey = "other_key"
-    /// A file of no content, which nobody needs; a sweep removes it.
+    /// The file belongs to no content. A sweep removes it.
     case orphan
-    /// Something that is no file of a vault.
+    /// The name is not that of an attachment file.
     case foreign
   }
 
-  /// What kind of problem it is.
+  /// The kind of problem.
   public let kind: Kind
-  /// The file, or the record, by its name in the vault.
+  /// The path of the file relative to the vault, or the entity and uuid of the record.
   public let name: String
-  /// The attachments that it concerns: their kind, uuid and name.
+  /// The attachments that the problem concerns.
   public let attachments: [AttachmentRecord]
-  /// What was found, in words.
+  /// The description of the problem.
   public let message: String
-  /// Whether the server has the file, so that it can be fetched again.
+  /// Whether the server holds the file, so that it can be fetched again.
   public let serverHasIt: Bool
 }
 
-/// What a verification came to.
+/// The result of a verification.
 public struct AttachmentVerification: Sendable {
-  /// Files that were read, and their bytes.
+  /// The number of checked files and their bytes.
   public internal(set) var files = 0, bytes = 0
-  /// What was found.
+  /// The problems that the verification found.
   public internal(set) var problems: [AttachmentProblem] = []
 }
 
-/// Checks the files of attachments against their keys and digests.
+/// Verifies attachment files against their keys and digests.
 struct AttachmentVerifier {
   let layout: VaultLayout
   let entities: Entities
@@ -44,7 +45,7 @@ struct AttachmentVerifier {
 
   func run(reading: Bool, _ progress: (_ done: Int64, _ total: Int64) throws -> Void) throws -> AttachmentVerification {
     var result = AttachmentVerification()
-    // While it looks nobody removes a file.
+    // The shared lock prevents the removal of files during the verification.
     let lock = try AttachmentLock(sharing: layout)
     defer { withExtendedLifetime(lock) {} }
     let uuids = try database.read { connection in
@@ -107,7 +108,7 @@ struct AttachmentVerifier {
     }
   }
 
-  /// Records that name a content and another key than that has.
+  /// Reports the records whose key differs from the key of the content that they reference.
   private func checkKeys(_ result: inout AttachmentVerification) throws {
     let found = try records("content.contentKey IS NOT NULL AND record.contentKey IS NOT content.contentKey")
     for record in found {
@@ -137,9 +138,9 @@ struct AttachmentVerifier {
 }
 
 extension Vault {
-  /// Reads all files of attachments and checks each against its key and its digest; names what is damaged, missing, or does
-  /// not belong there.
-  /// - Parameter progress: called with the bytes that are done and the bytes in all; may throw to end it.
+  /// Reads all attachment files and verifies each one against its key and digest. Reports damaged, missing,
+  /// orphaned and foreign files.
+  /// - Parameter progress: receives the bytes that are done and the bytes in total. It may throw to cancel.
   @available(*, noasync, message: "use a thread of your own in asynchronous code")
   public func verifyAttachments(
     progress: (_ done: Int64, _ total: Int64) throws -> Void = { _, _ in }
@@ -147,8 +148,8 @@ extension Vault {
     try AttachmentVerifier(layout: layout, entities: entities, database: database).run(reading: true, progress)
   }
 
-  /// Has the files fetched again that a verification found damaged or missing and that the server has.
-  /// - Returns: how many.
+  /// Queues downloads of the damaged and missing files that the server holds.
+  /// - Returns: the number of queued downloads.
   public func fetchAgain(_ problems: [AttachmentProblem]) throws -> Int {
     var count = 0
     for problem in problems where problem.serverHasIt {

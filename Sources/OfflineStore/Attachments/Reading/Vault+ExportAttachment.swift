@@ -13,12 +13,14 @@
 #endif
 
 extension Vault {
-  /// Writes an attachment, not encrypted, to a file of mode 0600. The file appears whole and verified, or not at all.
+  /// Writes an attachment as plaintext to a file of mode 0600. The file appears complete and verified, or not at
+  /// all.
   /// - Parameters:
-  ///   - target: the file to make; or a folder, in which it gets the attachment's name, made harmless.
-  ///   - overwrites: whether a file that stands there is replaced.
-  ///   - progress: called with the bytes that are done and the bytes in all; may throw to end it.
-  /// - Returns: the path of the file, and its size in bytes.
+  ///   - target: the path of the new file, or a folder. In a folder the file gets the sanitised name of the
+  ///     attachment.
+  ///   - overwrites: whether an existing file is replaced.
+  ///   - progress: receives the bytes that are done and the size in bytes. It may throw to cancel.
+  /// - Returns: the path of the file and its size in bytes.
   /// - Throws: ``VaultError`` with `alreadyExists`, `notHere`, `damaged`, `noSpace` or `cannotWrite`.
   @available(*, noasync, message: "use a thread of your own in asynchronous code")
   public func exportAttachment(
@@ -50,13 +52,14 @@ extension Vault {
       try Files.syncFolder(folder)
       return (path, done)
     } catch {
-      // The failure is what counts; the name tells where a draft comes from that cannot be removed.
+      // Rethrow the original failure. A draft that cannot be removed is recognisable by its name.
       try? Files.removeTree(draft)
       throw error
     }
   }
 
-  /// The name of an attachment as one that a file may have: without folders and control characters, and not hidden.
+  /// Returns a display name as a valid file name: without folders, control or format characters, or a leading dot.
+  /// The name has at most 200 bytes before the suffix of a thumbnail.
   static func harmlessName(_ name: String, _ variant: AttachmentVariant = .full) -> String {
     let scalars = name.unicodeScalars.map { scalar -> Character in
       scalar == "/" || scalar == "\\" || scalar.properties.generalCategory == .control
@@ -67,19 +70,20 @@ extension Vault {
     }
     var text = String(scalars)
     while text.hasPrefix(".") { text = "_" + text.dropFirst() }
-    // Most file systems take 255 bytes.
+    // Most file systems limit a name to 255 bytes.
     while text.utf8.count > 200 { text.removeLast() }
     if text.isEmpty { text = "file" }
     return variant == .full ? text : text + ".thumbnail.jpg"
   }
 
-  /// Gives a draft its name; a link fails where something stands, a renaming would replace it.
+  /// Moves a draft to its final path. A hard link fails if the path exists, whereas a rename would replace the
+  /// file.
   private static func publish(_ draft: String, as path: String, overwrites: Bool) throws {
     if overwrites { return try Files.rename(draft, to: path) }
     if link(draft, path) == 0 { return try Files.removeTree(draft) }
     let reason = errno
     if reason == EEXIST { throw exists(path) }
-    // A file system without links, as on a memory stick.
+    // Some file systems, such as those of memory sticks, do not support hard links.
     guard !Files.exists(path) else { throw exists(path) }
     try Files.rename(draft, to: path)
   }

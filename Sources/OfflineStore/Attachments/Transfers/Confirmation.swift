@@ -1,16 +1,17 @@
 import CipherSQL
 
-/// Files that the server is thought to have, and of which only this device may have another copy. A server that lost some,
-/// or was put back from a backup, gets them again, before they make room here.
+/// Confirmation of the files that the server is thought to hold. This device may have the only other copy of such a
+/// file. A server that lost files, or was restored from a backup, receives them again before they are evicted here.
 extension SyncTransaction {
-  /// Whether the server is to be asked for its files: once after each comparison of all records.
+  /// Returns whether the server must be asked for its files: once after each full comparison of all records.
   package func mustConfirmFiles() throws -> Bool {
     let last = try SyncSettings.value(.lastReconciliation, in: connection)
     return try last != nil && last != SyncSettings.value(.filesConfirmed, in: connection)
   }
 
-  /// Some contents with files that are here and that the server is thought to have, in the order of their uuids.
-  /// - Parameter uuid: those behind this one.
+  /// Returns the files that are local and that the server is thought to hold, for at most `limit` contents, ordered
+  /// by uuid.
+  /// - Parameter uuid: the uuid after which the contents begin.
   package func filesToConfirm(after uuid: String, limit: Int) throws -> [FileToConfirm] {
     let rows = try connection.fetchRows(
       """
@@ -27,19 +28,19 @@ extension SyncTransaction {
     }
   }
 
-  /// All of them were asked for.
+  /// Stores that every file was confirmed after the last full comparison.
   package func filesAreConfirmed() throws {
     let last = try SyncSettings.value(.lastReconciliation, in: connection)
     try SyncSettings.set(.filesConfirmed, last, in: connection)
   }
 }
 
-/// A file that is here and that the server is thought to have.
+/// A local file that the server is thought to hold.
 package struct FileToConfirm: Sendable, Hashable {
   package let contentUuid: String
   package let variant: AttachmentVariant
-  /// SHA-256 of the server's file when it was compared last; nil when it never was.
+  /// SHA-256 of the server's file at the last comparison; `nil` if it was never compared.
   package let compared: String?
-  /// SHA-256 of what is encrypted in the file, where it is known.
+  /// SHA-256 of the plaintext, if known.
   package let digest: String?
 }

@@ -1,13 +1,15 @@
 import CipherSQL
 import SyncModel
 
-/// What became of a transfer that ``SyncTransaction/nextUpload()`` or ``SyncTransaction/nextDownload()`` has handed out. Each
-/// may be told twice, and of a transfer whose content is gone meanwhile: that changes nothing.
+/// The end of a transfer that ``SyncTransaction/nextUpload(dueBy:)`` or
+/// ``SyncTransaction/nextDownload(free:dueBy:)`` returned. Each function can be called again for the same transfer,
+/// or after its content was removed; the call then changes nothing.
 extension SyncTransaction {
-  /// A server's refusals of an attempt that a transfer survives before it fails.
+  /// The number of retries before a transfer fails.
   package static let transferRetries = RetryDelay.retries
 
-  /// Keeps where the server takes an upload, before its first byte is sent. Nil forgets it: the upload begins anew.
+  /// Stores the server's address of an upload before the first byte is sent. Another address, or `nil`, restarts
+  /// the upload at its first byte.
   package func note(address: String?, of transfer: FileTransfer) throws {
     try connection.execute(
       """
@@ -17,7 +19,7 @@ extension SyncTransaction {
       """)
   }
 
-  /// Keeps how many bytes are on the other side. What has got further counts as no failure any more.
+  /// Stores the number of bytes that the server has. Progress resets the retry count.
   package func note(bytesDone: Int64, of transfer: FileTransfer) throws {
     try connection.execute(
       """
@@ -27,20 +29,21 @@ extension SyncTransaction {
       """)
   }
 
-  /// The server has the whole file.
-  /// - Parameter digest: SHA-256 of the server's file, in hexadecimal digits, once it was compared with the one here; nil for a
-  ///   server that does not tell it. Then the file never makes room here.
+  /// Stores that the server has the complete file, and removes the transfer.
+  /// - Parameter digest: SHA-256 of the server's file, in hexadecimal digits, after a comparison with the local
+  ///   file; `nil` if the server does not report a digest. A file without a comparison is not evicted.
   package func uploadCompleted(_ transfer: FileTransfer, compared digest: String?) throws {
     try noteServer(has: true, compared: digest, transfer.contentUuid, transfer.variant)
     try remove(transfer)
   }
 
-  /// Puts a file that was fetched, verified and synced to disk in its place: in this transaction, so that nothing that makes
-  /// room or sweeps comes in between. After a crash before the commit it is fetched again.
+  /// Moves a file that was downloaded, verified and flushed to its final path. The move is part of this
+  /// transaction, so that no eviction or sweep can run in between. After a crash before the commit the file is
+  /// fetched again.
   /// - Parameters:
-  ///   - sealedBytes: what it takes on the disk.
-  ///   - received: SHA-256 of the file as it was received, in hexadecimal digits.
-  /// - Returns: false when its content is not wanted any more; then the file is removed.
+  ///   - sealedBytes: the size of the encrypted file on disk.
+  ///   - received: SHA-256 of the file as received, in hexadecimal digits.
+  /// - Returns: `false` when the content no longer exists; the file is then removed.
   @discardableResult
   package func downloadCompleted(
     _ transfer: FileTransfer, sealedBytes: Int64, received: String, in layout: VaultLayout
@@ -54,16 +57,17 @@ extension SyncTransaction {
     try Files.syncFolder(layout.attachmentFolder(of: transfer.contentUuid))
     try AttachmentContentRow.note(
       .here, sealedBytes: sealedBytes, of: transfer.contentUuid, transfer.variant, in: connection)
-    // What has just come is not the first to make room.
+    // Marks the file as used now, so that it is not the next one to be evicted.
     if transfer.variant == .full { try AttachmentContentRow.noteUsed(transfer.contentUuid, in: connection) }
-    // It was verified against key and digest, so the server's file is compared already.
+    // The verification against key and digest replaces a comparison with the server's file.
     try noteServer(has: true, compared: received, transfer.contentUuid, transfer.variant)
     try remove(transfer)
     return true
   }
 
-  /// An attempt failed. The transfer is tried again after ``RetryDelay``, then it counts as failed and is tried less and less often.
-  /// - Parameter jitter: 0 to 1, spreads the next tries of devices that failed together.
+  /// Stores a failed attempt. The transfer is retried after ``RetryDelay``. After ``transferRetries`` retries it
+  /// fails and is retried less and less often.
+  /// - Parameter jitter: 0 to 1. Spreads the retries of devices that failed together.
   package func transferFailed(_ transfer: FileTransfer, _ message: String, jitter: Double) throws {
     guard let retries = try retries(of: transfer) else { return }
     guard retries < Self.transferRetries else { return try transferRefused(transfer, message, jitter: jitter) }
@@ -72,8 +76,9 @@ extension SyncTransaction {
       "retryCount = retryCount + 1, errorMessage = \(message)")
   }
 
-  /// The transfer failed, such as that of a file that the server does not take. What stood in the way may change, such as a quota,
-  /// so it is tried again by itself: after an hour, then after twice as long each time, at most every 24 hours.
+  /// Marks a transfer as failed, for example because the server refuses the file. The cause may disappear, such as
+  /// an exceeded quota. The transfer is therefore retried after one hour, then after twice as long each time, at
+  /// most 24 hours. Jitter adds up to 1/24 of the delay.
   package func transferRefused(_ transfer: FileTransfer, _ message: String, jitter: Double = 0) throws {
     guard let retries = try retries(of: transfer) else { return }
     let hours = min(Int64(1) << min(max(retries - Self.transferRetries, 0), 5), 24)
@@ -86,23 +91,24 @@ extension SyncTransaction {
       """)
   }
 
-  /// How many attempts of a transfer that is under way have failed.
+  /// Returns the number of failed attempts of a running transfer, or `nil` if the transfer is not running.
   private func retries(of transfer: FileTransfer) throws -> Int? {
     try connection.fetchOne(
       "SELECT retryCount FROM AttachmentTransfer WHERE transferNumber = \(transfer.number) AND status = 'running'",
       as: Int.self)
   }
 
-  /// There is no connection, the server asks to wait, or this device cannot do it now: no attempt was lost.
-  /// - Parameter message: what a person can do about it; what was said before stays without one.
+  /// Returns a transfer to pending without counting an attempt: the device is offline, the server asks to wait, or
+  /// the device cannot continue now.
+  /// - Parameter message: the remedy for the user. Without one, the previous message stays.
   package func transferInterrupted(
     _ transfer: FileTransfer, waiting milliseconds: Int64 = 0, message: String? = nil
   ) throws {
     try wait(transfer, milliseconds, "errorMessage = coalesce(\(message.sqlArgument), errorMessage)")
   }
 
-  /// The server does not have the file yet: the device that took it in has not sent it. Asked for again after 30 seconds, then
-  /// after twice as long each time, at most every hour, and never given up.
+  /// Schedules another request for a file that the server lacks because the device that added it has not sent it.
+  /// The delay is 30 seconds and doubles each time, up to one hour. The number of requests is unlimited.
   package func downloadAbsent(_ transfer: FileTransfer) throws {
     guard
       let absences = try connection.fetchOne(
@@ -114,7 +120,7 @@ extension SyncTransaction {
   }
 
   /// Makes downloads due that wait because the server lacked the file.
-  /// - Parameter limit: the greatest number of downloads; those with the fewest requests go first.
+  /// - Parameter limit: the maximum number of downloads. Those with the fewest requests come first.
   package func askForAbsent(limit: Int) throws {
     try connection.execute(
       """
@@ -125,8 +131,8 @@ extension SyncTransaction {
       """)
   }
 
-  /// Takes what the server has, or has not any more: then the file is sent again, where it is here.
-  /// - Parameter digest: SHA-256 of the server's file, once it was compared with the one here.
+  /// Stores whether the server has a file. If not, a local file is queued for upload.
+  /// - Parameter digest: SHA-256 of the server's file, after a comparison with the local file.
   package func noteServer(
     has: Bool, compared digest: String? = nil, _ contentUuid: String, _ variant: AttachmentVariant
   ) throws {

@@ -2,29 +2,29 @@ import CipherSQL
 import SealedFiles
 import SyncModel
 
-/// A file on its way to the server or from it, as the one who moves it needs to know it.
+/// A file transfer with the data that performing it requires.
 package struct FileTransfer: Sendable, Hashable {
-  /// To the server or from it.
+  /// The direction of a transfer.
   package enum Direction: String, Sendable {
     case upload, download
   }
 
-  /// Names the transfer; higher for those that were wanted later.
+  /// The id of the transfer. Ids increase in the order in which transfers were queued.
   package let number: Int64
   package let contentUuid: String
   package let variant: AttachmentVariant
   package let direction: Direction
-  /// Where the server takes the upload; nil until it has begun.
+  /// The server's address of an upload; `nil` before the upload starts.
   package let address: String?
-  /// What the other side was known to have of an upload when it went on last. The server's word counts.
+  /// The bytes of an upload that the server is known to have. The server's own offset takes precedence.
   package let bytesDone: Int64
-  /// Attempts that failed.
+  /// The number of failed attempts.
   package let retryCount: Int
-  /// Opens and seals the file: 32 bytes.
+  /// The key of the encrypted file, 32 bytes.
   package let contentKey: [UInt8]
-  /// SHA-256 of what is encrypted in the file, in hexadecimal digits, where it is known.
+  /// SHA-256 of the plaintext in hexadecimal digits, if known.
   package let digest: String?
-  /// The bytes that are encrypted in the file, where that is known; never known of a thumbnail.
+  /// The size of the plaintext in bytes, if known. Always `nil` for a thumbnail.
   package let byteCount: Int64?
 
   static let columns: SQL = """
@@ -50,7 +50,7 @@ package struct FileTransfer: Sendable, Hashable {
 }
 
 extension FileTransfer {
-  /// What opens and encrypts the file.
+  /// The key of the encrypted file.
   package var sealingKey: SealingKey {
     get throws(SealedFileError) {
       var bytes = contentKey
@@ -58,17 +58,17 @@ extension FileTransfer {
     }
   }
 
-  /// Which file it is, as the file itself says it.
+  /// The identity that the encrypted file must authenticate.
   package var identity: SealedFileIdentity {
     get throws(SealedFileError) { try SealedFileIdentity(contentUuid: contentUuid, variant: variant.sealed) }
   }
 }
 
 extension VaultLayout {
-  /// Where the whole file of a transfer stands: for an upload it is there, for a download it will be.
+  /// Returns the final path of the transferred file. For an upload the file exists; a download creates it.
   package func file(of transfer: FileTransfer) -> String { attachmentFile(transfer.contentUuid, transfer.variant) }
 
-  /// Where a download is written until it is whole. What is there may be gone on with.
+  /// Returns the path of an incomplete download. A download may resume from the bytes in this file.
   package func unfinishedFile(of transfer: FileTransfer) -> String {
     unfinishedAttachment(transfer.contentUuid, transfer.variant)
   }

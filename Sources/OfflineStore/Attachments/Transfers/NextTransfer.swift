@@ -1,19 +1,20 @@
 import CipherSQL
 import SyncModel
 
-/// Which file goes next. Only the one that holds the vault's ``SyncLock`` calls these.
+/// Selects the next file to transfer. Only the holder of the vault's ``SyncLock`` may call these functions.
 ///
-/// A transfer that was handed out is `running` until its end is told with one of the functions of `EndOfTransfer.swift`;
-/// one whose process died is pending again with ``recoverTransfers()``.
+/// A returned transfer is `running` until a function of `EndOfTransfer.swift` ends it. After a crash
+/// ``recoverTransfers()`` returns it to pending.
 extension SyncTransaction {
-  /// Transfers that were under way when a worker died wait again. Called once by each new worker, before it asks for any.
+  /// Returns running transfers to pending after the process that ran them crashed. Each new worker calls this once,
+  /// before it requests a transfer.
   package func recoverTransfers() throws {
     try connection.execute("UPDATE AttachmentTransfer SET status = 'pending' WHERE status = 'running'")
   }
 
-  /// The next file to send: the oldest, and of one content the thumbnail before the rest. Only contents of which the server
-  /// has a record that is not deleted; so an upload never comes before its record.
-  /// - Parameter time: what has become due until then, in milliseconds since 1970; now when nil.
+  /// Claims the next file to send: the oldest queued upload. The thumbnail of a content precedes its full file. The
+  /// server must already have a record of the content that is not deleted, so that no upload precedes its record.
+  /// - Parameter time: includes uploads due until this time, in milliseconds since 1970; `nil` means now.
   package func nextUpload(dueBy time: Int64? = nil) throws -> FileTransfer? {
     let known = catalog.entities.refer(
       to: "transfer.contentUuid", where: "record.syncVersion > 0 AND record.isDeleted = 0")
@@ -25,17 +26,17 @@ extension SyncTransaction {
       """)
   }
 
-  /// The next file to fetch: what somebody asked for, then the thumbnails that are missing, then, where all files are to be
-  /// here, the rest, as far as the limit of the cache allows.
+  /// Claims the next file to fetch. Requested files come first, then missing thumbnails. If the settings fetch all
+  /// files, the missing full files follow, within the limit for local files.
   /// - Parameters:
-  ///   - free: what the disk has room for, in bytes; what does not fit waits.
-  ///   - time: what has become due until then, in milliseconds since 1970; now when nil.
+  ///   - free: the free disk space for files, in bytes. A full file that does not fit waits.
+  ///   - time: includes downloads due until this time, in milliseconds since 1970; `nil` means now.
   package func nextDownload(free: Int64, dueBy time: Int64? = nil) throws -> FileTransfer? {
     guard free > 0 else { return nil }
     if let wanted = try claim(wantedDownload(free, time)) { return wanted }
     let settings = try AttachmentSettings.read(from: connection)
     let room = try settings.limit - AttachmentUsage.bytesUsed(in: connection)
-    // Thumbnails that made room come back when a tenth of it is free again.
+    // Evicted thumbnails are fetched again once a tenth of the limit is free.
     let lacking: SQL =
       room > settings.limit / 10 ? "thumbnail <> 'here'" : "thumbnail <> 'here' AND thumbnail = 'absent'"
     if let content = try missing(lacking + " AND thumbnailDigest IS NOT NULL", .thumbnail) {
@@ -47,7 +48,8 @@ extension SyncTransaction {
     return try begin(content, .full)
   }
 
-  /// When the next transfer becomes due, after a time, that waits for its own; nil when none does. Milliseconds since 1970.
+  /// Returns the earliest time after `time` at which a scheduled transfer becomes due, in milliseconds since 1970;
+  /// `nil` without one.
   package func nextTransferDue(after time: Int64) throws -> Int64? {
     try connection.fetchOne(
       """
@@ -57,8 +59,8 @@ extension SyncTransaction {
     ).flatMap { $0 }.flatMap(WireTime.milliseconds)
   }
 
-  /// The longest that a transfer waits for its time, with room for a day of `Retry-After`: what lies further ahead is of
-  /// before the clock was set back.
+  /// The longest delay of a transfer, including a `Retry-After` of one day. A time further ahead was stored before
+  /// the clock was set back.
   private static let longestWait: Int64 = 25 * 3_600_000
 
   private func isDue(_ time: Int64?) -> SQL {
@@ -68,7 +70,8 @@ extension SyncTransaction {
     """
   }
 
-  /// Downloads that have a row were asked for, or have failed before; those that were asked for go first.
+  /// Returns the condition and order of the queued downloads. They were requested, or have failed before. Full
+  /// files that failed or were absent at the server come last.
   private func wantedDownload(_ free: Int64, _ time: Int64?) -> SQL {
     """
     transfer.direction = 'download' AND transfer.status IN ('pending', 'failed') AND \(isDue(time))
@@ -78,7 +81,7 @@ extension SyncTransaction {
     """
   }
 
-  /// A content that nobody has tried to fetch yet.
+  /// Returns the oldest content that matches a condition and has no queued download.
   private func missing(_ condition: SQL, _ variant: AttachmentVariant) throws -> String? {
     try connection.fetchOne(
       """
@@ -97,7 +100,7 @@ extension SyncTransaction {
     return try claim("transfer.transferNumber = \(connection.lastInsertedRowID)")
   }
 
-  /// Takes the first transfer that a condition, with its order, lets pass.
+  /// Claims the first transfer that matches a condition, in the order that the condition includes.
   private func claim(_ condition: SQL) throws -> FileTransfer? {
     var found: FileTransfer?
     try connection.forEach(

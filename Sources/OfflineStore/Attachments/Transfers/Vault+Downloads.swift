@@ -11,22 +11,22 @@ import VaultKeys
 #endif
 
 extension Vault {
-  /// Makes the folder in which the file of a transfer stands, or will.
+  /// Creates the folder of a transfer's file.
   package func makeFolder(for transfer: FileTransfer) throws {
     try layout.makeAttachmentFolder(of: transfer.contentUuid)
   }
 
-  /// How many bytes of files the disk has room for, what the database needs left out.
+  /// Returns the free disk space for files in bytes, without the space reserved for the database.
   package func bytesFreeForFiles() throws -> Int64 {
     Int64(try Files.freeBytes(at: layout.folder) - Self.spaceKeptFree)
   }
 
-  /// Takes in what a download has written to ``VaultLayout/unfinishedFile(of:)``, encrypted: verifies it against key and
-  /// digest, brings it to the disk, and puts it in its place. Nobody can open it before that. Then room is made, when the
-  /// vault's limit asks for that.
-  /// - Returns: false when the content is not wanted any more; then the file is removed.
-  /// - Throws: ``VaultError`` with `damaged` when it is not the content that the record names, and `refused` when it is of a
-  ///   newer format; the file is removed then, and the transfer is still the caller's to end.
+  /// Accepts the encrypted file that a download wrote to ``VaultLayout/unfinishedFile(of:)``. Verifies it against
+  /// key and digest, flushes it to disk and moves it to its final path. The file cannot be opened before that.
+  /// Afterwards, evicts other files if the vault's limit requires it.
+  /// - Returns: `false` when the content no longer exists; the file is then removed.
+  /// - Throws: ``VaultError`` with `damaged` when the file does not match its record, or `refused` when its format
+  ///   is newer. The file is then removed, and the caller must end the transfer.
   @discardableResult
   package func acceptDownload(_ transfer: FileTransfer) throws -> Bool {
     let path = layout.unfinishedFile(of: transfer)
@@ -58,7 +58,7 @@ extension Vault {
     return Int64(bytes)
   }
 
-  /// Returns the SHA-256 of a file as it stands on the disk, in hexadecimal digits.
+  /// Returns the SHA-256 of the stored bytes of a file, in hexadecimal digits.
   package func fileDigest(at path: String) throws -> String {
     do throws(Descriptor.Failure) {
       let file = try Descriptor(opening: path, O_RDONLY | O_NOFOLLOW)

@@ -7,10 +7,11 @@ import SyncModel
   import Foundation
 #endif
 
-/// What is to be moved, beside what follows from the contents by itself.
+/// Requests for transfers, in addition to the transfers that follow from the state of the contents.
 extension SyncTransaction {
-  /// Has a file fetched, before anything else, that is not here; one whose download has failed is tried again.
-  /// - Returns: false when it is here, or there is no such content.
+  /// Queues the download of a file that is not on this device, with precedence. A failed or delayed download
+  /// becomes due at once.
+  /// - Returns: `false` when the file is already local or the content does not exist.
   @discardableResult
   package func requestDownload(of contentUuid: String, _ variant: AttachmentVariant = .full) throws -> Bool {
     let isWanted = try connection.fetchOne(
@@ -34,14 +35,14 @@ extension SyncTransaction {
     return true
   }
 
-  /// Queues the files of a content that are here and that the server does not have, the thumbnail first.
+  /// Queues uploads of the local files of a content that the server lacks, thumbnail first.
   package func queueUploads(of contentUuid: String) throws {
     try AttachmentContentRow.queueUploads(of: contentUuid, in: connection)
   }
 
-  /// Tries failed transfers again, and those that wait for their time.
-  /// - Parameter contentUuid: of this content only; nil for all.
-  /// - Returns: how many.
+  /// Makes failed and delayed transfers due at once.
+  /// - Parameter contentUuid: restricts the transfers to one content; `nil` for all.
+  /// - Returns: the number of transfers.
   @discardableResult
   package func retryTransfers(of contentUuid: String? = nil) throws -> Int {
     let which: SQL = contentUuid.map { "AND contentUuid = \($0)" } ?? ""
@@ -53,7 +54,8 @@ extension SyncTransaction {
     return connection.changedRowCount
   }
 
-  /// No file is known to be at the server any more: what is here is sent, what is not is asked for again.
+  /// Forgets which files the server holds. Queues local files for upload and marks evicted files as absent.
+  /// Discards all queued transfers.
   func forgetServersFiles() throws {
     try connection.execute("DELETE FROM AttachmentTransfer")
     try connection.execute(
@@ -70,9 +72,9 @@ extension SyncTransaction {
 }
 
 extension Vault {
-  /// Sends and fetches again what has failed, and what waits for its time.
-  /// - Parameter attachment: of this attachment only; nil for all.
-  /// - Returns: how many files.
+  /// Makes failed and delayed transfers due at once.
+  /// - Parameter attachment: restricts the transfers to one attachment; `nil` for all.
+  /// - Returns: the number of transfers.
   /// - Throws: ``VaultError`` with `noSuchRecord`.
   public func retryTransfers(of attachment: UUID? = nil) throws -> Int {
     try syncNow { transaction in
