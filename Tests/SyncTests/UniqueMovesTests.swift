@@ -175,6 +175,80 @@ import Testing
     for value in ["b", "x"] + (isEdited ? ["q"] : []) { #expect(texts.contains { $0.contains(value) }, "\(value)") }
   }
 
+  // Seed 11251 of the simulation: the resolution was pushed without end.
+  @Test(
+    "A conflict that was opened before a restore of the server is resolved on top of the restored server's version",
+    .timeLimit(.minutes(5)), arguments: [true, false])
+  func resolvedAfterNewEpoch(takesLocal: Bool) async throws {
+    let server = try LocalServer(schemas: [Self.schema])
+    let one = try await Device("ada", at: server, schema: Self.schema)
+    let two = try await Device("ben", at: server, schema: Self.schema)
+    let three = try await Device("cleo", at: server, schema: Self.schema)
+    func rename(_ device: Device, to code: String) async throws {
+      try await device.write { _ = try $0.execute("UPDATE OfflineThing SET code = \(code) WHERE thingId = 1") }
+      try await device.sync()
+    }
+    func insert(_ code: String, on device: Device) async throws {
+      try await device.write {
+        _ = try $0.execute("INSERT INTO OfflineThing (uuid, code) VALUES (\(Self.uuid()), \(code))")
+      }
+    }
+    try await insert("a", on: one)
+    for device in [one, two, three] { try await device.sync() }
+    let backup = try await server.backUp()
+    for code in ["b", "c"] { try await rename(one, to: code) }
+    try await insert("k", on: three)
+    try await three.sync()
+    try await rename(one, to: "k")
+    let conflict = try #require(try one.conflicts().first)
+    #expect(conflict.conflictType == "not_unique")
+    try await server.restore(backup)
+    // The value that the second device gives the record belongs to another record of the first one.
+    try await insert("x", on: one)
+    try await Task.sleep(for: .milliseconds(20))
+    try await rename(two, to: "x")
+    try await one.sync()
+    // The remote version needs its value here.
+    if !takesLocal { try await one.write { _ = try $0.execute("UPDATE OfflineThing SET code = 'y' WHERE code = 'x'") } }
+    let open = try #require(try one.conflicts().first { $0.entityUuid == conflict.entityUuid })
+    try one.resolve(open.conflictId, takesLocal: takesLocal, choices: takesLocal ? ["code": .value("z")] : [:])
+    for _ in 0..<3 {
+      for device in [one, two, three] {
+        try await device.sync()
+        for conflict in try device.conflicts() { try device.resolve(conflict.conflictId, takesLocal: false) }
+      }
+    }
+    for device in [one, two, three] {
+      #expect(try await device.values("SELECT reason FROM SyncInbox") == [])
+      #expect(try await device.values("SELECT status FROM OfflineSyncQueue WHERE completedAt IS NULL") == [])
+      #expect(try await device.digests() == one.digests())
+    }
+    let code = try await two.value("SELECT code FROM OfflineThing WHERE uuid = \(conflict.entityUuid)", as: String.self)
+    #expect(code == (takesLocal ? "z" : "x"))
+  }
+
+  @Test(
+    "An operation whose values the server has already is acknowledged at the version of its base and leaves the outbox",
+    .timeLimit(.minutes(5)))
+  func acknowledgedWithoutEffect() async throws {
+    let server = try LocalServer(schemas: [Self.schema])
+    let one = try await Device("ada", at: server, schema: Self.schema)
+    let two = try await Device("ben", at: server, schema: Self.schema)
+    try await one.write { _ = try $0.execute("INSERT INTO OfflineThing (uuid, code) VALUES (\(Self.uuid()), 'a')") }
+    for device in [one, two] { try await device.sync() }
+    try await two.write { _ = try $0.execute("UPDATE OfflineThing SET code = 'b'") }
+    try await two.sync()
+    try await one.write { _ = try $0.execute("UPDATE OfflineThing SET code = 'b'") }
+    // A base that has the version of the server and another content, as an earlier defect or a damaged vault leaves it.
+    try await one.vault.sync { transaction in
+      try transaction.connection.execute("UPDATE OfflineThing SET syncVersion = 2")
+      try transaction.connection.execute("UPDATE SyncBase SET syncVersion = 2")
+    }
+    try await one.sync(RoundRequest(pulls: false))
+    #expect(try await one.values("SELECT status FROM OfflineSyncQueue WHERE completedAt IS NULL") == [])
+    #expect(try await one.values("SELECT code || syncVersion || isDirty FROM OfflineThing") == ["b20"])
+  }
+
   @Test("A conflict about a key of two columns ends with another value of one of them", arguments: ["place", "shelf"])
   func oneOtherValueIsEnough(_ field: String) async throws {
     let server = try LocalServer(schemas: [Self.schema])

@@ -72,6 +72,8 @@ extension SyncTransaction {
       if remote.state.isDeleted { try noteGone(record.key, table) }
     }
     guard isStored else {
+      // A resolution must not stand on a version that the server lost.
+      try replaceRemote(ofConflictOf: record, by: remote.state, keepsBase: isBehind, table)
       // The server's version waits. Until it comes, nothing of the old epoch may pass for something of the new one.
       if !isBehind {
         try setVersion(0, of: record, table)

@@ -62,6 +62,19 @@ extension SyncTransaction {
       """)
   }
 
+  /// Replaces the remote version of a record's open conflict, if it has one.
+  /// - Parameter keepsBase: whether the base is a version that the server still has.
+  func replaceRemote(
+    ofConflictOf record: StoredRecord, by remote: RecordState, keepsBase: Bool, _ table: RecordTable
+  ) throws {
+    try connection.execute(
+      """
+      UPDATE OfflineConflictResolution
+      SET remoteVersion = \(RecordVersion.json(remote)), base = CASE WHEN \(keepsBase) THEN base END
+      WHERE entityId = \(record.key) AND entityType = \(table.entity.type) AND resolvedAt IS NULL
+      """)
+  }
+
   /// Closes the open conflict of a record, if it has one.
   ///
   /// The table keeps the local version as it was until now, with the edits since the conflict was found: it is the last

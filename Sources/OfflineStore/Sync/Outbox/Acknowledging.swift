@@ -77,7 +77,11 @@ extension SyncTransaction {
     _ sent: PushOperation, _ version: Int64, _ serverId: ServerId?, _ times: RecordTimes?, _ record: StoredRecord,
     _ table: RecordTable, _ beside: RelatedRows
   ) throws {
-    if record.state.syncVersion >= version, version > 0 { return try keepBase(of: record, table) }
+    // A pull has stored the operation's effect already, or a later version. A version that is not above that of the base
+    // is no effect: the server had the sent values before.
+    let isPulled =
+      record.state.syncVersion > version || record.state.syncVersion == version && version > sent.baseVersion
+    if isPulled, version > 0 { return try keepBase(of: record, table) }
     try forgetKeptFields(sent.patch.fields.names, of: sent.entityType, sent.entityUuid)
     let before = beside.hasBase ? try BaseTable.find(table.entity.type, record.key, in: connection) : nil
     var serverState = try asSent(sent, before, table)
