@@ -91,15 +91,18 @@ struct AgreementCheck {
     return Set(uuids).union(try heldBack(device))
   }
 
-  /// Records that cannot be stored because another one that waits for a decision has their place, or because their sealed
-  /// operation waits for such a record, and those that refer to them.
+  /// Records whose UNIQUE values belong to a record with an open conflict, or to a record that was deleted with one; records whose
+  /// sealed operation waits for such a record; and the records that reference any of these.
   private func heldBack(_ device: OpenDevice) throws -> Set<String> {
     try device.read { connection in
       let refused = try connection.fetch(
         """
         SELECT entityUuid FROM SyncInbox AS inbox WHERE reason = 'refused' AND EXISTS (
           SELECT 1 FROM OfflineConflictResolution AS open
-          WHERE open.entityType = inbox.entityType AND open.resolvedAt IS NULL)
+          WHERE open.entityType = inbox.entityType AND open.resolvedAt IS NULL
+          UNION ALL SELECT 1 FROM OfflineConflictResolution AS open JOIN SyncCascade AS cascaded
+            ON cascaded.rootType = open.entityType AND cascaded.rootId = open.entityId
+          WHERE cascaded.entityType = inbox.entityType AND open.resolvedAt IS NULL)
         UNION SELECT entityUuid FROM OfflineSyncQueue
         WHERE completedAt IS NULL AND payload IS NOT NULL AND parkedBehind IS NOT NULL
         """, as: String.self)
