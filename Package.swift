@@ -7,7 +7,7 @@ let package = Package(
   products: [
     .library(
       name: "FieldVault",
-      targets: ["SyncEngine", "WebTransport", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys"]),
+      targets: ["FieldVault", "SyncEngine", "WebTransport", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys"]),
     .library(name: "CipherSQL", targets: ["CipherSQL"]),
     .library(name: "RestorationModel", targets: ["RestorationModel"]),
     .library(name: "RangeModel", targets: ["RangeModel"]),
@@ -15,8 +15,8 @@ let package = Package(
     .plugin(name: "SchemaPlugin", targets: ["SchemaPlugin"]),
     // The extension that `fieldvault shell` loads into the sqlcipher shell.
     .library(name: "FieldVaultShellGuard", type: .dynamic, targets: ["ShellGuard"]),
-    .executable(name: "fieldvault", targets: ["fieldvault"]),
-    .executable(name: "fieldvault-server", targets: ["fieldvault-server"]),
+    .executable(name: "fieldvault", targets: ["FieldVaultCommand"]),
+    .executable(name: "fieldvault-server", targets: ["FieldVaultServerCommand"]),
   ],
   targets: [
     // System libraries.
@@ -36,10 +36,12 @@ let package = Package(
     .systemLibrary(name: "CPixbuf", providers: [.apt(["libgdk-pixbuf-2.0-dev"])]),
     .systemLibrary(name: "CExif", pkgConfig: "libexif", providers: [.apt(["libexif-dev"])]),
 
-    // The rooms, from the lowest up. Imports run downward only.
+    // The modules, from the lowest up. Imports run downward only.
     .target(name: "CStatementPolicy", dependencies: ["CSQLCipher"]),
     .target(name: "ShellGuard", dependencies: ["CStatementPolicy", "CSQLCipher"]),
-    .target(name: "CipherSQL", dependencies: ["CSQLCipher", "CSodium", "CPlatform", "CStatementPolicy"]),
+    .target(
+      name: "CipherSQL", dependencies: ["CSQLCipher", "CSodium", "CPlatform", "CStatementPolicy"],
+      exclude: ["README.md"]),
     .target(name: "SchemaCompiler", dependencies: ["CipherSQL"]),
     .executableTarget(name: "fieldvault-schema", dependencies: ["SchemaCompiler"]),
     .plugin(
@@ -66,7 +68,7 @@ let package = Package(
       dependencies: [
         "CipherSQL", "VaultKeys", "SealedFiles", "Pictures", "SyncModel", "CPlatform", "CStatementPolicy",
       ],
-      exclude: ["Schemas.txt", "Backup/BackupFormat.md"],
+      exclude: ["README.md", "Schemas.txt", "Backup/BackupFormat.md"],
       plugins: ["SchemaPlugin"]),
     .target(
       name: "RestorationModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
@@ -81,23 +83,28 @@ let package = Package(
       name: "SyncEngine",
       dependencies: [
         "OfflineStore", "WebTransport", "SyncModel", "CipherSQL", "SealedFiles", "Pictures", "VaultKeys", "CPlatform",
-      ]),
+      ],
+      exclude: ["README.md"]),
+    // What an app imports.
+    .target(
+      name: "FieldVault",
+      dependencies: ["CipherSQL", "OfflineStore", "SyncEngine", "SyncModel", "VaultKeys", "WebTransport"]),
     .target(
       name: "SyncServer",
       dependencies: [
         "OfflineStore", "WebTransport", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CMicroHTTPD", "CSodium",
         "CPlatform",
-      ], exclude: ["Backup/BackupFormat.md"]),
+      ], exclude: ["README.md", "Backup/BackupFormat.md"]),
     .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
     .executableTarget(
-      name: "fieldvault",
+      name: "FieldVaultCommand",
       dependencies: [
         "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "WebTransport", "SyncModel", "RestorationModel",
         "RangeModel", "ReceiptsModel", "CommandLineSupport", "CPlatform",
       ]),
 
     .executableTarget(
-      name: "fieldvault-server",
+      name: "FieldVaultServerCommand",
       dependencies: [
         "CipherSQL", "VaultKeys", "OfflineStore", "SyncServer", "SyncModel", "RestorationModel", "RangeModel",
         "ReceiptsModel", "CommandLineSupport", "CPlatform",
@@ -144,7 +151,7 @@ let package = Package(
     .testTarget(
       name: "SyncServerTests",
       dependencies: [
-        "fieldvault-server", "SyncServer", "WebTransport", "RawNetwork", "SyncModel", "OfflineStore", "CipherSQL",
+        "FieldVaultServerCommand", "SyncServer", "WebTransport", "RawNetwork", "SyncModel", "OfflineStore", "CipherSQL",
         "SealedFiles", "RestorationModel", "CommandLineSupport", "CPlatform",
       ]),
     .testTarget(
@@ -161,7 +168,8 @@ let package = Package(
       ]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(
-      name: "FieldVaultTests", dependencies: ["fieldvault", "fieldvault-server", "CommandLineSupport", "CPlatform"]),
+      name: "FieldVaultTests",
+      dependencies: ["FieldVaultCommand", "FieldVaultServerCommand", "CommandLineSupport", "CPlatform"]),
   ],
   swiftLanguageModes: [.v6]
 )

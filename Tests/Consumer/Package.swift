@@ -17,12 +17,18 @@ let package = Package(
       dependencies: [.product(name: "FieldVault", package: "FieldVault")],
       exclude: ["Schemas.txt"],
       plugins: [.plugin(name: "SchemaPlugin", package: "FieldVault")]),
-    // The example of the app guide.
+    // The example of the article "REST remotes".
     .executableTarget(
       name: "visits",
       dependencies: [.product(name: "FieldVault", package: "FieldVault")],
       exclude: ["Schemas.txt"],
       plugins: [.plugin(name: "SchemaPlugin", package: "FieldVault")]),
+    // The examples of the other articles.
+    .executableTarget(
+      name: "handbook",
+      dependencies: [
+        .product(name: "FieldVault", package: "FieldVault"), .product(name: "RestorationModel", package: "FieldVault"),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import fieldvault
+@testable import FieldVaultCommand
 
 @Suite
 struct CompletionTests {

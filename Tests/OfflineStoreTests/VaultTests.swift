@@ -42,6 +42,57 @@ import VaultKeys
     #expect(code { _ = try make() } == .alreadyExists)
   }
 
+  @Test("Opening a path without a vault creates one, and opening it again keeps its records")
+  func openOrCreate() throws {
+    for count in 1...2 {
+      let vault = try Vault.open(at: path, with: secret(), creating: [RestorationSchema.schema])
+      _ = try vault.put(try vault.entities.entity("Project"), [("title", .text("House \(count)"))])
+      #expect(try vault.database.read { try $0.fetchOne("SELECT count(*) FROM OfflineProject", as: Int.self) } == count)
+      vault.close()
+    }
+  }
+
+  @Test("Opening a vault adds the schemas that it lacks")
+  func openAddsSchemas() throws {
+    try make().close()
+    let sql = "CREATE TABLE reading (readingId INTEGER PRIMARY KEY, uuid TEXT NOT NULL UNIQUE) STRICT;"
+    let own = Schema(name: "own", migrations: [MigrationFile(version: 1, name: "x", sql: sql)])
+    let vault = try Vault.open(at: path, with: secret(), creating: [RestorationSchema.schema, own])
+    #expect(vault.schemaSources.map(\.name) == ["restoration", "own"])
+    #expect(try vault.entities.entity("reading").table.name == "reading")
+  }
+
+  @Test("Opening a path with another secret, a file or an empty folder creates no vault and changes nothing")
+  func openRefuses() throws {
+    try make().close()
+    #expect(throws: KeyError.self) {
+      try Vault.open(at: path, with: keyFileSecret(9), creating: [RestorationSchema.schema])
+    }
+    for name in ["file", "folder"] {
+      let other = folder.path + "/" + name
+      if name == "file" {
+        try Data("text".utf8).write(to: URL(filePath: other))
+      } else {
+        try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: false)
+      }
+      #expect(
+        code { _ = try Vault.open(at: other, with: secret(), creating: [RestorationSchema.schema]) } == .notAVault)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path + "/folder").isEmpty)
+    #expect(try Data(contentsOf: URL(filePath: folder.path + "/file")) == Data("text".utf8))
+  }
+
+  @Test("Tasks that open the same missing vault at once create one vault, and each opens it or finds it in use")
+  func openAtOnce() async throws {
+    let path = path
+    let results = await withTaskGroup(of: String.self) { group in
+      for _ in 0..<4 { group.addTask { openOrCreateVault(at: path) } }
+      return await group.reduce(into: Set<String>()) { $0.insert($1) }
+    }
+    #expect(results.contains("open") && results.isSubset(of: ["open", "busy"]), "\(results)")
+    #expect(openOrCreateVault(at: path) == "open")
+  }
+
   @Test func aSchemaThatFailsLeavesNothingBehind() throws {
     let broken = Schema(name: "broken", migrations: [MigrationFile(version: 1, name: "x", sql: "CREATE TABEL x")])
     #expect(throws: SQLError.self) {
@@ -155,5 +206,17 @@ import VaultKeys
       for needle in needles { #expect(content.range(of: needle) == nil, "\(name)") }
     }
     vault.close()
+  }
+}
+
+/// Opens the vault and closes it again. The synchronous functions of a vault cannot be called from asynchronous code.
+private func openOrCreateVault(at path: String) -> String {
+  do {
+    try Vault.open(at: path, with: secret(), creating: [RestorationSchema.schema]).close()
+    return "open"
+  } catch let error as VaultError where error.code == .busy {
+    return "busy"
+  } catch {
+    return "\(error)"
   }
 }

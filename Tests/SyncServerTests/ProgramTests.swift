@@ -1,7 +1,7 @@
 import CommandLineSupport
 import Testing
 
-@testable import fieldvault_server
+@testable import FieldVaultServerCommand
 
 @Suite struct ProgramTests {
   @Test func descriptionHoldsTogether() {

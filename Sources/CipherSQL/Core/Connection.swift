@@ -2,7 +2,7 @@ import CSQLCipher
 import Dispatch
 import Synchronization
 
-/// One connection to a database, for reading. Received by the closures of ``Database/read(_:)``; not to be kept
+/// One connection to a database, for reading. Received by the closures of `Database.read`; not to be kept
 /// beyond them.
 public class Connection {
   @usableFromInline let handle: OpaquePointer

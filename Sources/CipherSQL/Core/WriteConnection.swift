@@ -1,6 +1,6 @@
 import CSQLCipher
 
-/// The connection that writes. Received by the closures of ``Database/write(_:)``, inside a transaction.
+/// The connection that writes. Received by the closures of `Database.write`, inside a transaction.
 public final class WriteConnection: Connection {
   @usableFromInline let changes = TransactionChanges()
   /// The length of the log, in bytes, at which the next waiting checkpoint is tried after one has failed.

@@ -152,7 +152,7 @@ public final class Database: Sendable {
   /// throws.
   /// - Throws: what `body` throws; ``SQLError`` with `busy` when another process kept the lock too long, with
   ///   `constraint` when a deferred rule fails at the commit, with `inputOutput` or `diskFull` when the disk fails: a
-  ///   commit that fails so is undone, unless the process ends before its next one (see ``flushFailedCommits()``); with
+  ///   commit that fails so is undone, unless the process ends before its next one (see `flushFailedCommits()`); with
   ///   `nestedAccess` inside a read or write of this database.
   @available(*, noasync, message: "use 'await' in asynchronous code")
   @discardableResult

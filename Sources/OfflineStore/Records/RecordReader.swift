@@ -28,7 +28,7 @@ public struct RecordReader {
   /// Reads over a connection and for as long as that may be used.
   public init(_ connection: Connection) { self.connection = connection }
 
-  /// Steps through records, with their ``Entity/shownColumns``.
+  /// Steps through records, with their `Entity.shownColumns`.
   /// - Throws: ``VaultError`` with `noSuchField` for an unknown field of the order, with `refused` for a condition
   ///   that is no single expression; ``SQLError`` for one that SQLite does not understand.
   public func forEach(
@@ -37,7 +37,7 @@ public struct RecordReader {
     try connection.forEach(try sql(entity, selection), body)
   }
 
-  /// Shows one record, with its ``Entity/shownColumns``.
+  /// Shows one record, with its `Entity.shownColumns`.
   /// - Throws: ``VaultError`` with `noSuchRecord`, also for a record that is marked as deleted.
   public func record(_ entity: Entity, _ uuid: UUID, _ body: (borrowing Row) throws -> Void) throws {
     var query: SQL = "SELECT \(columns(of: entity)) FROM \(identifier: entity.table.name) WHERE uuid = \(uuid)"

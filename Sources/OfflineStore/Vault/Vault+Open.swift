@@ -132,7 +132,7 @@ extension Vault {
     return Self.migrator(for: schemas)
   }
 
-  /// The migrator for the vault's schemas, as ``open(at:with:schemas:outdated:configuration:)`` uses it.
+  /// The migrator for the vault's schemas, as `open` uses it.
   public func migrator(known: [Schema]) throws -> Migrator {
     try Self.migrator(for: schemaSources, known: known, in: database)
   }

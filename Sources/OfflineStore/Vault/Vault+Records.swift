@@ -88,7 +88,7 @@ extension Vault {
   /// Restores deleted records and the dependents that were deleted with them, all or none.
   ///
   /// `SyncWorker.undelete(_:_:)` also restores records whose rows sync has removed.
-  /// - Throws: as ``RecordWriter/undelete(_:_:)``.
+  /// - Throws: as `RecordWriter.undelete`.
   public func undelete(_ entity: Entity, _ uuids: [UUID]) throws -> Restoration {
     try database.write { try RecordWriter($0, entities: entities).undelete(entity, uuids) }
   }

@@ -24,10 +24,10 @@ public protocol FileRemote: Sendable {
     progress: @escaping @Sendable (Int64, Int64?) -> Void
   ) async throws(DownloadProblem)
 
-  /// Which of some files the server does not have; at most ``MissingFilesRequest/greatestCount`` are asked for.
+  /// Which of some files the server does not have; at most `MissingFilesRequest.greatestCount` are asked for.
   func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName>
 
-  /// What the server holds of some files; nil from a server that does not tell. At most ``FileComparison/greatestCount`` are asked
+  /// What the server holds of some files; nil from a server that does not tell. At most `FileComparison.greatestCount` are asked
   /// for.
   func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsResponse.Held]?
 }

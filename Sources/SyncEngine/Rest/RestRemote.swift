@@ -14,7 +14,7 @@ public struct RestRemote: Remote {
 
   /// A remote for the records of a vault.
   /// - Parameters:
-  ///   - file: routes that ``RouteFile/check(against:)`` has let pass.
+  ///   - file: routes that `RouteFile.check(against:)` has let pass.
   ///   - limits: how much of one list is read.
   public init(transport: HTTPTransport, file: RouteFile, vault: Vault, limits: ListLimits = ListLimits()) {
     client = RestClient(transport: transport, file: file, limits: limits)

@@ -1,7 +1,7 @@
 import SyncModel
 
-/// How an API that exists already takes and gives the records of a vault. `Sources/APP_GUIDE.md` says how such a file
-/// is written; ``init(json:)`` reads it and ``check(against:)`` holds it against the tables.
+/// How an API that exists already takes and gives the records of a vault. The article "REST remotes" says how such a file
+/// is written; ``init(json:)`` reads it and `check(against:)` holds it against the tables.
 public struct RouteFile: Equatable, Sendable {
   /// What the API calls itself, for people.
   public var service: String

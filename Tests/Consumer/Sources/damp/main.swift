@@ -1,17 +1,7 @@
-import CipherSQL
-import Foundation
-import OfflineStore
-import VaultKeys
+import FieldVault
 
 let passphrase = try SecretSource.file(path: "passphrase").readPassphrase()
-let secret = UnlockSecret.passphrase(passphrase)
-let vault =
-  if FileManager.default.fileExists(atPath: "damp.vault") {
-    try Vault.open(at: "damp.vault", with: secret, schemas: [SchemaSchema.schema])
-  } else {
-    try Vault.create(
-      at: "damp.vault", schemas: [(SchemaSource(name: "Schema", folder: nil), SchemaSchema.schema)], secret: secret)
-  }
+let vault = try Vault.open(at: "damp.vault", with: .passphrase(passphrase), creating: [SchemaSchema.schema])
 try vault.database.write { db in
   try db.insert(Reading(uuid: .version7(), place: "cellar", humidity: 71.5))
   try db.insert(Reading(uuid: .version7(), place: "attic", humidity: 48))

@@ -1,5 +1,4 @@
-import Foundation
-import OfflineStore
+import FieldVault
 
 func decide(_ vault: Vault, keep: Bool, moveTo other: UUID?) throws {
   for conflict in try vault.conflicts() where conflict.entityType == "Visit" {

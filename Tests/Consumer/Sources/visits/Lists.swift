@@ -1,5 +1,4 @@
-import CipherSQL
-import OfflineStore
+import FieldVault
 
 func show(_ siteId: Int64, of vault: Vault) async throws {
   for try await visits in vault.database.observe({ db in try VisitsQueries.visitsOfSite(db, siteId: siteId) }) {

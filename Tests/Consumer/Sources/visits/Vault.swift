@@ -1,16 +1,7 @@
-import CipherSQL
-import Foundation
-import OfflineStore
-import SyncEngine
-import VaultKeys
-import WebTransport
+import FieldVault
 
 func openVault(at path: String, passphrase: SecureBytes) throws -> Vault {
-  if FileManager.default.fileExists(atPath: path) {
-    return try Vault.open(at: path, with: .passphrase(passphrase), schemas: [VisitsSchema.schema])
-  }
-  let source = SchemaSource(name: "visits", folder: nil)
-  return try Vault.create(at: path, schemas: [(source, VisitsSchema.schema)], secret: .passphrase(passphrase))
+  try Vault.open(at: path, with: .passphrase(passphrase), creating: [VisitsSchema.schema])
 }
 
 func makeWorker(for vault: Vault, api: String, token: String, routes: String) throws -> SyncWorker {

@@ -1,10 +1,6 @@
-import CipherSQL
-import Foundation
-import OfflineStore
-import SyncEngine
-import VaultKeys
+import FieldVault
 
-// The program of the app guide without a network: opens or makes the vault, saves a visit to a site and lists the visits.
+// The program of the article "REST remotes", without a network: opens or creates the vault, saves a visit and lists all visits.
 let arguments = CommandLine.arguments
 let passphrase = try SecretSource.file(path: arguments[2]).readPassphrase()
 let vault = try openVault(at: arguments[1], passphrase: passphrase)

@@ -12,7 +12,7 @@ import VaultKeys
 /// The command line: reads the arguments, runs the command, and ends with the exit code that belongs to what came
 /// of it.
 @main
-enum FieldVaultCommand {
+enum Command {
   static func main() {
     Signals.ignoreBrokenPipe()
     let words = Array(CommandLine.arguments.dropFirst())

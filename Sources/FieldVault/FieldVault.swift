@@ -1,0 +1,9 @@
+// The one import of an app: the vault, typed SQL, keys, sync and its transport. Foundation belongs to it because records have
+// values of its types `UUID` and `Date`.
+@_exported import CipherSQL
+@_exported import Foundation
+@_exported import OfflineStore
+@_exported import SyncEngine
+@_exported import SyncModel
+@_exported import VaultKeys
+@_exported import WebTransport
