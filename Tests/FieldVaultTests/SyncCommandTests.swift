@@ -131,23 +131,23 @@ import Testing
     try work.sync("a.vault")
     _ = try work.put("a.vault", "Project", "--uuid", project, "title=Oak")
     let second = try work.put("a.vault", "Project", "title=Never sent")
-    let waiting = try shop.done("queue", "list", "--json", vault: "a.vault").rows()
+    let waiting = try shop.done("outbox", "list", "--json", vault: "a.vault").rows()
     #expect(waiting.map { $0["operationType"] as? String } == ["update", "create"])
     let ids = waiting.compactMap { $0["operationId"] as? String }
-    let shown = try shop.done("queue", "show", ids[0], "--json", vault: "a.vault").object()
+    let shown = try shop.done("outbox", "show", ids[0], "--json", vault: "a.vault").object()
     #expect(((shown["payload"] as? [String: Any])?["fields"] as? [String: Any])?["title"] as? String == "Oak")
-    #expect(try shop.run("queue", "show", "nothing", vault: "a.vault").status == 4)
-    #expect(try shop.run("queue", "retry", ids[0], vault: "a.vault").status == 10)
-    #expect(try shop.run("queue", "retry", vault: "a.vault").status == 2)
-    #expect(try shop.done("queue", "retry", "--all", "--json", vault: "a.vault").object()["retried"] as? Int == 0)
-    let gone = try shop.done("queue", "discard", ids[0], ids[1], ids[1], "--json", vault: "a.vault").object()
+    #expect(try shop.run("outbox", "show", "nothing", vault: "a.vault").status == 4)
+    #expect(try shop.run("outbox", "retry", ids[0], vault: "a.vault").status == 10)
+    #expect(try shop.run("outbox", "retry", vault: "a.vault").status == 2)
+    #expect(try shop.done("outbox", "retry", "--all", "--json", vault: "a.vault").object()["retried"] as? Int == 0)
+    let gone = try shop.done("outbox", "discard", ids[0], ids[1], ids[1], "--json", vault: "a.vault").object()
     #expect(gone["discarded"] as? [String] == ids && gone["records"] as? Int == 1)
     #expect(try work.value("title", "Project", project, "a.vault") == "Elm")
     #expect(try shop.done("list", "Project", "--json", vault: "a.vault").rows().count == 1)
     #expect(try work.sync("a.vault")["pushed"] as? Int == 0)
     #expect(
       try shop.done("list", "Project", "--where", "uuid = '\(second)'", "--json", vault: "a.vault").rows().isEmpty)
-    #expect(try shop.done("queue", "list", "--all", "--json", vault: "a.vault").rows().count == 1)
+    #expect(try shop.done("outbox", "list", "--all", "--json", vault: "a.vault").rows().count == 1)
   }
 
   @Test func withoutTheServerNothingIsLost() throws {

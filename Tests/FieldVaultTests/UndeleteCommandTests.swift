@@ -68,7 +68,7 @@ import Testing
     func expect(_ status: Int32, _ text: String, _ ran: Ran) throws {
       #expect(ran.status == status && ran.errors.contains(text), "\(ran.status) \(ran.errors)")
       #expect(try shop.content(vault: vault) == before)
-      #expect(try shop.done("queue", "list", "--json", vault: vault).rows().isEmpty)
+      #expect(try shop.done("outbox", "list", "--json", vault: vault).rows().isEmpty)
     }
     try expect(10, "undelete Project \(project)", undelete("Room", room))
     try expect(

@@ -64,7 +64,7 @@ enum MigrateVerifyCommand {
       }
     }
     if !stranded.isEmpty {
-      context.hint("the server may not have these: fieldvault queue show ID, then queue discard ID")
+      context.hint("the server may not have these: fieldvault outbox show ID, then outbox discard ID")
     }
     if !pending.isEmpty {
       let files = pending.count == 1 ? "1 file waits and was" : "\(pending.count) files wait and were"

@@ -63,7 +63,7 @@ enum PutCommand {
     case .savedOffline(let why): context.note("Saved on this device; it is sent when that works: \(why).")
     case .refused(let message, _):
       context.note("Saved on this device, but the server does not take it: \(message)")
-      context.hint("Edit it with 'put --uuid', or 'fieldvault queue discard' it.")
+      context.hint("Edit it with 'put --uuid', or 'fieldvault outbox discard' it.")
       context.exitCode = .attention
     case .conflict:
       context.note("Saved on this device, and in conflict with what the server has: fieldvault conflicts list")

@@ -56,7 +56,7 @@ extension FieldVaultProgram {
         CommandDescription(
           "remove", aliases: ["rm"], summary: "delete attachments",
           discussion: """
-            As any record is deleted: until the server knows of it, 'queue discard' brings it back. Then the key goes, \
+            As any record is deleted: until the server knows of it, 'outbox discard' brings it back. Then the key goes, \
             and nothing opens the file any more.
             """,
           arguments: [.oneOrMore("UUID", "the attachments")],

@@ -21,7 +21,7 @@ enum FieldVaultProgram {
     ],
     choices: [Choice("passphrase-file", "key-file", "recovery-file", "system")],
     commands: vaultCommands + keyCommands + recordCommands + attachCommands + questionCommands + syncCommands
-      + queueCommands + otherCommands,
+      + outboxCommands + otherCommands,
     examples: [
       Example("fieldvault init --schema restoration --vault job.vault", "make a vault; asks for a passphrase"),
       Example("fieldvault put Project title='14 Elm Street' --vault job.vault", "record something"),

@@ -204,7 +204,7 @@ extension Doctor {
         diagnosis.add(
           .warning, "sync", "\(counted(unsendable.count, "operation")) cannot be sent: \(summary(unsendable))",
           meaning: "the server does not get these changes",
-          next: "change the value; the operation is sent then. 'fieldvault queue discard' gives the change up")
+          next: "change the value; the operation is sent then. 'fieldvault outbox discard' gives the change up")
       }
       if !violations.isEmpty {
         diagnosis.add(

@@ -18,7 +18,7 @@ extension SyncWorkshop {
 
   /// The operations in the outbox of `a.vault`, sorted: entity, type and status.
   func outbox() throws -> [String] {
-    try shop.done("queue", "list", "--json", vault: "a.vault").rows().map {
+    try shop.done("outbox", "list", "--json", vault: "a.vault").rows().map {
       "\($0["entityType"] ?? "") \($0["operationType"] ?? "") \($0["status"] ?? "")"
     }.sorted()
   }

@@ -12,14 +12,14 @@ enum HistoryCommand {
       table(runs, context.output.terminal).text(for: context.output.terminal) {
         ["done", "running"].contains(runs[$0].outcome) ? nil : .yellow
       })
-    guard QueueFormat.isNarrow(context.output.terminal), let message = runs.compactMap(\.errorMessage).first else {
+    guard OutboxFormat.isNarrow(context.output.terminal), let message = runs.compactMap(\.errorMessage).first else {
       return
     }
     context.hint("The newest that did not go well: \(escaped(message))")
   }
 
   private static func table(_ runs: [SyncRunEntry], _ terminal: Terminal) -> TextTable {
-    let isNarrow = QueueFormat.isNarrow(terminal)
+    let isNarrow = OutboxFormat.isNarrow(terminal)
     let titles = ["began (UTC)", "cause", "outcome", "sent", "fetched", "conflicts", "failed"]
     var table = TextTable(isNarrow ? titles : titles + ["took", "message"], whole: ["began (UTC)"])
     for run in runs {

@@ -1,7 +1,7 @@
 import CommandLineSupport
 import OfflineStore
 
-enum QueueRetryCommand {
+enum OutboxRetryCommand {
   static func run(_ context: CommandContext) throws {
     let ids = context.arguments.values("ID")
     let vault = try context.openVault()
@@ -25,7 +25,7 @@ enum QueueRetryCommand {
   }
 }
 
-enum QueueDiscardCommand {
+enum OutboxDiscardCommand {
   static func run(_ context: CommandContext) throws {
     var ids: [String] = []
     // The same one named twice is one.

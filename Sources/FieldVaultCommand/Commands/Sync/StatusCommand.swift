@@ -72,7 +72,7 @@ enum StatusCommand {
     if status.parked > 0 { waiting += ", \(countText(status.parked)) of them behind one that failed or is in conflict" }
     try line("To send", waiting)
     if status.processing > 0 { try line("On the way", operationsText(status.processing)) }
-    if status.failed > 0 { try line("Failed", "\(operationsText(status.failed)): fieldvault queue list", .red) }
+    if status.failed > 0 { try line("Failed", "\(operationsText(status.failed)): fieldvault outbox list", .red) }
     if status.conflicts > 0 {
       try line("Conflicts", "\(countText(status.conflicts)) to decide: fieldvault conflicts list", .yellow)
     }

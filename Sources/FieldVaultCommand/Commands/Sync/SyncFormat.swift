@@ -21,7 +21,7 @@ enum SyncFormat {
       let waits = status.conflicts == 1 ? "1 conflict waits" : "\(countText(status.conflicts)) conflicts wait"
       sentences.append("\(waits): fieldvault conflicts list")
     }
-    if status.failed > 0 { sentences.append("\(operationsText(status.failed)) failed: fieldvault queue list") }
+    if status.failed > 0 { sentences.append("\(operationsText(status.failed)) failed: fieldvault outbox list") }
     if report.filesFailed > 0 { sentences.append("\(filesText(report.filesFailed)) failed: fieldvault attach list") }
     if let filesWaiting, filesWaiting > report.filesFailed {
       let rest = filesWaiting - report.filesFailed

@@ -124,7 +124,7 @@ extension SyncTransaction {
   private func waiting(_ operationId: String) throws -> QueuedOperation {
     guard let operation = try find(operationId) else {
       throw VaultError(
-        .noSuchRecord, "no operation \(operationId) waits", hint: "fieldvault queue list shows those that do")
+        .noSuchRecord, "no operation \(operationId) waits", hint: "fieldvault outbox list shows those that do")
     }
     return operation
   }

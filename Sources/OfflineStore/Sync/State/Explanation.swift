@@ -114,7 +114,7 @@ struct Explainer {
     switch operation.status {
     case "failed":
       return "it failed and is not tried again by itself: \(details?.0 ?? "the server did not say why"); "
-        + "edit the record, or use fieldvault queue retry or discard"
+        + "edit the record, or use fieldvault outbox retry or discard"
     case "conflict": return "it is in conflict with the server's version: fieldvault conflicts list"
     case "processing": return "it is being sent"
     default:

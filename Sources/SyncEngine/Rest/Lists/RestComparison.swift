@@ -45,7 +45,7 @@ struct RestComparison: Sendable {
       seen.insert(id)
       var old = known[id]
       if old == nil, waits {
-        result.problem = "new records wait until it is known whether this device made them: fieldvault queue list"
+        result.problem = "new records wait until it is known whether this device made them: fieldvault outbox list"
         continue
       }
       var fields: SyncObject

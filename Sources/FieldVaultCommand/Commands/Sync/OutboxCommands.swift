@@ -1,7 +1,7 @@
 import CommandLineSupport
 import OfflineStore
 
-enum QueueListCommand {
+enum OutboxListCommand {
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let all = context.arguments.flag("all")
@@ -10,7 +10,7 @@ enum QueueListCommand {
       json.beginArray()
       try vault.forEachOperation(completed: all) { entry in
         json.beginObject()
-        QueueFormat.members(of: entry, &json)
+        OutboxFormat.members(of: entry, &json)
         json.endObject()
         try json.drain(to: context.output)
       }
@@ -19,36 +19,36 @@ enum QueueListCommand {
       return try json.drain(to: context.output)
     }
     let terminal = context.output.terminal
-    var table = QueueFormat.table(for: terminal)
+    var table = OutboxFormat.table(for: terminal)
     var count = 0
     try vault.forEachOperation(completed: all) { entry in
-      table.add(QueueFormat.cells(of: entry, for: terminal))
+      table.add(OutboxFormat.cells(of: entry, for: terminal))
       count += 1
       // Aligned up to a few screenfuls, so that a long queue needs no long memory.
       guard count % 500 == 0 else { return }
       try context.output.write(table.text(for: terminal))
-      table = QueueFormat.table(for: terminal)
+      table = OutboxFormat.table(for: terminal)
     }
     if !table.isEmpty { try context.output.write(table.text(for: terminal)) }
     if count == 0 { context.hint(all ? "Nothing was ever queued." : "Nothing waits to be sent.") }
   }
 }
 
-enum QueueShowCommand {
+enum OutboxShowCommand {
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let (entry, payload) = try vault.operation(try context.arguments.required("ID"))
     if context.isJSON {
       return try context.writeJSON { json in
         json.beginObject()
-        QueueFormat.members(of: entry, &json)
+        OutboxFormat.members(of: entry, &json)
         try json.member("payload", json: payload)
         json.endObject()
       }
     }
     let lines: [(String, String?)] = [
       ("operation", "\(entry.operationType) \(entry.entityType)"), ("record", entry.entityUuid),
-      ("priority", QueueFormat.name(ofPriority: entry.priority)), ("status", QueueFormat.status(of: entry)),
+      ("priority", OutboxFormat.name(ofPriority: entry.priority)), ("status", OutboxFormat.status(of: entry)),
       ("tries", entry.retryCount == 0 ? nil : String(entry.retryCount)), ("error", entry.errorMessage),
       ("queued", RelativeTime.ago(entry.createdAt)), ("last sent", entry.lastAttemptAt.map { RelativeTime.ago($0) }),
     ]
@@ -65,12 +65,12 @@ enum QueueShowCommand {
     json.endDocument()
     try context.output.write(json.takeBytes())
     if entry.status == "failed" {
-      context.hint("Change the record, or: fieldvault queue retry \(entry.operationId), fieldvault queue discard ...")
+      context.hint("Change the record, or: fieldvault outbox retry \(entry.operationId), fieldvault outbox discard ...")
     }
   }
 }
 
-enum QueueFormat {
+enum OutboxFormat {
   /// What a queue looks like: on a narrow terminal only what a person needs next, so that ids can be copied.
   static func table(for terminal: Terminal) -> TextTable {
     TextTable(
