@@ -184,22 +184,15 @@ public struct Migrator: Sendable {
   }
 
   private func check(_ record: MigrationRecord, against file: MigrationFile, of schema: Schema) throws {
-    guard record.checksum != file.checksum || record.name != file.name else { return }
     let place = "\(schema.name)/\(file.fileName)"
-    if record.checksum == file.checksum {
+    guard record.name == file.name else {
       throw SQLError(
         .migration, "\(place): was named \(record.name) when it was applied", hint: "give the file its old name back")
     }
-    let line = Self.firstDifference(record.sql, file.sql)
+    guard record.checksum != file.checksum, let line = file.firstChange(since: record.sql) else { return }
     throw SQLError(
       .migration, "\(place):\(line): the file was changed after it was applied at \(record.appliedAt.sqlText)",
       hint: "undo the change, and put what is new into a file of its own with the next number")
-  }
-
-  private static func firstDifference(_ left: String, _ right: String) -> Int {
-    let old = left.split(separator: "\n", omittingEmptySubsequences: false)
-    let new = right.split(separator: "\n", omittingEmptySubsequences: false)
-    return 1 + (zip(old, new).enumerated().first { $0.element.0 != $0.element.1 }?.offset ?? min(old.count, new.count))
   }
 }
 

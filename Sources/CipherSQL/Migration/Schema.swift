@@ -35,6 +35,23 @@ public struct MigrationFile: Sendable, Hashable {
   }
 }
 
+extension MigrationFile {
+  /// Returns the line of the first statement that differs from an applied text, counted from 1, or `nil` if all
+  /// statements are equal. Comments and white space may change after a file was applied.
+  package func firstChange(since applied: String) -> Int? {
+    let (old, new) = (Array(applied.utf8), Array(sql.utf8))
+    let (before, after) = (Self.statementTokens(of: old), Self.statementTokens(of: new))
+    let equal = zip(before, after).prefix { old[$0.range].elementsEqual(new[$1.range]) }.count
+    guard equal < before.count || equal < after.count else { return nil }
+    let place = equal < after.count ? after[equal].range.lowerBound : after.last?.range.upperBound ?? 0
+    return 1 + new[..<place].count { $0 == UInt8(ascii: "\n") }
+  }
+
+  private static func statementTokens(of text: [UInt8]) -> [SQLText.Token] {
+    SQLText.tokens(of: text).filter { $0.kind != .space && $0.kind != .comment }
+  }
+}
+
 /// A named folder of versioned SQL files, in order.
 public struct Schema: Sendable, Hashable {
   /// The name under which its versions are recorded, such as `restoration`.

@@ -142,7 +142,9 @@ extension Schema {
   /// Whether these files are the first of the schema.
   fileprivate func contains(_ applied: [MigrationRecord]) -> Bool {
     applied.allSatisfy { record in
-      migrations.contains { $0.version == record.version && $0.name == record.name && $0.checksum == record.checksum }
+      migrations.contains {
+        $0.version == record.version && $0.name == record.name && $0.firstChange(since: record.sql) == nil
+      }
     }
   }
 }

@@ -76,6 +76,31 @@ import Testing
     #expect(try database.read { try MigrationRecord.all(in: $0) }.count == 1)
   }
 
+  @Test("Comments and white space of an applied file may change; any other change names the line of its statement")
+  func commentsMayChange() throws {
+    let database = try Database.inMemory()
+    let sql =
+      "-- A thing.\nCREATE TABLE thing (name TEXT, note TEXT DEFAULT 'a  -- b');\nINSERT INTO thing VALUES ('x', NULL);\n"
+    try Migrator(schemas: [schema([(1, sql)])]).apply(to: database)
+    func result(_ changed: String) -> String {
+      message { try Migrator(schemas: [schema([(1, changed)])]).apply(to: database) }
+    }
+    let allowed = [
+      sql.replacing("-- A thing.", with: "/* Things\n   of a shop. */\n\n--"),
+      sql.replacing("(name TEXT, note", with: "(\n  name\tTEXT, -- the name\r\n  note"), "\n\n" + sql + "-- The end.",
+    ]
+    for text in allowed { #expect(result(text) == "no error", "\(text)") }
+    let refused = [
+      (sql.replacing("'a  -- b'", with: "'a -- b'"), 2), (sql.replacing("thing (", with: "things ("), 2),
+      (sql.replacing("'x'", with: "'X'"), 3), (sql.replacing("INSERT", with: "-- INSERT"), 2),
+      (sql.replacing("-- A thing.\n", with: "\n\n\n").replacing("NULL", with: "1"), 5),
+      (sql + "DELETE FROM thing;", 4), (sql.replacing("name TEXT", with: "nameTEXT"), 2),
+    ]
+    for (text, line) in refused {
+      #expect(result(text).hasPrefix("migration: shop/0001_step.sql:\(line): the file was changed"), "\(text)")
+    }
+  }
+
   @Test func gapsDuplicatesAndANewerDatabaseAreRefused() throws {
     let database = try Database.inMemory()
     #expect(
