@@ -99,7 +99,9 @@ extension SyncTransaction {
       .create, QueuedOperation.pending(table.entity.type, key, in: connection), record, table)
     try connection.execute(
       """
-      UPDATE \(identifier: table.entity.table.name) SET isDirty = 1, syncStatus = 'pending'
+      UPDATE \(identifier: table.entity.table.name) SET isDirty = 1,
+        syncStatus = CASE WHEN EXISTS (SELECT 1 FROM OfflineConflictResolution
+          WHERE entityId = \(key) AND entityType = \(table.entity.type) AND resolvedAt IS NULL) THEN 'conflict' ELSE 'pending' END
       WHERE \(identifier: table.entity.key) = \(key)
       """)
   }
