@@ -66,4 +66,46 @@ import Testing
     #expect(remote.sent.first?.first?.patch.fields["title"] != nil)
     try await expectEdit()
   }
+
+  // Found by the simulation, seed 11281, world 2, round 34: the same edit was sent without end.
+  @Test("Edits of a deleted record that the server refuses are sent without the refused reference, then dropped")
+  func refusedEdits() async throws {
+    let one = one
+    try await one.write { db in
+      let location = try db.insert(Location(projectId: 1, title: "Cellar"))
+      _ = try db.execute("UPDATE OfflineRoom SET title = 'Larder', locationId = \(location.locationId)")
+    }
+    /// Seals the operation of the room and answers it as a server that has deleted the room, with a location that is missing here.
+    func refuse(_ fields: [String], deleting project: UUID? = nil) async throws -> Set<String>? {
+      let sent = try await one.vault.sync { transaction in
+        try transaction.nextBatch(limit: 25).operations
+      }
+      if let project { try await one.delete("Project", project) }
+      return try await one.vault.sync { transaction -> Set<String>? in
+        var counts = PushCounts()
+        for other in sent where other.entityType != "Room" {
+          try transaction.acknowledge(.accepted(version: 9, serverId: nil), of: other, jitter: 0, counts: &counts)
+        }
+        guard let room = sent.first(where: { $0.entityType == "Room" }) else { return nil }
+        let table = try #require(transaction.catalog.tables["Room"])
+        let record = try #require(try table.find(room.entityUuid, in: transaction.connection))
+        var state = record.state
+        state.fields["title"] = .text("Kitchen")
+        state.fields["locationId"] = .text("0195b2c0-0000-7000-8000-0000000000aa")
+        (state.isDeleted, state.syncVersion) = (true, 7)
+        let remote = RemoteRecord(
+          entityType: "Room", entityUuid: room.entityUuid, serverId: record.serverId, createdAt: record.createdAt,
+          state: state)
+        try transaction.acknowledge(
+          .conflict(.deletedRemotely, fields: fields, record: remote, other: nil), of: room, jitter: 0,
+          counts: &counts)
+        return Set(room.patch.fields.names)
+      }
+    }
+    #expect(try await refuse(["locationId"], deleting: project) == ["title", "locationId"])
+    #expect(try await refuse([]) == ["title"])
+    #expect(try await refuse([]) == nil)
+    let state: SQL = "SELECT title || isDeleted || isDirty || syncVersion FROM OfflineRoom"
+    #expect(try await one.values(state) == ["Kitchen107"])
+  }
 }

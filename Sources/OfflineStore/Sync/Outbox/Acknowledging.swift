@@ -59,7 +59,7 @@ extension SyncTransaction {
       try reopen(queued)
       try setStatus("pending", queued)
     case .conflict(let kind, let fields, let remote, let other):
-      try conflicted(queued, kind, fields, remote, other, record, table, &counts)
+      try conflicted(queued, sent, kind, fields, remote, other, record, table, &counts)
     case .rejected(let problem) where problem.type == ServerProblem.keyReused:
       try reseal(queued, problem, &counts)
     case .rejected(let problem):
@@ -176,15 +176,20 @@ extension SyncTransaction {
   }
 
   private func conflicted(
-    _ queued: QueuedOperation, _ kind: ConflictKind, _ fields: [String], _ remote: RemoteRecord?,
-    _ other: RecordReference?, _ record: StoredRecord?, _ table: RecordTable, _ counts: inout PushCounts
+    _ queued: QueuedOperation, _ sent: PushOperation, _ kind: ConflictKind, _ fields: [String],
+    _ remote: RemoteRecord?, _ other: RecordReference?, _ record: StoredRecord?, _ table: RecordTable,
+    _ counts: inout PushCounts
   ) throws {
     guard let record else { return try complete(queued) }
     let isGone = kind == .deletedRemotely || kind == .parentMissing
     if record.state.isDeleted, isGone, remote == nil || remote?.state.isDeleted == true {
       // Deleted on both sides.
       try complete(queued)
-      if let remote, try storing(remote, table, { try keepEdits(of: record, fields, on: remote, table) }) { return }
+      if let remote,
+        try storing(remote, table, { try keepEdits(of: record, fields, refused: sent, on: remote, table) })
+      {
+        return
+      }
       for operation in try QueuedOperation.pending(queued.entityType, record.key, in: connection) {
         try remove(operation)
       }
@@ -197,14 +202,15 @@ extension SyncTransaction {
 
   /// Puts the edits of a deleted record on top of the server's version, which is deleted as well, so that a record that is
   /// restored has them. References to records that the server does not have, or has as deleted, keep the server's values.
+  /// Edits that the server has refused on top of this version are dropped.
   private func keepEdits(
-    of record: StoredRecord, _ references: [String], on remote: RemoteRecord, _ table: RecordTable
+    of record: StoredRecord, _ fields: [String], refused sent: PushOperation, on remote: RemoteRecord,
+    _ table: RecordTable
   ) throws {
-    var record = record
+    var (record, remote) = (record, remote)
+    let references = fields.filter { name in table.places[name].map { table.columns[$0].reference != nil } == true }
     var kept = record.state
-    for name in references where table.places[name].map({ table.columns[$0].reference != nil }) == true {
-      kept.fields[name] = remote.state.fields[name]
-    }
+    for name in references { kept.fields[name] = remote.state.fields[name] }
     if kept != record.state {
       try table.update(
         record.key, from: record.state, to: kept,
@@ -213,7 +219,15 @@ extension SyncTransaction {
           lastSyncedAt: serverNow), references: self.references, isGone: true, in: connection)
       record = try table.find(key: record.key, in: connection) ?? record
     }
+    // The row keeps a reference whose server value is a record that is missing here. It is not sent again: after a
+    // restoration the server's version replaces it.
+    for name in references { remote.state.fields[name] = record.state.fields[name] }
     let base = try BaseTable.find(table.entity.type, record.key, in: connection)
+    var edits = RecordPatch(from: base ?? remote.state, to: record.state).fields
+    for name in references { edits[name] = nil }
+    if edits == sent.patch.fields, sent.baseVersion == remote.state.syncVersion {
+      return try adopt(record, on: remote.state, remote: remote.state, table)
+    }
     _ = try rebase(record, base: base, on: remote, table)
   }
 
