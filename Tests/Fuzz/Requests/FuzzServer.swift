@@ -110,7 +110,7 @@ private struct UnchangingStorage: RecordStorage {
   }
 
   func flushFailedCommits(_ account: AccountName) async throws {}
-  func settle(_ account: AccountName, _ names: [RecordName]) async throws {}
+  func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws {}
   func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool { false }
   func stopWaiting() {}
   func close() {}
