@@ -175,6 +175,26 @@ import Testing
     for value in ["b", "x"] + (isEdited ? ["q"] : []) { #expect(texts.contains { $0.contains(value) }, "\(value)") }
   }
 
+  // Seed 11291 of the simulation.
+  @Test("A record whose version waits in the inbox follows its deletion in a new epoch of the server")
+  func deletedInNewEpoch() async throws {
+    let server = try LocalServer(schemas: [Self.schema])
+    let one = try await Device("ada", at: server, schema: Self.schema)
+    let two = try await Device("ben", at: server, schema: Self.schema)
+    try await one.write { _ = try $0.execute("INSERT INTO OfflineThing (uuid, code) VALUES (\(Self.uuid()), 'a')") }
+    for device in [one, two] { try await device.sync() }
+    try await server.restore(try await server.backUp())
+    // As a merged operation leaves its record while another record has the UNIQUE value of the merged version.
+    _ = try await one.vault.sync { try $0.connection.execute("UPDATE OfflineThing SET syncVersion = 0") }
+    try await two.write { _ = try $0.execute("DELETE FROM OfflineThing") }
+    try await two.sync()
+    for device in [one, two, one] { try await device.sync() }
+    for device in [one, two] {
+      #expect(try await device.values("SELECT code FROM OfflineThing WHERE isDeleted = 0") == [])
+    }
+    #expect(try await one.sync(RoundRequest(isFull: true)).repaired == 0)
+  }
+
   // Seed 11251 of the simulation: the resolution was pushed without end.
   @Test(
     "A conflict that was opened before a restore of the server is resolved on top of the restored server's version",

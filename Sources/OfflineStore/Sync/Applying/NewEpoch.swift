@@ -10,14 +10,15 @@ extension SyncTransaction {
     inbox.clear()
   }
 
-  /// The records that a comparison of digests does not find and that have something of the old epoch all the same: deleted
-  /// ones, which no digest lists, by their version; restored ones by the deletion in their base; contested ones by the
-  /// server's version in their conflict.
+  /// The records with data of the old epoch that a comparison of digests does not find: deleted records, which no digest lists;
+  /// acknowledged records without a version, because their version waited in the inbox; restored records by the deletion in
+  /// their base; and records in conflict by the remote version of the conflict.
   package func recordsOfOldEpoch(_ type: String) throws -> [String] {
     guard let entity = catalog.tables[type]?.entity else { return [] }
     return try connection.fetch(
       """
       SELECT uuid FROM \(identifier: entity.table.name) WHERE isDeleted = 1 AND syncVersion > 0
+        OR isDeleted = 0 AND isDirty = 0 AND syncVersion = 0 AND lastSyncedAt IS NOT NULL
       UNION SELECT record.uuid FROM SyncBase JOIN \(identifier: entity.table.name) AS record
         ON record.\(identifier: entity.key) = SyncBase.entityId
       WHERE SyncBase.entityType = \(type) AND SyncBase.isDeleted = 1 AND SyncBase.syncVersion > 0
