@@ -12,6 +12,8 @@ struct JournalCheck {
   /// Records that may be sent more than once, from copies and after restores. One that a device deletes before it has sent it
   /// leaves nothing to tell the server, and another copy of the vault may send it.
   let resent: Set<String>
+  /// Records that users of other devices have restored, on copies of the vault also before the server had the record.
+  let restoredElsewhere: Set<String>
 
   private enum Verdict { case settled, waits, lost }
 
@@ -76,7 +78,7 @@ struct JournalCheck {
   }
 
   private func deletion(_ entry: Journal.Entry, _ own: Set<Journal.Kind>, _ any: Set<Journal.Kind>) throws -> Verdict {
-    if deletedAtServer.contains(entry.uuid) || resent.contains(entry.uuid)
+    if deletedAtServer.contains(entry.uuid) || resent.contains(entry.uuid) || restoredElsewhere.contains(entry.uuid)
       || !own.isDisjoint(with: [.revive, .decide])
     {
       return .settled

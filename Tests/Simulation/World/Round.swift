@@ -108,11 +108,17 @@ struct Round {
       markers[version.uuid, default: []].insert(version.marker ?? "")
       if version.isDeleted { deleted.insert(version.uuid) }
     }
+    var restored: [String: Set<String>] = [:]
+    for seat in world.seats {
+      let entries = try Journal.read(DeviceVault.journal(seat.folder)).entries
+      restored[seat.name] = Set(entries.filter { $0.kind == .revive }.map(\.uuid))
+    }
     for device in devices {
+      let others = restored.filter { $0.key != device.seat.name }.values
       try device.read { connection in
         try JournalCheck(
           device: device, connection: connection, markers: markers, deletedAtServer: deleted,
-          resent: world.incidents.resent
+          resent: world.incidents.resent, restoredElsewhere: others.reduce(into: []) { $0.formUnion($1) }
         ).check()
       }
     }
