@@ -81,7 +81,7 @@ struct PhotoBench {
     let payload = try #require(
       try bench.sync { transaction in
         let queued = try QueuedOperation.all(where: "entityType = 'Photo'", [], in: transaction.connection)
-        return try queued.first.flatMap { try transaction.wouldSend($0)?.wire.json }
+        return try queued.first.flatMap { try PayloadBuilder(sync: transaction).preview($0)?.wire.json }
       })
     for field in ["contentUuid", "contentKey", "contentDigest", "thumbnailDigest"] {
       #expect(payload.contains("\"\(field)\""))

@@ -39,12 +39,12 @@ import Testing
     var counts = ApplyCounts()
     // A third of them wait for one of the others besides.
     let locations = (2...1301).map { Self.location($0, in: 1, under: $0 % 3 == 0 ? $0 - 1 : nil) }
-    try sync { try $0.apply(locations.reversed(), counts: &counts) }
+    try sync { try $0.changes.apply(locations.reversed(), counts: &counts) }
     #expect(try stored() == 0)
     let project = Self.remote("Project", 1, ["title": "House"])
     var arrived = try sync { transaction in
-      try transaction.apply([project], counts: &counts)
-      return transaction.arrived
+      try transaction.changes.apply([project], counts: &counts)
+      return transaction.changes.arrived
     }
     var transactions = 1
     var last = try stored()
@@ -52,8 +52,8 @@ import Testing
     while !arrived.isEmpty {
       let uuids = arrived
       arrived = try sync { transaction in
-        try transaction.admit(arrived: uuids, counts: &counts)
-        return transaction.arrived
+        try transaction.changes.admit(arrived: uuids, counts: &counts)
+        return transaction.changes.arrived
       }
       let now = try stored()
       #expect(now - last <= 500)
@@ -72,7 +72,7 @@ import Testing
     var counts = ApplyCounts()
     try database.write { db in
       try SyncTransaction.run(on: db, catalog, now: Vault.now) {
-        try $0.apply([Self.remote("Project", 1, ["title": "House"])], counts: &counts)
+        try $0.changes.apply([Self.remote("Project", 1, ["title": "House"])], counts: &counts)
       }
     }
     let page = [
@@ -84,7 +84,7 @@ import Testing
       Set(missing.map { "\($0.entityType) \($0.uuid)" }) == ["Project \(Self.uuid(2))", "Location \(Self.uuid(14))"])
     #expect(missing.count == 2)
     try database.write { db in
-      try SyncTransaction.run(on: db, catalog, now: Vault.now) { try $0.apply(page, counts: &counts) }
+      try SyncTransaction.run(on: db, catalog, now: Vault.now) { try $0.changes.apply(page, counts: &counts) }
     }
     let kept = try database.read { try MissingParents(catalog: catalog, connection: $0).ofInbox(after: "", limit: 10) }
     #expect(kept.map(\.uuid) == [2, 11, 14].map(Self.uuid))
@@ -92,7 +92,7 @@ import Testing
 
   @Test("Whether a batch is still the next one takes the same work among 30 and among 3,000 waiting operations")
   func isStillNextIsFlat() throws {
-    func work(_ waiting: Int, _ order: SyncTransaction.Order) throws -> Int {
+    func work(_ waiting: Int, _ order: BatchOrder) throws -> Int {
       let (database, entities) = try restorationDatabase()
       let catalog = SyncCatalog(entities)
       return try database.write { db in
@@ -108,7 +108,7 @@ import Testing
         }
       }
     }
-    for order in [SyncTransaction.Order.priority, .age] {
+    for order in [BatchOrder.priority, .age] {
       let (few, many) = (try work(30, order), try work(3_000, order))
       #expect(many <= few + few / 10, "\(order): \(few) and \(many) steps")
     }

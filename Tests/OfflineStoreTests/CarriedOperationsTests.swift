@@ -129,8 +129,8 @@ import VaultKeys
       entityType: "Box", entityUuid: "three", serverId: 8, createdAt: 0,
       state: RecordState(fields: ["title": "crate"], syncVersion: 1, updatedAt: 1000))
     try vault.syncNow { transaction in
-      try transaction.apply(remote, counts: &counts)
-      try transaction.apply(other, counts: &counts)
+      try transaction.changes.apply(remote, counts: &counts)
+      try transaction.changes.apply(other, counts: &counts)
     }
     #expect(counts.applied == 1 && counts.kept == 1)
     // The digest is the server's all the same.
@@ -258,7 +258,7 @@ import VaultKeys
       let operation = try #require(sent.first)
       #expect(sent.count == 1 && operation.patch.fields == [change.colour: "blue"], "\(operation.patch.fields)")
       try transaction.acknowledge(.accepted(version: 3, serverId: 1), of: operation, jitter: 0, counts: &counts)
-      try transaction.applyKeptFields()
+      try transaction.changes.applyKeptFields()
     }
     #expect(try row(change.colour, as: String.self) == "blue")
     if change.addsLength { #expect(try row("length", as: Int.self) == 12) }

@@ -26,7 +26,7 @@ import VaultKeys
     var counts = ApplyCounts()
     let state = RecordState(fields: fields, isDeleted: isDeleted, syncVersion: version, updatedAt: 1_000)
     try vault.syncNow { transaction in
-      try transaction.apply(
+      try transaction.changes.apply(
         RemoteRecord(entityType: type, entityUuid: uuid, serverId: 7, createdAt: 0, state: state), counts: &counts)
     }
   }

@@ -28,7 +28,8 @@ import VaultKeys
 
   private func apply(_ records: RemoteRecord...) throws -> ApplyCounts {
     var counts = ApplyCounts()
-    try vault.syncNow { transaction in for record in records { try transaction.apply(record, counts: &counts) } }
+    try vault.syncNow { transaction in for record in records { try transaction.changes.apply(record, counts: &counts) }
+    }
     return counts
   }
 
@@ -61,7 +62,7 @@ import VaultKeys
     _ = try apply(remote(["title": "Elm", "later": 5], version: 2))
     var (repaired, counts) = (RepairCounts(), ApplyCounts())
     try vault.syncNow { transaction in
-      try transaction.repair(remote(["title": "Elm"], version: 2), repaired: &repaired, counts: &counts)
+      try transaction.changes.repair(remote(["title": "Elm"], version: 2), repaired: &repaired, counts: &counts)
     }
     #expect(try count("SyncExtraFields") == 0)
   }

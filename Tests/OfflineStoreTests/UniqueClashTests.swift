@@ -63,14 +63,14 @@ import Testing
 
   @Test("A version that waited and has come once more keeps its UNIQUE values")
   func waitingVersionComesAgain() throws {
-    try sync { try $0.apply([Self.thing(1, 1, 1), Self.thing(2, 1, 2)], counts: &$1) }
+    try sync { try $0.changes.apply([Self.thing(1, 1, 1), Self.thing(2, 1, 2)], counts: &$1) }
     // It waits for the value that the other record has.
-    try sync { try $0.apply([Self.thing(1, 2, 2)], counts: &$1) }
+    try sync { try $0.changes.apply([Self.thing(1, 2, 2)], counts: &$1) }
     try sync { transaction, counts in
-      try transaction.apply(Self.thing(2, 2, 3), counts: &counts)
-      try transaction.apply(Self.thing(1, 2, 2), counts: &counts)
+      try transaction.changes.apply(Self.thing(2, 2, 3), counts: &counts)
+      try transaction.changes.apply(Self.thing(1, 2, 2), counts: &counts)
     }
-    try sync { try $0.endPull(counts: &$1) }
+    try sync { try $0.changes.endPull(counts: &$1) }
     #expect(try rows() == ["thing-1 2 c22p2", "thing-2 2 c33p3"])
   }
 
@@ -97,18 +97,19 @@ import Testing
         history.removeFirst(count)
         if Bool.random(using: &random), let again = set.first { history.append(again) }
         switch Int.random(in: 0...2, using: &random) {
-        case 0: try sync { transaction, counts in for one in set { try transaction.apply(one, counts: &counts) } }
-        case 1: try sync { try $0.apply(set, counts: &$1) }
+        case 0:
+          try sync { transaction, counts in for one in set { try transaction.changes.apply(one, counts: &counts) } }
+        case 1: try sync { try $0.changes.apply(set, counts: &$1) }
         default:
           try sync { transaction, counts in
-            try transaction.apply(set, counts: &counts)
-            try transaction.endPull(counts: &counts)
+            try transaction.changes.apply(set, counts: &counts)
+            try transaction.changes.endPull(counts: &counts)
           }
         }
       }
       try sync { transaction, counts in
-        try transaction.apply(newest, counts: &counts)
-        try transaction.endPull(counts: &counts)
+        try transaction.changes.apply(newest, counts: &counts)
+        try transaction.changes.endPull(counts: &counts)
       }
       let expected = newest.map { thing in
         let place = thing.state.fields["number"].map { $0.json } ?? ""

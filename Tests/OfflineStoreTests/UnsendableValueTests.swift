@@ -126,7 +126,7 @@ import Testing
       entityType: "Thing", entityUuid: "bad", serverId: 1, createdAt: 0,
       state: RecordState(fields: read.patch.fields, syncVersion: 1, updatedAt: read.patch.updatedAt))
     var counts = ApplyCounts()
-    try sync(there) { try $0.apply(RemoteRecord(json: Array(remote.wire.json.utf8)), counts: &counts) }
+    try sync(there) { try $0.changes.apply(RemoteRecord(json: Array(remote.wire.json.utf8)), counts: &counts) }
     #expect(counts.applied == 1, place)
     let stored = try [here, there].map { database in
       try database.read { db in
@@ -153,14 +153,14 @@ import Testing
     let remote = RemoteRecord(
       entityType: "Thing", entityUuid: "one", serverId: 1, createdAt: 0,
       state: RecordState(fields: ["words": "server", "amount": 1], syncVersion: 2, updatedAt: 5))
-    try Self.sync(here) { try $0.apply(remote, counts: &counts) }
+    try Self.sync(here) { try $0.changes.apply(remote, counts: &counts) }
     #expect(counts.kept == 1)
     func row() throws -> String? {
       try here.read { try $0.fetchOne("SELECT words || ' ' || amount FROM OfflineThing", as: String.self) }
     }
     #expect(try row() == "x Inf")
     try here.write { _ = try $0.execute("UPDATE OfflineThing SET amount = 2.5") }
-    try Self.sync(here) { try $0.admitAgain(counts: &counts) }
+    try Self.sync(here) { try $0.changes.admitAgain(counts: &counts) }
     #expect(try row() == "server 2.5")
   }
 }

@@ -324,9 +324,9 @@ extension Device {
     let page = try await worker.remote.changes(cursor: cursor, limit: 500, projects: [])
     try await vault.sync { transaction in
       var counts = ApplyCounts()
-      try transaction.apply(page.changes, counts: &counts)
+      try transaction.changes.apply(page.changes, counts: &counts)
       try SyncSettings.set(.cursor, page.cursor, in: transaction.connection)
-      try transaction.endPull(counts: &counts)
+      try transaction.changes.endPull(counts: &counts)
     }
   }
 

@@ -22,19 +22,29 @@ import Testing
     try await device.sync()
   }
 
-  @Test("A record that the server never takes is sent at most 20 times more in a round")
-  func recordThatIsNeverTaken() async throws {
+  /// Responses of a faulty server after which the edit is still unsent.
+  static let faults: [(name: String, outcome: PushResult.Outcome)] = [
+    ("not executed", .waiting(for: "another operation")),
+    ("accepted at an older version", .accepted(version: 1, serverId: nil)),
+  ]
+
+  @Test("A record that responses queue again is sent at most 20 times more in a round", arguments: 0..<faults.count)
+  func recordThatIsNeverTaken(fault: Int) async throws {
+    // So that version 1 is an older one.
+    try await device.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Birch'") }
+    #expect(try await worker.sync().outcome == .done)
+    let before = remote.sent.count
     remote.intervene({ _ in }) { number, answer in
-      // A server whose fault lasts, though no test waits for ever.
+      // The fault lasts, but the test ends.
       guard number <= 100 else { return }
       answer.results = answer.results.map {
-        PushResult(operationId: $0.operationId, outcome: .waiting(for: "another operation"))
+        PushResult(operationId: $0.operationId, outcome: Self.faults[fault].outcome)
       }
     }
     try await device.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Elm'") }
     let report = try await worker.sync()
     #expect(report.outcome == .offline && report.failure?.message.contains("was sent 20 times") == true)
-    #expect(remote.sent.count == 21)
+    #expect(remote.sent.count == before + 21)
     #expect(try await device.waiting() == 1)
     remote.intervene { _ in }
     #expect(try await worker.sync().outcome == .done)

@@ -319,7 +319,7 @@ import WebTransport
     let (uuid, table) = (project, try #require(one.vault.syncCatalog.tables[entity.type]))
     // A round of another worker keeps the newer version between the request and the transaction.
     try await one.vault.sync { transaction in
-      try transaction.keep(newer, "refused", waitsFor: nil, detail: "another record had its place")
+      try transaction.changes.keep(newer, "refused", waitsFor: nil, detail: "another record had its place")
       _ = try transaction.undelete(
         table, [uuid], from: FetchedRecords(account: info, records: fetched, parents: []))
     }

@@ -240,7 +240,7 @@ import Testing
     let answer = try await one.worker.remote.records(entityType: "AtmosphericLog", uuids: [log], epoch: nil)
     try await two.vault.sync { transaction in
       var counts = ApplyCounts()
-      for change in answer.changes { try transaction.apply(change, counts: &counts) }
+      for change in answer.changes { try transaction.changes.apply(change, counts: &counts) }
     }
     try await syncAll()
     #expect(try await two.values("SELECT title FROM OfflineRoom JOIN OfflineAtmosphericLog USING (roomId)") == ["Hall"])

@@ -6,14 +6,14 @@ import CipherSQL
   import Foundation
 #endif
 
-/// A value on its way into a field, as it was given.
+/// An input value for a field.
 public enum FieldInput: Sendable {
-  /// Text, as on a command line or in a CSV file; read as the type of the field.
+  /// Text of a command line or a CSV file. It is read as the type of the field.
   case text(String)
-  /// A value that has a type already, as in JSON.
+  /// A value with a type, as in JSON.
   case typed(JSONScalar)
 
-  /// A value of JSON; arrays and objects are kept as their text.
+  /// Creates the input of a JSON value. Arrays and objects are kept as their text.
   public enum JSONScalar: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -23,8 +23,8 @@ public enum FieldInput: Sendable {
     case structure(String)
   }
 
-  /// The value that a column takes.
-  /// - Throws: ``FieldProblem`` when it is no value of the column's type.
+  /// Returns the value for a column.
+  /// - Throws: ``FieldProblem`` if the input does not have the type of the column.
   func argument(for column: Catalog.Column) throws -> SQLArgument {
     switch self {
     case .text(let text):
@@ -38,7 +38,7 @@ public enum FieldInput: Sendable {
   private func argument(of scalar: JSONScalar, for type: Catalog.ColumnType) throws -> SQLArgument {
     switch (scalar, type) {
     case (.null, _): return .null
-    // JSON has no largest number, and 1e400 is read as an infinite one.
+    // JSON has no largest number, and 1e400 is parsed as infinity.
     case (.real(let value), _) where !value.isFinite: throw FieldProblem(message: "is a number that is too large")
     case (.bool(let value), .bool), (.bool(let value), .any): return .integer(value ? 1 : 0)
     case (.integer(let value), .integer), (.integer(let value), .any): return .integer(value)
@@ -53,7 +53,7 @@ public enum FieldInput: Sendable {
     case (.string, .integer), (.string, .real), (.string, .bool):
       throw FieldProblem(message: "is a text, and \(Self.name(of: type)) was expected")
     case (.string(let value), .json):
-      // A JSON column takes any JSON; a string in a document is the JSON string.
+      // A JSON column accepts any JSON. A string in a document is the JSON string.
       return .text(try JSONText(encoding: value).text)
     case (.string(let value), .any): return .text(value)
     case (.string(let value), _): return try FieldText(type: type).argument(value)

@@ -6,18 +6,18 @@ import CipherSQL
   import Foundation
 #endif
 
-/// Which records of an entity are wanted, and in which order.
+/// A selection of an entity's records, and their order.
 public struct RecordSelection: Sendable {
-  /// An SQL expression over the columns; only records for which it is true.
+  /// An SQL expression over the columns that must be true for each record.
   public var condition: String?
-  /// Fields to order by, and whether downward.
+  /// The fields to order by, and whether the order is descending.
   public var order: [(field: String, isDescending: Bool)] = []
-  /// At most this many.
+  /// The most records.
   public var limit: Int?
-  /// Deleted records, too.
+  /// Whether to include deleted records.
   public var includesDeleted = false
 
-  /// All records that are not marked as deleted, in no particular order.
+  /// All records that are not deleted, in no particular order.
   public init() {}
 }
 
@@ -25,20 +25,20 @@ public struct RecordSelection: Sendable {
 public struct RecordReader {
   let connection: Connection
 
-  /// Reads over a connection and for as long as that may be used.
+  /// Creates a reader over a connection. It is valid as long as the connection.
   public init(_ connection: Connection) { self.connection = connection }
 
-  /// Steps through records, with their `Entity.shownColumns`.
+  /// Calls a closure with each record and its `Entity.shownColumns`.
   /// - Throws: ``VaultError`` with `noSuchField` for an unknown field of the order, with `refused` for a condition
-  ///   that is no single expression; ``SQLError`` for one that SQLite does not understand.
+  ///   that is not a single expression; ``SQLError`` for a condition that SQLite cannot compile.
   public func forEach(
     _ entity: Entity, _ selection: RecordSelection, _ body: (borrowing Row) throws -> Void
   ) throws {
     try connection.forEach(try sql(entity, selection), body)
   }
 
-  /// Shows one record, with its `Entity.shownColumns`.
-  /// - Throws: ``VaultError`` with `noSuchRecord`, also for a record that is marked as deleted.
+  /// Returns one record with its `Entity.shownColumns`.
+  /// - Throws: ``VaultError`` with `noSuchRecord`, also for a deleted record.
   public func record(_ entity: Entity, _ uuid: UUID, _ body: (borrowing Row) throws -> Void) throws {
     var query: SQL = "SELECT \(columns(of: entity)) FROM \(identifier: entity.table.name) WHERE uuid = \(uuid)"
     if entity.marksDeletion { query.append(" AND isDeleted = 0") }
@@ -50,7 +50,7 @@ public struct RecordReader {
     if !isFound { throw Self.missing(entity) }
   }
 
-  /// The local id of a record, and whether it is marked as deleted.
+  /// Returns the local id of a record, and whether the record is deleted.
   /// - Throws: ``VaultError`` with `noSuchRecord`.
   func find(_ entity: Entity, _ uuid: UUID) throws -> (key: Int64, isDeleted: Bool) {
     let deleted: SQL = entity.marksDeletion ? "isDeleted" : "0"
@@ -63,7 +63,7 @@ public struct RecordReader {
     return (key, isDeleted)
   }
 
-  /// The local id of a record that is not marked as deleted.
+  /// Returns the local id of a record that is not deleted.
   /// - Throws: ``VaultError`` with `noSuchRecord`.
   func requireLive(_ entity: Entity, _ uuid: UUID) throws -> Int64 {
     let record = try find(entity, uuid)
@@ -91,7 +91,7 @@ public struct RecordReader {
     if entity.marksDeletion, !selection.includesDeleted { conditions.append("isDeleted = 0") }
     if let condition = selection.condition {
       try Self.checkExpression(condition)
-      // On a line of its own, so that nothing in it can hide the bracket that closes it.
+      // On a line of its own, so that a comment cannot hide the closing parenthesis.
       conditions.append(SQL(raw: "(\(condition)\n)"))
     }
     if !conditions.isEmpty { query.append(" WHERE " + SQL.joined(conditions, separator: " AND ")) }
@@ -104,7 +104,7 @@ public struct RecordReader {
     return query
   }
 
-  /// Lets an expression pass, and nothing that could end it and begin something else.
+  /// Checks that a text is one expression, and that it cannot end the statement and begin another.
   static func checkExpression(_ text: String) throws(VaultError) {
     let bytes = Array(text.utf8)
     var depth = 0

@@ -7,9 +7,9 @@ import CipherSQL
 #endif
 
 extension RecordWriter {
-  /// Marks a record as deleted, with its dependents.
-  /// - Returns: how many records were marked, dependents included.
-  /// - Throws: ``VaultError`` with `noSuchRecord`; `refused` while a record refers to one of them that does not go with it.
+  /// Marks a record and its dependents as deleted.
+  /// - Returns: the number of marked records.
+  /// - Throws: ``VaultError`` with `noSuchRecord`; `refused` while a remaining record references one of them.
   @discardableResult
   public func delete(_ entity: Entity, _ uuid: UUID) throws -> Int {
     let key = try RecordReader(connection).requireLive(entity, uuid)
@@ -21,10 +21,10 @@ extension RecordWriter {
     return count
   }
 
-  /// Restores a deleted record and the dependents that were deleted with it. Before the deletion was sent both cancel out;
-  /// afterwards the record is sent as restored, and the server restores the dependents.
-  /// - Throws: ``VaultError`` with `noSuchRecord`; `refused` for a record that is not deleted, whose parent is deleted, or whose
-  ///   unique values another record has by now.
+  /// Restores a deleted record and the dependents that were deleted with it. Before the deletion was sent, both
+  /// cancel out. Afterwards the record is sent as restored, and the server restores the dependents.
+  /// - Throws: ``VaultError`` with `noSuchRecord`; `refused` for a record that is not deleted, whose parent is
+  ///   deleted, or whose UNIQUE values another record has.
   @discardableResult
   public func undelete(_ entity: Entity, _ uuid: UUID) throws -> Restoration {
     try restore(entity, uuid, isDependent: false)
@@ -56,13 +56,13 @@ extension RecordWriter {
       restored: 1 + (dependents ?? 0), dependentsFollow: isAtServer && !entities.dependents(of: entity).isEmpty)
   }
 
-  /// Restores deleted records, as ``undelete(_:_:)`` does it for one.
+  /// Restores deleted records, each as ``undelete(_:_:)`` does.
   @discardableResult
   public func undelete(_ entity: Entity, _ uuids: [UUID]) throws -> Restoration {
     try uuids.reduce(into: Restoration()) { $0 += try undelete(entity, $1) }
   }
 
-  /// Whether a FieldVault server has the deletion of a record, so that it restores the dependents.
+  /// Returns whether a FieldVault server has the deletion of a record, so that it restores the dependents.
   private func serverHasDeletion(of entity: Entity, _ key: Int64) throws -> Bool {
     guard entity.sync != nil, entity.hasCommonFields, try SyncSettings.value(.remoteRoutes, in: connection) == nil
     else {
@@ -74,7 +74,7 @@ extension RecordWriter {
     return try connection.fetchOne(query, as: Bool.self) ?? false
   }
 
-  /// Names the record that has the UNIQUE values, where the record itself is the one that lacks them and not a dependent.
+  /// Names the record that has the UNIQUE values, if the record itself lacks them and not a dependent.
   private func namingHolder(_ refusal: VaultError, of entity: Entity, _ uuid: UUID) throws -> VaultError {
     guard let table = RecordTable(entity, in: entities), let record = try table.find(uuid.sqlText, in: connection)
     else {
@@ -83,10 +83,10 @@ extension RecordWriter {
     return try table.refusal(of: record.state.fields, besides: record.uuid, in: connection) ?? refusal
   }
 
-  /// Removes the row of a deleted record for good, with those of its dependents.
-  /// - Returns: how many records were removed.
-  /// - Throws: ``VaultError`` with `noSuchRecord`; `refused` for a record that is not deleted, whose deletion the server has not
-  ///   acknowledged, or that another record still refers to.
+  /// Removes the row of a deleted record and of its dependents.
+  /// - Returns: the number of removed records.
+  /// - Throws: ``VaultError`` with `noSuchRecord`; `refused` for a record that is not deleted, whose deletion the
+  ///   server has not acknowledged, or that another record references.
   @discardableResult
   public func purge(_ entity: Entity, _ uuid: UUID) throws -> Int {
     let record = try RecordReader(connection).find(entity, uuid)
@@ -130,10 +130,10 @@ extension RecordWriter {
     }
   }
 
-  /// The deleted record without which this one cannot come back.
+  /// Returns the deleted parent without which this record cannot be restored.
   ///
-  /// In a cycle of references a parent is a dependent as well: it was deleted with the record, and comes back with it, unless
-  /// the record was the one that was deleted with the other.
+  /// In a cycle of references a parent is a dependent as well: it was deleted with the record and is restored with
+  /// it, unless the record was deleted with the parent.
   private func parentInTheWay(
     of entity: Entity, _ key: Int64, isDependent: Bool
   ) throws -> (type: String, uuid: String)? {

@@ -11,15 +11,15 @@ public struct RecordWriter {
   let connection: WriteConnection
   let entities: Entities
 
-  /// Works inside a transaction of the vault's database.
+  /// Creates a writer within a transaction of the vault's database.
   public init(_ connection: WriteConnection, entities: Entities) {
     (self.connection, self.entities) = (connection, entities)
   }
 
-  /// Creates a record, or changes the named fields of the one that has the uuid.
-  /// - Returns: the uuid of the record.
-  /// - Throws: ``VaultError`` with `noSuchField`, `badValue` or `refused`, which names the field; nothing is changed
-  ///   then.
+  /// Creates a record, or changes the named fields of the record with the UUID.
+  /// - Returns: the UUID of the record.
+  /// - Throws: ``VaultError`` with `noSuchField`, `badValue` or `refused`, which names the field. Nothing is changed
+  ///   in this case.
   @discardableResult
   public func put(_ entity: Entity, _ fields: [(name: String, value: FieldInput)], uuid: UUID? = nil) throws -> UUID {
     var values: [(column: String, value: SQLArgument)] = []
@@ -40,13 +40,13 @@ public struct RecordWriter {
     return uuid
   }
 
-  /// Creates a record of values that have the types of their columns already.
+  /// Creates a record of values that have the types of their columns.
   func add(_ entity: Entity, _ uuid: UUID, _ values: [(column: String, value: SQLArgument)]) throws -> UUID {
     try naming(entity, values) { try insert(entity, uuid, values) }
     return uuid
   }
 
-  /// Says of a broken rule which field breaks it.
+  /// Translates a violated rule into an error that names the field.
   private func naming(
     _ entity: Entity, _ values: [(column: String, value: SQLArgument)], _ body: () throws -> Void
   ) throws {

@@ -6,13 +6,13 @@ import CipherSQL
   import Foundation
 #endif
 
-/// Finds the record that a reference names by its uuid, its local id or a column of its own.
+/// Finds the record that a reference names by its UUID, its local id or one of its columns.
 struct References {
   let connection: Connection
   let entities: Entities
 
-  /// The value of the referring column.
-  /// - Throws: ``FieldProblem`` when there is no such record.
+  /// Returns the value of the referencing column.
+  /// - Throws: ``FieldProblem`` if no record matches.
   func resolve(
     _ input: FieldInput, _ column: Catalog.Column, _ reference: Catalog.ForeignKey
   ) throws -> SQLArgument {
@@ -27,7 +27,7 @@ struct References {
     }
   }
 
-  /// The value of the referring column for a text, which is a uuid or a local id.
+  /// Returns the value of the referencing column for a text, which is a UUID or a local id.
   func resolve(_ text: String, _ column: Catalog.Column, _ reference: Catalog.ForeignKey) throws -> SQLArgument {
     guard column.type == .integer else { return try FieldInput.text(text).argument(for: column) }
     guard let uuid = UUID(sqlText: text) else {
@@ -39,8 +39,8 @@ struct References {
     return try find(reference, by: "uuid", uuid.sqlArgument)
   }
 
-  /// The value of the referring column for the one record whose column has a value.
-  /// - Throws: ``FieldProblem`` when none has it, or several.
+  /// Returns the value of the referencing column for the one record whose column has a value.
+  /// - Throws: ``FieldProblem`` if no record or several records have it.
   func find(_ reference: Catalog.ForeignKey, by name: String, _ value: SQLArgument) throws -> SQLArgument {
     guard let target = entities.entity(ofTable: reference.table) else {
       throw FieldProblem(message: "refers to \(reference.table), which is no entity; give the local id")

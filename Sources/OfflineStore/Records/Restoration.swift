@@ -1,13 +1,13 @@
 /// The result of an undeletion.
 public struct Restoration: Equatable, Sendable {
-  /// How many records were restored on this device, dependents included.
+  /// The number of records that were restored on this device, dependents included.
   public var restored: Int
-  /// How many of them came from the server, because sync had removed their rows.
+  /// The number of these records that came from the server, because sync had removed their rows.
   public var fetched: Int
-  /// Whether the server restores the dependents, because it has the deletion. The next sync brings them.
+  /// Whether the server restores the dependents, because it has the deletion. The next sync fetches them.
   public var dependentsFollow: Bool
 
-  /// A result; without arguments, that of no record.
+  /// Creates a result; without arguments, that of no record.
   public init(restored: Int = 0, fetched: Int = 0, dependentsFollow: Bool = false) {
     (self.restored, self.fetched, self.dependentsFollow) = (restored, fetched, dependentsFollow)
   }

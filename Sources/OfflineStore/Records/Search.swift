@@ -12,9 +12,9 @@ public struct SearchResult: Sendable, Hashable {
   public let entityType: String
   /// The record.
   public let uuid: UUID
-  /// The place that was found, with `[` and `]` around the words.
+  /// The matching text, with `[` and `]` around the words.
   public let snippet: String
-  /// How well it fits (BM25): the smaller, the better.
+  /// The rank (BM25): a smaller value is a better match.
   public let rank: Double
 }
 
@@ -23,15 +23,15 @@ public struct Search {
   let connection: Connection
   let entities: Entities
 
-  /// Searches over a connection and for as long as that may be used.
-  /// - Parameter entities: those that are searched when ``find(_:in:limit:)`` names none.
+  /// Creates a search over a connection. It is valid as long as the connection.
+  /// - Parameter entities: the entities to search when ``find(_:in:limit:)`` names none.
   public init(_ connection: Connection, entities: Entities) {
     (self.connection, self.entities) = (connection, entities)
   }
 
-  /// Finds records in which all the words stand; the last one may be the beginning of a word.
-  /// - Parameter entity: only records of this one; nil for all.
-  /// - Throws: ``VaultError`` with `refused` when the text has no word, or the entity nothing to be searched.
+  /// Finds records that contain all words. The last word may be a prefix.
+  /// - Parameter entity: the entity to search; `nil` for all.
+  /// - Throws: ``VaultError`` with `refused` if the text has no word, or the entity has no search table.
   public func find(_ text: String, in entity: Entity? = nil, limit: Int = 50) throws -> [SearchResult] {
     guard let pattern = Self.pattern(text) else {
       throw VaultError(.refused, "there is no word to search for", hint: "give a word or its beginning")
@@ -62,7 +62,7 @@ public struct Search {
     ).map { SearchResult(entityType: entity.type, uuid: $0.0, snippet: $0.1, rank: $0.2) }
   }
 
-  /// Each word quoted, so that no character of FTS5's own query language has a meaning; nil without a word.
+  /// Returns each word quoted, so that no character has a meaning in FTS5's query language; `nil` without a word.
   static func pattern(_ text: String) -> String? {
     let words = text.split(whereSeparator: \.isWhitespace).map { $0.filter { $0 != "\"" && $0 != "\0" } }.filter {
       word in

@@ -7,11 +7,11 @@ import SyncModel
   import Foundation
 #endif
 
-/// What a vault knows of its server and of itself as a device: rows of `Setting`, inside the encrypted database.
+/// The settings of sync: rows of the table `Setting` in the encrypted database.
 package enum SyncSettings {
   /// The names of the rows.
   package enum Name: String, CaseIterable, Sendable {
-    /// Names this device to the server.
+    /// The id of this device at the server.
     case deviceId
     /// The counter of the last push under the device id.
     case deviceCounter
@@ -20,41 +20,42 @@ package enum SyncSettings {
     /// `device` or `cloud`.
     case mode
     case remoteURL
-    /// The text of the route file, for an API that is no FieldVault server.
+    /// The text of the route file of a REST remote.
     case remoteRoutes
     case remoteToken
-    /// Whose records these are, once a server has said so.
+    /// The account of the records, after a server has named it.
     case account, user, serverUuid
-    /// How far this device has pulled.
+    /// The position of the last pull.
     case cursor
-    /// Milliseconds that this device's clock lacks to the server's.
+    /// The time by the server's clock minus the time by this device's clock, in milliseconds.
     case clockOffset
-    /// When the last round ended well, and when all records were compared last.
+    /// The times of the last successful round and of the last comparison of all records.
     case lastSync, lastReconciliation
     /// The comparison of all records after which the server was asked for its files as well.
     case filesConfirmed
-    /// Why the queue is paused: the server refused the token, or lacks the schema.
+    /// The reason why sync is paused: the server refused the token, or lacks the schema.
     case pause
-    /// The step of the round that takes long now, and since when.
+    /// The step of the round that takes long now, and its begin.
     case slowStep
     case unmeteredOnly = "unmetered-only"
-    /// What a person has chosen for files; see ``AttachmentSettings``.
+    /// The user's choices for files; see ``AttachmentSettings``.
     case storageLimit = "storage-limit"
     case unmeteredFiles = "unmetered-files"
     case upload, download, recompress
     case stripLocation = "strip-location"
-    /// Set when records have to be compared at the next contact.
+    /// The reason to compare all records at the next contact.
     case reconcileNext
-    /// How many deletions a comparison asked for that was held, and how many of one comparison a user has accepted.
+    /// The number of deletions of a held comparison, and the number of deletions of one comparison that a user has
+    /// accepted.
     case heldDeletions, acceptedDeletions
-    /// Set when the active projects are followed: what the server's projects were like when they were chosen last, empty
-    /// before that.
+    /// Set when the device follows the active projects: the state of the server's projects at the last choice, empty
+    /// before the first.
     case activeProjects
-    /// Set while records of projects that are not followed any more stay because something of them is not sent.
+    /// Set while records of projects that are not followed any more stay because of unsent changes.
     case leavesProjects
-    /// Changed to ask a worker in another process for a round.
+    /// Changed to request a round from a worker in another process.
     case roundRequest = "nudge"
-    /// Whether the first pull has come to its end.
+    /// Whether the first pull has reached its end.
     case isFilled
   }
 
@@ -77,20 +78,20 @@ package enum SyncSettings {
       """)
   }
 
-  /// Has all records compared at the next contact. A reason that stands already stays: following other projects means more
-  /// than a comparison.
+  /// Requests a comparison of all records at the next contact. An earlier reason stays, because following other
+  /// projects requires more than a comparison.
   package static func compareNext(_ reason: String, in connection: WriteConnection) throws {
     if try value(.reconcileNext, in: connection) == nil { try set(.reconcileNext, reason, in: connection) }
   }
 
-  /// Makes this vault another device to the server, because a copy of it may push under the same id.
+  /// Draws a new device id, because a copy of this vault may push under the same id.
   package static func drawDevice(reason: String, in connection: WriteConnection) throws {
     try set(.deviceId, nil, in: connection)
     try set(.deviceCounter, nil, in: connection)
     try compareNext(reason, in: connection)
   }
 
-  /// Asks the worker that runs, in this process or another, for a round.
+  /// Requests a round from the running worker, in this process or another.
   package static func requestRound(in connection: WriteConnection) throws {
     try set(.roundRequest, newIdentifier(), in: connection)
   }
@@ -99,6 +100,6 @@ package enum SyncSettings {
     try value(.clockOffset, in: connection).flatMap { Int64($0) } ?? 0
   }
 
-  /// A new UUID of version 7 in text.
+  /// Returns a new UUID of version 7 as text.
   static func newIdentifier() -> String { UUID.version7().sqlText }
 }

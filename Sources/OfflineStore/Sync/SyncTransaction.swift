@@ -1,20 +1,19 @@
 import CipherSQL
 import SyncModel
 
-/// What sync does to a vault, inside one transaction.
+/// The commands of sync within one write transaction of a vault.
 ///
-/// The derived triggers take what is written here as it is, neither stamping nor queueing it; ``asUser(_:)`` is the
-/// exception.
+/// The derived triggers store these writes unchanged: they neither stamp nor queue them, except within ``asUser(_:)``.
 package struct SyncTransaction {
   package let catalog: SyncCatalog
   package let connection: WriteConnection
   /// Milliseconds since 1970 by this device's clock.
   package let now: Int64
-  /// What this device's clock lacks to the server's, in milliseconds.
+  /// The time by the server's clock minus the time by the device's clock, in milliseconds.
   package let clockOffset: Int64
-  /// Local ids of records that are referred to.
+  /// The local ids of referenced records.
   let references = ReferenceCache()
-  /// What is known of the inbox, which is empty as a rule.
+  /// Facts about the inbox, which is mostly empty.
   let inbox = InboxState()
   let schemaVersions = SchemaVersions()
 
@@ -28,10 +27,32 @@ package struct SyncTransaction {
     }
   }
 
-  /// The time by the server's clock, as far as it is known.
+  /// The time by the server's clock, in milliseconds since 1970.
   var serverNow: Int64 { now + clockOffset }
 
-  /// Writes as a person does: stamped, queued, taking along what hangs on it.
+  /// The table of the operations.
+  var outbox: Outbox { Outbox(catalog: catalog, connection: connection, now: now) }
+  /// Applies versions of records from the server.
+  package var changes: RemoteChanges { RemoteChanges(sync: self) }
+  /// The table of the conflicts.
+  var conflicts: ConflictStore { ConflictStore(sync: self) }
+  /// Performs decisions about conflicts.
+  package var resolver: ConflictResolver { ConflictResolver(sync: self) }
+
+  /// Marks a record as equal to the server's version, whose time its base has.
+  func markClean(_ record: StoredRecord, _ table: RecordTable) throws {
+    let status = record.state.syncVersion > 0 ? "synced" : "pending"
+    try connection.execute(
+      """
+      UPDATE \(identifier: table.entity.table.name) SET isDirty = 0, syncStatus = \(status),
+        updatedAt = coalesce(
+          (SELECT updatedAt FROM SyncBase WHERE entityId = \(record.key) AND entityType = \(table.entity.type)), updatedAt)
+      WHERE \(identifier: table.entity.key) = \(record.key)
+      """)
+    try BaseTable.forget(table.entity.type, record.key, in: connection)
+  }
+
+  /// Performs writes as those of a user: stamped, queued and with cascades.
   func asUser<Result>(_ body: () throws -> Result) throws -> Result {
     try WriteMode.person(on: connection, body)
   }

@@ -1,15 +1,15 @@
 import CipherSQL
 
-/// The triggers that keep `AttachmentContent` in step with the records that have a content, whoever writes them, and tell
-/// those records how far their upload is.
+/// The triggers that keep `AttachmentContent` equal to the contents that records name, and copy the state of an
+/// upload into these records.
 ///
-/// They do the same on a server, where the rows say which contents are still referred to. Values that are no content (no
-/// uuid, no key of 32 bytes) are passed over, so that such a record is stored like any other.
+/// They do the same on a server, where the rows show which contents are referenced. Invalid values (no UUID, or no
+/// key of 32 bytes) are ignored, so that such a record is stored like any other.
 struct AttachmentTriggers {
   let entities: Entities
   private let attachments: [AttachmentEntity]
 
-  /// Nil where nothing has a content, or there is no table for contents yet.
+  /// Returns `nil` if no entity has contents, or the table of contents does not exist yet.
   init?(_ entities: Entities) {
     attachments = entities.attachments
     guard !attachments.isEmpty, entities.catalog.tables.contains(where: { $0.name == "AttachmentContent" }) else {
@@ -23,7 +23,7 @@ struct AttachmentTriggers {
       + arrivals
   }
 
-  /// Makes the contents of records that were written while there were no triggers, and queues what is not on its way.
+  /// Inserts the contents of records that were written while there were no triggers, and queues missing uploads.
   func addMissing(on connection: WriteConnection) throws {
     for attachment in attachments {
       let sql = addContent(
@@ -69,14 +69,14 @@ struct AttachmentTriggers {
         + [updateDeviceColumns(attachment, content: "NEW.contentUuid", new: true)])
   }
 
-  /// The last record of a content has another one now: the key goes.
+  /// The last record of a content has another one now, so the key is removed.
   private func replacement(of attachment: AttachmentEntity) -> String {
     trigger(
       "content_replace", "UPDATE OF contentUuid ON \(attachment.table)", attachment,
       when: "OLD.contentUuid IS NOT NULL AND NEW.contentUuid IS NOT OLD.contentUuid", [shredding])
   }
 
-  /// The last record of a content is removed for good: its key goes, also from the conflicts that it was in.
+  /// The row of the last record of a content is removed, so its key is removed, also from its conflicts.
   private func removal(of attachment: AttachmentEntity) -> String {
     trigger(
       "content_delete", "DELETE ON \(attachment.table)", attachment, when: "OLD.contentUuid IS NOT NULL",
@@ -128,9 +128,9 @@ struct AttachmentTriggers {
     "typeof(\(value)) = 'text' AND length(\(value)) = 64 AND \(value) NOT GLOB '*[^0-9a-f]*'"
   }
 
-  // MARK: What records say of their file
+  // MARK: State of files in records
 
-  /// Contents that come or go, and uploads that go on.
+  /// Contents that are added or removed, and uploads that make progress.
   private var arrivals: [String] {
     func body(_ row: String) -> [String] {
       attachments.map { updateDeviceColumns($0, content: "\(row).contentUuid", new: false) }
@@ -150,7 +150,7 @@ struct AttachmentTriggers {
     ]
   }
 
-  /// Brings the columns of records that speak of this device up to date: of the new record, or of all of a content.
+  /// Updates the columns of records that describe this device: those of a new record, or of all records of a content.
   private func updateDeviceColumns(_ attachment: AttachmentEntity, content: String, new: Bool) -> String {
     var values: [(column: String, value: String)] = []
     if attachment.tellsUploadStatus { values.append(("uploadStatus", Self.uploadStatus(of: content))) }

@@ -1,21 +1,22 @@
 import CipherSQL
 
-/// The triggers of one entity that do to its dependents what its foreign keys say when a record is marked as deleted, and
-/// restore them with it. A key may refer to any unique columns.
+/// The triggers of one entity that apply the foreign keys of its dependents when a record is marked as deleted, and
+/// restore them with it. A key may reference any unique columns.
 ///
-/// One traversal finds all dependents before any is marked, so that trees and cycles end. They are rows of `SyncCascade` from
-/// then on, `isUnderWay` until the statement ends: by that the triggers of a dependent know that its root is queued, not it.
+/// One traversal finds all dependents before any is marked, so that trees and cycles end. They become rows of
+/// `SyncCascade`, with `isUnderWay` set until the statement ends. This tells the triggers of a dependent that its
+/// root is queued and not the dependent.
 struct CascadeTriggers {
   private let entity: Entity
   private let dependents: [Entity]
-  /// The foreign keys to records that go, by what they say.
+  /// The foreign keys to records of this entity, by their action.
   private let keys: [Dependency]
 
   init(_ entity: Entity, in entities: Entities) {
     self.entity = entity
     dependents = entities.dependents(of: entity)
     let parents = dependents.contains(entity) ? dependents : [entity] + dependents
-    // Rows of tables without deletion marks are left to the foreign key itself, when the parent's row is removed.
+    // Rows of tables without `isDeleted` are left to the foreign key itself, when the row of the parent is removed.
     keys = parents.flatMap { entities.dependencies(on: $0) }.filter {
       $0.child.marksDeletion && $0.parent.marksDeletion
     }
@@ -25,7 +26,7 @@ struct CascadeTriggers {
     (keys.isEmpty ? [] : [cascade]) + (dependents.isEmpty ? [] : [restoration])
   }
 
-  /// Whether a record is deleted or restored with another one by the statement that runs.
+  /// The condition that the running statement deletes or restores a record by a cascade.
   static func isUnderWay(_ entity: Entity, row: String) -> String {
     """
     EXISTS (SELECT 1 FROM SyncCascade WHERE entityId = \(row).\(SQL.quoted(entity.key)) \
@@ -42,7 +43,7 @@ struct CascadeTriggers {
     let referring = keys.filter { $0.key.onDelete != .cascade }
     let emptied = referring.filter { $0.key.onDelete == .setNull || $0.key.onDelete == .setDefault }
     var body = [
-      // The record itself is found among those that go while the trigger runs.
+      // The record itself is one of the found records while the trigger runs.
       insertion("VALUES (\(type), NEW.\(key), \(type), NEW.\(key), 1)")
     ]
     if !dependents.isEmpty { body.append(insertion(traversal)) }
@@ -71,7 +72,7 @@ struct CascadeTriggers {
     """
   }
 
-  /// The records that go with this one, each once.
+  /// Returns the query for the records that are deleted with this one, each once.
   private var traversal: String {
     let steps = keys.filter(\.cascades).map { dependency in
       """
@@ -89,7 +90,7 @@ struct CascadeTriggers {
       """
   }
 
-  /// The rows of a child that refer to the parent with a local id, as `child`.
+  /// Returns the query for the rows of a child, as `child`, that reference the parent with a local id.
   private func join(_ dependency: Dependency, id: String) -> String {
     let child = "\(SQL.quoted(dependency.child.table.name)) AS child"
     if let column = dependency.rowIDColumn { return "\(child) ON child.\(SQL.quoted(column)) = \(id)" }
@@ -108,7 +109,7 @@ struct CascadeTriggers {
     """
   }
 
-  /// The live rows of a child that refer to a record that has gone, as `child`.
+  /// Returns the query for the rows of a child, as `child`, that are not deleted and reference a deleted record.
   private func referring(_ dependency: Dependency) -> String {
     """
     FROM SyncCascade AS gone CROSS JOIN \(join(dependency, id: "gone.entityId"))
@@ -129,7 +130,7 @@ struct CascadeTriggers {
       """
   }
 
-  /// A default that refers to a record which was deleted before.
+  /// The condition that the default references a deleted record.
   private func refusalOfDefault(_ dependency: Dependency) -> String? {
     guard dependency.key.onDelete == .setDefault else { return nil }
     let values = dependency.key.columns.map { (SQL.quoted($0.to), dependency.replacement(of: $0)) }
@@ -185,7 +186,7 @@ struct CascadeTriggers {
 }
 
 extension Dependency {
-  /// The expression that a column of the child is set to when the parent goes.
+  /// Returns the expression that a column of the child is set to when the parent is deleted.
   package func replacement(of pair: Catalog.ForeignKey.Pair) -> String {
     guard key.onDelete == .setDefault else { return "NULL" }
     return child.table.column(pair.from)?.defaultSQL.map { "(\($0))" } ?? "NULL"

@@ -1,16 +1,16 @@
 import CipherSQL
 
-/// The columns of an entity that are nobody's to set (`SyncedColumn.isAlwaysComputed`), and the triggers that compute them
-/// with each write of a person. They are no edits: they follow from one.
+/// The generated columns of an entity (`SyncedColumn.isAlwaysComputed`), and the triggers that compute them with each
+/// write of a user. Their changes are not edits.
 struct ComputedColumns {
   private let entity: Entity
-  /// In the order of their names.
+  /// The columns, ordered by name.
   let names: [String]
   private let expressions: [String: String]
-  /// By name, the columns of the row that an expression names.
+  /// For each column, the columns of the row that its expression names.
   private let inputs: [String: [String]]
 
-  /// Nil for an entity that has none.
+  /// Returns `nil` for an entity without such columns.
   init?(_ entity: Entity) {
     guard let behaviour = entity.sync, entity.hasCommonFields, !behaviour.alwaysComputed.isEmpty else { return nil }
     self.entity = entity
@@ -23,12 +23,12 @@ struct ComputedColumns {
     }
   }
 
-  /// What a column is made to be, for a row of a trigger.
+  /// Returns the expression for a column, over a row of a trigger.
   func value(of name: String, row: String) -> String {
     guard let expression = expressions[name] else { return "\(row).\(SQL.quoted(name))" }
     let inputs = inputs[name, default: []].map { "\(row).\(SQL.quoted($0)) AS \(SQL.quoted($0))" }
     let source = inputs.isEmpty ? "" : " FROM (SELECT \(inputs.joined(separator: ", "))) AS \(table)"
-    // On lines of its own, so that a comment in it ends with it.
+    // On lines of its own, so that a comment in it ends with its line.
     return "(SELECT (\(expression)\n  )\(source))"
   }
 

@@ -1,19 +1,19 @@
 import CStatementPolicy
 import CipherSQL
 
-/// The triggers, and the indexes for their work, that FieldVault derives from a schema, so that a write through SQL or the sqlcipher shell follows
-/// the same rules as one through Swift: deletion marks, changes are stamped, the contents of attachments are known,
-/// full-text search is kept up.
+/// The triggers, and their indexes, that FieldVault derives from a schema. A write through SQL or the sqlcipher shell
+/// follows the same rules as a write through Swift: a deletion marks the row, changes are stamped and queued,
+/// contents of attachments are known, and full-text search is up to date.
 ///
-/// They use built-in functions only, because the shell has no others, and do not rely on recursive triggers, which
+/// They use built-in functions only, because the shell has no others. They do not rely on recursive triggers, which
 /// the shell has switched off.
 enum DerivedTriggers {
   static let prefix = FIELDVAULT_DERIVED_PREFIX
 
-  /// The quoted name of a trigger or index of an entity.
+  /// Returns the quoted name of a trigger or index of an entity.
   static func name(_ name: String, of entity: Entity) -> String { SQL.quoted("\(prefix)\(name)_\(entity.table.name)") }
 
-  /// Takes them out of the way of a migration.
+  /// Drops the triggers before a migration.
   static func drop(in connection: WriteConnection) throws {
     let names = try connection.fetch(
       "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB \(prefix + "*")", as: String.self)
@@ -23,8 +23,8 @@ enum DerivedTriggers {
     try connection.asMigration { for name in indexes { try connection.execute("DROP INDEX \(identifier: name)") } }
   }
 
-  /// Makes them for the tables as they are now, and queues what a migration wrote and brings full-text search up to date with it
-  /// while they were away.
+  /// Creates the triggers for the current tables, queues the records that a migration wrote, and updates full-text
+  /// search.
   static func create(in connection: WriteConnection) throws {
     let known = try connection.fetchOne(
       """
@@ -33,7 +33,7 @@ enum DerivedTriggers {
       """, as: Int.self)
     // FieldVault's own tables come before all others, so no record is written without its triggers.
     guard known == 3 else { return }
-    // A file may have tried to say who writes; what it wrote was written as it is anyway.
+    // A file may have tried to set a write mode. Its writes had no triggers anyway.
     try connection.execute("UPDATE WriteContext SET mode = 'person' WHERE mode <> 'person'")
     let entities = try Entities.read(from: connection)
     try ReplaceTriggers.check(entities)
@@ -51,7 +51,7 @@ enum DerivedTriggers {
     }
   }
 
-  /// The text of all triggers and indexes, in a stable order.
+  /// Returns the text of all triggers and indexes, in a stable order.
   static func statements(for entities: Entities) -> [String] {
     var statements = ["UPDATE", "INSERT"].map(writeContext)
     for entity in entities.all where entity.marksDeletion {
@@ -72,7 +72,7 @@ enum DerivedTriggers {
     return statements
   }
 
-  /// The row stays as it is, so that no SQL can switch the triggers off for what is written later.
+  /// Protects the row, so that no SQL can switch the triggers off for later writes.
   private static func writeContext(_ event: String) -> String {
     """
     CREATE TRIGGER \(prefix)write_context_\(event.lowercased()) BEFORE \(event) ON WriteContext
@@ -83,7 +83,7 @@ enum DerivedTriggers {
     """
   }
 
-  /// Finds the few marked rows without reading all others, each time that sync looks which may go.
+  /// An index that finds the few deleted rows without a scan. Each sync looks for rows to remove.
   private static func deletedIndex(of entity: Entity) -> String {
     """
     CREATE INDEX \(name("deleted", of: entity)) ON \(SQL.quoted(entity.table.name)) (isDirty) WHERE isDeleted = 1
@@ -104,7 +104,7 @@ enum DerivedTriggers {
       """
   }
 
-  /// A change by a user sets `updatedAt`, where the user's program has not done so, and what sync needs to know.
+  /// A change by a user sets `updatedAt`, unless the user's program has set it, and the columns that sync needs.
   private static func stamp(of entity: Entity) -> String? {
     let names = entity.table.columns.map(\.name)
     guard Set(names).isSuperset(of: ["updatedAt", "isDirty", "syncStatus"]) else { return nil }
@@ -127,8 +127,8 @@ enum DerivedTriggers {
       """
   }
 
-  /// Keeps a full-text table that has another table's content up to date, as https://sqlite.org/fts5.html#external_content_tables
-  /// describes it.
+  /// Keeps a full-text table with external content up to date, as
+  /// https://sqlite.org/fts5.html#external_content_tables describes.
   private static func search(_ search: Catalog.Table, in catalog: Catalog) -> [String] {
     guard let content = search.contentTable, let key = search.contentRowID else { return [] }
     let table = SQL.quoted(content)
@@ -148,7 +148,7 @@ enum DerivedTriggers {
       END
       """
     }
-    // A generated column changes when others do.
+    // A generated column changes with other columns.
     let isGenerated = search.columns.contains { catalog.table(content)?.column($0.name)?.isGenerated == true }
     return [
       trigger("insert", "INSERT", [add]),

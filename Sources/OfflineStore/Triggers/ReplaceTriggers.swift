@@ -1,11 +1,12 @@
 import CipherSQL
 
-/// The triggers that refuse `INSERT OR REPLACE` and `UPDATE OR REPLACE` where another row would be replaced: SQLite removes that
-/// without firing a trigger, so nothing of its removal would reach the server, its dependents or full-text search.
+/// The triggers that refuse `INSERT OR REPLACE` and `UPDATE OR REPLACE` if another row would be replaced. SQLite
+/// removes that row without firing a trigger, so the server, its dependents and full-text search would miss the
+/// removal.
 ///
-/// A trigger cannot see the conflict clause of the statement that fired it, but its own statements follow that clause. So it
-/// inserts a value that is taken into `SyncTakenValue`: with REPLACE, and only then, that changes a row. `ON CONFLICT DO UPDATE`,
-/// OR IGNORE and plain statements go on as usual.
+/// A trigger cannot see the conflict clause of the statement that fired it, but its own statements follow that
+/// clause. So it inserts a duplicate value into `SyncTakenValue`. Only with REPLACE, this changes a row. `ON CONFLICT
+/// DO UPDATE`, OR IGNORE and plain statements work as usual.
 struct ReplaceTriggers {
   private let entity: Entity
   private let indexes: [Catalog.UniqueIndex]
@@ -36,7 +37,7 @@ struct ReplaceTriggers {
     return trigger("replace_insert", "INSERT", ([isRowTaken] + indexes.map { isTaken($0) }).joined(separator: " OR "))
   }
 
-  /// Without uuid and local id, which a user cannot change.
+  /// The keys without the UUID and the local id, which a user cannot change.
   private var update: String? {
     let fixed = isSynced ? [entity.key, "uuid"] : []
     let changing = indexes.filter { $0.columns.contains { !fixed.contains($0) } }
@@ -52,9 +53,9 @@ struct ReplaceTriggers {
       "(\(isChanged)) AND (\(taken.joined(separator: " OR ")))")
   }
 
-  /// Whether another row has the values of the new one.
+  /// Returns the condition that another row has the values of the new row.
   private func isTaken(_ index: Catalog.UniqueIndex, besides: String = "") -> String {
-    // Columns of the new row under the names that expressions of the index have for them.
+    // The columns of the new row, under the names that the index expressions use.
     let row = index.columns.map { "NEW.\(SQL.quoted($0)) AS \(SQL.quoted($0))" }.joined(separator: ", ")
     func ofNew(_ expression: String) -> String { "(SELECT \(expression) FROM (SELECT \(row)) AS \(table))" }
     let equal = index.terms.map { term in
@@ -81,14 +82,14 @@ struct ReplaceTriggers {
 }
 
 extension Catalog.UniqueIndex {
-  /// Whether it depends on columns that other columns of the row compute.
+  /// Whether the key depends on generated columns.
   fileprivate func namesGenerated(in table: Catalog.Table) -> Bool {
     columns.contains { table.column($0)?.isGenerated == true }
   }
 }
 
 extension Catalog.Table {
-  /// Whether a constraint of its text says ON CONFLICT REPLACE.
+  /// Whether one of its constraints says ON CONFLICT REPLACE.
   fileprivate var replacesOnConflict: Bool {
     let bytes = Array(sql.utf8)
     let words = SQLText.tokens(of: bytes).filter { $0.kind != .space && $0.kind != .comment }.map {

@@ -1,18 +1,18 @@
 import CipherSQL
 import SyncModel
 
-/// The triggers that refuse what an API has no way to take, at the moment when it is written: an edit that could never be
-/// sent is better not made. They exist only while the vault's server is such an API.
+/// The triggers that refuse writes for which a REST remote has no route, when they are made. They exist only while
+/// the vault's server is a REST remote.
 struct RouteTriggers {
   private static let prefix = DerivedTriggers.prefix + "route_"
 
-  /// Makes those that the routes of the vault ask for, in place of those that are there.
+  /// Creates the triggers for the routes of the vault, and drops the old ones.
   static func replace(for entities: Entities, in connection: WriteConnection) throws {
     try connection.asMigration { try make(for: entities, in: connection) }
   }
 
-  /// Makes the routes of a vault the only ones in its table; see ``replace(for:in:)`` for their triggers.
-  /// - Parameter rows: the entities and the kinds of operation that the API takes.
+  /// Replaces the routes of the vault; see ``replace(for:in:)`` for their triggers.
+  /// - Parameter rows: the entities and the kinds of operation that the remote accepts.
   static func store(_ rows: [(type: String, kind: String)], in connection: WriteConnection) throws {
     try connection.asMigration {
       try connection.execute("DELETE FROM SyncRoute")
@@ -36,7 +36,7 @@ struct RouteTriggers {
     }
   }
 
-  /// Makes in a database that was rebuilt from the files of another one the triggers that the routes of that one ask for.
+  /// Creates the triggers in a database that was rebuilt from another one, for the routes of that one.
   static func copy(from database: Connection, to rebuilt: WriteConnection) throws {
     let isThere = try database.fetchOne(
       "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'SyncRoute'", as: Int.self)
@@ -47,7 +47,7 @@ struct RouteTriggers {
     try replace(for: Entities.read(from: rebuilt), in: rebuilt)
   }
 
-  /// - Parameter ways: what the API takes.
+  /// - Parameter ways: the kinds of operation that the remote accepts.
   static func statements(for entity: Entity, _ ways: Set<OperationKind>, in entities: Entities) -> [String] {
     let table = SQL.quoted(entity.table.name)
     let isByUser = "\(WriteMode.isByUser) AND NOT \(CascadeTriggers.isUnderWay(entity, row: "NEW"))"
@@ -60,7 +60,7 @@ struct RouteTriggers {
       END
       """
     }
-    // One that may be there already: what is changed now could only follow as a change.
+    // The remote may have stored the record, so a change could only follow as an update.
     let isBeingMade = """
       EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE entityId = OLD.\(SQL.quoted(entity.key)) AND entityType = '\(entity.type.replacingQuotes)'
         AND operationType = 'create' AND payload IS NOT NULL AND completedAt IS NULL AND status <> 'failed')

@@ -1,13 +1,13 @@
 import CipherSQL
 
-/// The shared values of a row as a JSON object, said in SQL with built-in functions only, so that triggers and the
-/// sqlcipher shell can say it.
+/// SQL expressions for the shared values of a row as a JSON object. They use built-in functions only, so that
+/// triggers work in the sqlcipher shell.
 enum RowJSON {
   /// - Parameters:
-  ///   - row: what stands before the column names, such as `OLD`.
-  ///   - computed: the columns that are taken as what they are made to be.
+  ///   - row: the prefix of the column names, such as `OLD`.
+  ///   - computed: the columns that are replaced by their expressions.
   static func object(_ columns: [SharedColumn], row: String, computed: ComputedColumns? = nil) -> String {
-    // In the order that objects have everywhere, so that equal content is equal text.
+    // In the order of the members of all objects, so that equal content has equal text.
     let ordered = columns.sorted { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) }
     let members = ordered.map { column in
       let isComputed = computed?.names.contains(column.name) == true
@@ -24,7 +24,7 @@ enum RowJSON {
       return "CASE WHEN \(expression) IS NOT NULL THEN (\(uuid)) END"
     }
     switch column.column.type {
-    // The binary forms of true and false, which need no parsing.
+    // The JSONB forms of true and false, which need no parsing.
     case .bool: return "CASE \(expression) WHEN 1 THEN json(x'01') WHEN 0 THEN json(x'02') END"
     case .json: return "json(\(expression))"
     case .real: return real(expression)
@@ -38,9 +38,10 @@ enum RowJSON {
     }
   }
 
-  /// A number so that it reads back as the same one. json_object writes 15 digits, which is enough for what is found to be
-  /// a decimal of that many: a division of whole numbers gives the number next to the quotient (IEEE 754). Anything else
-  /// has 17 digits. Whether fewer would do is not tried by a CAST, as SQLite reads some texts as the number beside.
+  /// Returns the expression for a number that reads back as the same number. json_object writes 15 digits, which
+  /// suffice for a decimal of that many digits: a division of integers gives the number next to the quotient (IEEE
+  /// 754). Other numbers get 17 digits. A CAST cannot test whether fewer digits suffice, because SQLite reads some
+  /// texts as the neighbouring number.
   private static func real(_ expression: String) -> String {
     func isWhole(times factor: String, upTo limit: String) -> String {
       "round(\(expression) * \(factor)) / \(factor) = \(expression) AND \(expression) BETWEEN -\(limit) AND \(limit)"
@@ -52,11 +53,11 @@ enum RowJSON {
       """
   }
 
-  /// RFC 4648 by table; SQLite's own base64 is not in every build. In SQL shifts bind no tighter than `&` and `|`, so each
-  /// has its parentheses.
+  /// Base64 (RFC 4648) by a table, because not every build of SQLite has base64. In SQL, shifts do not bind tighter
+  /// than `&` and `|`, so each has its parentheses.
   private static func base64(_ expression: String) -> String {
     let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    // Behind the end are zeros: an empty text is found at the first place of any other.
+    // The end is padded with zeros, because an empty text is found at the first position of any other text.
     let hex = "hex(\(expression)) || '0000'"
     func byte(_ offset: Int) -> String {
       let high = "instr('123456789ABCDEF', substr(\(hex), 2 * (at + \(offset)) + 1, 1))"
@@ -77,6 +78,6 @@ enum RowJSON {
 }
 
 extension String {
-  /// For a text between single quotes in SQL.
+  /// Escapes a text for single quotes in SQL.
   var replacingQuotes: String { split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") }
 }

@@ -1,24 +1,24 @@
 import CipherSQL
 
-/// The SQL by which a record keeps the names of the fields that a person has edited: columns whose owner is `user_edited`.
+/// SQL that keeps the names of the fields that a user has edited: columns whose owner is `user_edited`.
 ///
-/// A name comes in when an UPDATE by a person gives the column another value, and never goes out again, whatever is written
-/// into `userEditedFields`. Values that a record is made with are not edits: they are what a machine has read, until a
-/// person corrects it. A program that lets a person type them says so in the INSERT.
+/// A name is added when an UPDATE by a user changes the column, and is never removed, whatever is written into
+/// `userEditedFields`. The values of a new record are not edits: a device has measured them, until a user corrects
+/// them. A program that lets a user type them names them in the INSERT.
 struct UserEditTriggers {
-  /// In the order of their names.
+  /// The columns, ordered by name.
   let columns: [String]
 
-  /// Nil for a table that keeps no such names.
+  /// Returns `nil` for a table without `userEditedFields`.
   init?(_ entity: Entity) {
     guard let rules = entity.sync?.rules, entity.table.column(RecordTable.userEditsColumn) != nil else { return nil }
     columns = entity.table.columns.map(\.name).filter { rules[$0].ownership == .userEdited }.sorted()
     if columns.isEmpty { return nil }
   }
 
-  /// The value of `userEditedFields` after an UPDATE by a user, over `OLD` and `NEW`: unchanged, to the letter, when no name is
-  /// new; else in the order in which sync writes it.
-  /// - Parameter now: its value now, to which another trigger may have added since `NEW`.
+  /// Returns the expression for `userEditedFields` after an UPDATE by a user, over `OLD` and `NEW`. Without a new
+  /// name the text stays unchanged. Otherwise it has the order in which sync writes it.
+  /// - Parameter now: the current value, to which another trigger may have added a name since `NEW`.
   func value(now: String) -> String {
     let kept = RecordTable.userEditsColumn
     let unchanged = ([kept] + columns).map { "NEW.\(SQL.quoted($0)) IS OLD.\(SQL.quoted($0))" }
@@ -33,7 +33,8 @@ struct UserEditTriggers {
       """
   }
 
-  /// - Throws: ``VaultError`` with `refused` that names a column whose owner is `user_edited` in a table that cannot keep that.
+  /// - Throws: ``VaultError`` with `refused` that names a column whose owner is `user_edited` in a table without
+  ///   `userEditedFields`.
   static func check(_ entities: Entities) throws {
     for entity in entities.all where entity.table.column(RecordTable.userEditsColumn) == nil {
       guard let rules = entity.sync?.rules,

@@ -1,11 +1,11 @@
 import CipherSQL
 
-/// Who writes, as the derived triggers see it: the word that `char()` returns on the connection. It lasts for one closure, is
-/// no part of the database, and cannot be set by SQL, so that no write can leave it behind.
+/// The author of a write, as the derived triggers see it: the word that `char()` returns on the connection. It is
+/// valid during one closure. It is not part of the database and SQL cannot set it, so no write can leave it behind.
 package enum WriteMode: Sendable {
   case person, `import`, sync, purge
 
-  /// Writes records from the server as they are.
+  /// Stores versions from the server unchanged.
   package static func sync<Result>(on connection: WriteConnection, _ body: () throws -> Result) throws -> Result {
     try WriteMode.sync.run(on: connection, body)
   }
@@ -15,12 +15,12 @@ package enum WriteMode: Sendable {
     try WriteMode.purge.run(on: connection, body)
   }
 
-  /// Writes as a user does: stamped and queued, with dependents.
+  /// Performs writes as those of a user: stamped, queued and with cascades.
   static func person<Result>(on connection: WriteConnection, _ body: () throws -> Result) throws -> Result {
     try WriteMode.person.run(on: connection, body)
   }
 
-  /// Makes many records of an entity, which are queued by one statement at the end and not one by one.
+  /// Inserts many records of an entity. One statement at the end queues them.
   static func queueingAtOnce<Result>(
     _ entity: Entity, in entities: Entities, on connection: WriteConnection, _ body: () throws -> Result
   ) throws -> Result {
@@ -34,11 +34,11 @@ package enum WriteMode: Sendable {
     }
   }
 
-  /// The condition of a trigger that a user writes. Without a word, as in the sqlcipher shell, a user does.
+  /// The condition of a trigger for writes by a user. Without a mode, as in the sqlcipher shell, a user writes.
   static let isByUser = "(char() = '' OR char() = 'import')"
-  /// The same, without an import.
+  /// The same condition without imports.
   static let isTyped = "char() = ''"
-  /// The condition of a trigger that rows are not purged.
+  /// The condition of a trigger for writes that do not purge rows.
   static let isNoPurge = "char() <> 'purge'"
 
   private var word: StaticString? {

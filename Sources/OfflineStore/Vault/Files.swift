@@ -8,12 +8,12 @@ import CPlatform
   import Darwin
 #endif
 
-/// Translates failures of the file system.
+/// Translates errors of the file system.
 enum FileProblem {
-  /// The error for the last failed call.
+  /// Returns the error of the last failed call.
   static func current(_ action: String, _ path: String) -> VaultError { error(errno, action, path) }
 
-  /// The error of a failed call for a file that is read, whatever the reason.
+  /// Returns the error of a failed call for a file that is read.
   static func unreadable(_ path: String) -> VaultError {
     VaultError(.unreadable, error(errno, "read", path).message, hint: "check the disk and the permissions")
   }
@@ -31,15 +31,15 @@ enum FileProblem {
   }
 }
 
-/// Folders and files as a vault makes them: for their owner alone, and on the disk before anybody relies on them.
+/// Creates folders and files that only the owner may access, durably.
 package enum Files {
-  /// True when something stands at a path, a dangling link included.
+  /// Returns whether a path exists, including a dangling link.
   package static func exists(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0
   }
 
-  /// True when nothing stands at a path; false too when that cannot be found out.
+  /// Returns whether nothing exists at a path; `false` as well if that cannot be determined.
   static func isMissing(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) != 0 && (errno == ENOENT || errno == ENOTDIR)
@@ -50,19 +50,20 @@ package enum Files {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// Makes a folder of mode 0700.
+  /// Creates a folder of mode 0700.
   package static func makeFolder(_ path: String) throws(VaultError) {
     guard mkdir(path, 0o700) == 0 else { throw FileProblem.current("make the folder", path) }
   }
 
-  /// Makes an empty file of mode 0600 where nothing is. What SQLite puts beside a database takes the database's mode.
+  /// Creates an empty file of mode 0600 at a free path. SQLite gives the files next to a database the mode of the
+  /// database.
   package static func makeFile(_ path: String) throws(VaultError) {
     let descriptor = cplatform_open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw FileProblem.current("make", path) }
     close(descriptor)
   }
 
-  /// Brings the content of a file to the disk itself.
+  /// Flushes the content of a file to the disk.
   package static func syncFile(_ path: String) throws(VaultError) {
     let descriptor = cplatform_open(path, O_RDONLY | O_CLOEXEC, 0)
     guard descriptor >= 0 else { throw FileProblem.current("open", path) }
@@ -70,29 +71,29 @@ package enum Files {
     guard sync(descriptor) else { throw FileProblem.current("sync", path) }
   }
 
-  /// Brings the content of an open file to the disk itself.
+  /// Flushes the content of an open file to the disk.
   package static func sync(_ descriptor: Int32) -> Bool {
     #if canImport(Darwin)
-      // fsync leaves it in the cache of the drive there; some file systems know no other call.
+      // On this system, fsync leaves the content in the cache of the drive. Some file systems support nothing else.
       if cplatform_fcntl(descriptor, F_FULLFSYNC, 0) == 0 { return true }
     #endif
     return fsync(descriptor) == 0
   }
 
-  /// The size of a file in bytes; nil when there is none.
+  /// Returns the size of a file in bytes; `nil` if it does not exist.
   package static func size(of path: String) -> Int? {
     var status = stat()
     return lstat(path, &status) == 0 ? Int(status.st_size) : nil
   }
 
-  /// The space that the file system of a folder has left for this user, in bytes.
+  /// Returns the space that the file system of a folder has left for this user, in bytes.
   package static func freeBytes(at path: String) throws(VaultError) -> Int {
     var status = statvfs()
     guard statvfs(path, &status) == 0 else { throw FileProblem.current("look at the file system of", path) }
     return Int(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
   }
 
-  /// Makes names that were added to or removed from a folder durable.
+  /// Makes names durable that were added to a folder or removed from it.
   package static func syncFolder(_ path: String) throws(VaultError) {
     let descriptor = cplatform_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
     guard descriptor >= 0 else { throw FileProblem.current("open the folder", path) }
@@ -100,12 +101,12 @@ package enum Files {
     guard sync(descriptor) else { throw FileProblem.current("sync the folder", path) }
   }
 
-  /// Gives a file another name, in place of what stands there.
+  /// Renames a file and replaces the file at the new path.
   package static func rename(_ source: String, to target: String) throws(VaultError) {
     guard systemRename(source, target) == 0 else { throw FileProblem.current("make", target) }
   }
 
-  /// Copies a file, for its owner alone and to the disk, to where nothing is.
+  /// Copies a file to a free path, with mode 0600, durably.
   package static func copy(_ source: String, to target: String) throws(VaultError) {
     let reading = cplatform_open(source, O_RDONLY | O_CLOEXEC, 0)
     guard reading >= 0 else { throw FileProblem.unreadable(source) }
@@ -128,7 +129,7 @@ package enum Files {
     guard sync(writing) else { throw FileProblem.current("sync", target) }
   }
 
-  /// Removes a folder and all in it; what is missing already is no error.
+  /// Removes a folder and its content. Missing files are no error.
   package static func removeTree(_ path: String) throws(VaultError) {
     if isFolder(path), !isLink(path) {
       for name in try names(in: path) { try removeTree(path + "/" + name) }
@@ -143,7 +144,7 @@ package enum Files {
     return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
   }
 
-  /// The names in a folder, without `.` and `..`, in order.
+  /// Returns the names in a folder, sorted, without `.` and `..`.
   package static func names(in path: String) throws(VaultError) -> [String] {
     guard let folder = opendir(path) else { throw FileProblem.current("read the folder", path) }
     defer { closedir(folder) }
@@ -160,5 +161,5 @@ package enum Files {
   }
 }
 
-// Inside the type the name is that of its function.
+// Within the type, the name is that of its function.
 private func systemRename(_ source: String, _ target: String) -> Int32 { rename(source, target) }

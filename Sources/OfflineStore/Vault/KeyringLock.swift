@@ -8,12 +8,12 @@ import CPlatform
   import Darwin
 #endif
 
-/// Held while the keyring is read, changed and written, so that two changes at the same time do not lose one another.
-/// A lock on the vault's folder itself: it leaves nothing behind, and does not exclude those who have the vault open.
+/// The lock for reading, changing and writing the keyring, so that concurrent changes do not lose each other. It is a
+/// lock on the vault's folder. It leaves no file behind and does not exclude processes that have the vault open.
 final class KeyringLock {
   private let descriptor: Int32
 
-  /// Takes the lock, waiting for up to ten seconds.
+  /// Takes the lock and waits for at most ten seconds.
   /// - Throws: ``VaultError`` with `busy`.
   init(folder: String) throws {
     descriptor = cplatform_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
@@ -23,7 +23,7 @@ final class KeyringLock {
       let reason = errno
       guard reason == EWOULDBLOCK || reason == EINTR, attempt < 500 else {
         let names = LockHolders.names(of: descriptor)
-        // The descriptor is closed by `deinit`, which runs for an initialiser that throws from here on.
+        // `deinit` closes the descriptor. It also runs for an initialiser that throws from here on.
         guard reason == EWOULDBLOCK else { throw FileProblem.error(reason, "lock", folder) }
         throw VaultError(
           .busy, "the keyring is being changed by \(names.isEmpty ? "another process" : names.joined(separator: ", "))",
@@ -33,7 +33,7 @@ final class KeyringLock {
     }
   }
 
-  /// Takes the lock if nobody holds it.
+  /// Takes the lock if it is free.
   init?(ifFree folder: String) {
     descriptor = cplatform_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
     guard descriptor >= 0 else { return nil }

@@ -8,11 +8,11 @@ import CPlatform
   import Darwin
 #endif
 
-/// Who holds a file lock.
+/// The holders of a file lock.
 enum LockHolders {
   #if os(Linux)
-    /// The other processes that hold a lock on the file of a descriptor, as proc_locks(5) lists them; none where the
-    /// list cannot be read.
+    /// Returns the other processes that hold a lock on the file of a descriptor, as proc_locks(5) lists them; empty
+    /// if the list cannot be read.
     static func names(of descriptor: Int32, withThisProcess: Bool = true) -> [String] {
       var status = stat()
       guard fstat(descriptor, &status) == 0, let list = text(of: "/proc/locks") else { return [] }
@@ -38,7 +38,7 @@ enum LockHolders {
       return "\(name) (process \(process))"
     }
 
-    /// The beginning of a file of the system, at most 1 MiB.
+    /// Returns the beginning of a file of the system, at most 1 MiB.
     private static func text(of path: String) -> String? {
       let descriptor = cplatform_open(path, O_RDONLY | O_CLOEXEC, 0)
       guard descriptor >= 0 else { return nil }
@@ -53,7 +53,7 @@ enum LockHolders {
       return String(decoding: bytes, as: UTF8.self)
     }
   #else
-    /// The system does not tell.
+    /// The system does not list the holders of locks.
     static func names(of descriptor: Int32, withThisProcess: Bool = true) -> [String] { [] }
   #endif
 }

@@ -8,15 +8,15 @@ import CPlatform
   import Darwin
 #endif
 
-/// A file that is read or written from front to back. Interrupted calls are repeated.
+/// A file that is read or written sequentially. Interrupted calls are repeated.
 final class OpenFile {
   let path: String
   private let descriptor: Int32
 
-  /// The descriptor, for as long as this value lives.
+  /// The descriptor, valid while this value exists.
   var number: Int32 { descriptor }
 
-  /// Opens a file to read.
+  /// Opens a file for reading.
   init(reading path: String) throws(VaultError) {
     self.path = path
     descriptor = cplatform_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
@@ -27,7 +27,7 @@ final class OpenFile {
     }
   }
 
-  /// Makes a file of mode 0600, where nothing may be.
+  /// Creates a file of mode 0600 at a free path.
   init(creating path: String) throws(VaultError) {
     self.path = path
     descriptor = cplatform_open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -43,7 +43,7 @@ final class OpenFile {
     return Int(status.st_size)
   }
 
-  /// Fills the buffer as far as the file goes. Returns the number of bytes.
+  /// Fills the buffer up to the end of the file. Returns the number of bytes.
   func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(VaultError) -> Int {
     var done = 0
     while done < buffer.count {
@@ -54,7 +54,7 @@ final class OpenFile {
     return done
   }
 
-  /// Writes every byte.
+  /// Writes all bytes.
   func write(_ bytes: UnsafeRawBufferPointer) throws(VaultError) {
     var done = 0
     while done < bytes.count {
@@ -74,14 +74,14 @@ final class OpenFile {
     try result.get()
   }
 
-  /// Brings the content to the disk itself.
+  /// Flushes the content to the disk.
   func synchronize() throws(VaultError) { try Files.syncFile(path) }
 
-  /// Takes the file for this process alone; false when another one has it.
+  /// Locks the file for this process; returns `false` if another process has the lock.
   func lock() -> Bool { flock(descriptor, LOCK_EX | LOCK_NB) == 0 }
 }
 
-// Inside the type the name is that of its method.
+// Within the type, the name is that of its method.
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
   write(descriptor, bytes, count)
 }

@@ -6,17 +6,17 @@
   import Darwin
 #endif
 
-/// A vault that is being made beside the place where it will stand. It appears there whole, by one rename, or not at
-/// all; what a killed process left of a draft is removed by the next one for the same place.
+/// A staged vault: a vault that is written under another name next to its path. It appears there completely, by one
+/// rename, or not at all. The remains of a killed process are removed by the next staged vault for the same path.
 final class StagedVault {
-  /// Where its parts stand while it is made.
+  /// The layout of the staged vault.
   let layout: VaultLayout
   private let target: VaultLayout
   private var lock: VaultLock?
 
-  /// Makes the folders of an empty vault.
-  /// - Throws: ``VaultError`` with `alreadyExists` when anything stands at the target, with `busy` when another process
-  ///   is making a vault there, with `cannotWrite` or `noSpace`.
+  /// Creates the folders of an empty vault.
+  /// - Throws: ``VaultError`` with `alreadyExists` if the target exists, with `busy` if another process creates a
+  ///   vault there, with `cannotWrite` or `noSpace`.
   init(for target: VaultLayout) throws {
     self.target = target
     layout = VaultLayout(folder: target.folder + ".making")
@@ -24,11 +24,11 @@ final class StagedVault {
       throw VaultError(
         .alreadyExists, "\(target.folder) exists already", hint: "choose another name; nothing is overwritten")
     }
-    // One at a time looks for a draft, removes it and makes its own.
+    // Only one process at a time removes an old staged vault and creates its own.
     let makers = try KeyringLock(folder: VaultLayout.parent(of: target.folder))
     defer { withExtendedLifetime(makers) {} }
     if Files.exists(layout.folder) {
-      // Held until the old draft is gone, so that its maker, if there is one, keeps it.
+      // Held until the old staged vault is removed, so that a running process keeps its own.
       let old = try Files.exists(layout.lock) ? VaultLock(path: layout.lock, mode: .exclusive) : nil
       try Files.removeTree(layout.folder)
       withExtendedLifetime(old) {}
@@ -38,7 +38,7 @@ final class StagedVault {
     for folder in [layout.databases, layout.attachments] { try Files.makeFolder(folder) }
   }
 
-  /// Puts the vault in its place, durably.
+  /// Moves the vault to its path, durably.
   func publish() throws {
     for folder in [layout.attachments, layout.databases, layout.folder] { try Files.syncFolder(folder) }
     guard !Files.exists(target.folder) else {
@@ -49,8 +49,8 @@ final class StagedVault {
     lock = nil
   }
 
-  /// Removes what was made, after a failure, which is what counts: when the removal fails too, the next draft for the
-  /// same place removes the rest.
+  /// Removes the staged vault after a failure. The failure counts: if the removal fails too, the next staged vault
+  /// for the same path removes the rest.
   func abandon() {
     try? Files.removeTree(layout.folder)
   }

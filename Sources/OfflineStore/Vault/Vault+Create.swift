@@ -2,12 +2,12 @@ import CipherSQL
 import VaultKeys
 
 extension Vault {
-  /// Makes a vault. It appears under its name whole, or not at all.
+  /// Creates a vault. It appears at its path completely or not at all.
   /// - Parameters:
-  ///   - path: the folder to make, whose parent exists.
-  ///   - schemas: the tables, beside those that FieldVault itself needs, and where they came from.
-  ///   - secret: opens the first slot. There is no other way in.
-  /// - Throws: ``VaultError`` with `alreadyExists`, `cannotWrite` or `noSpace`; `SQLError` with `migration` when a
+  ///   - path: the folder to create, whose parent exists.
+  ///   - schemas: the schemas in addition to FieldVault's own, and their origins.
+  ///   - secret: unlocks the first key slot. There is no other way to open the vault.
+  /// - Throws: ``VaultError`` with `alreadyExists`, `cannotWrite` or `noSpace`; `SQLError` with `migration` if a
   ///   schema file fails; `KeyError` for an empty secret.
   public static func create(
     at path: String, schemas: [(source: SchemaSource, schema: Schema)], secret: UnlockSecret, label: String = "",
@@ -46,7 +46,7 @@ extension Vault {
     try Files.syncFolder(layout.generation(generation))
   }
 
-  /// Applies FieldVault's own tables first, then the others, and keeps the derived triggers in step.
+  /// Applies FieldVault's own schema first, then the others, and derives the triggers again.
   package static func migrator(for schemas: [Schema]) -> Migrator {
     let columns = Locked(OutboxMigration.Columns())
     return Migrator(

@@ -2,26 +2,26 @@ import CipherSQL
 import VaultKeys
 
 extension Vault {
-  /// What happens when the vault's tables are older than the program's schemas.
+  /// The action if the vault's tables are older than the program's schemas.
   public enum OutdatedSchema: Sendable {
-    /// They are migrated, as an app does it.
+    /// The tables are migrated, as an app does.
     case migrate
-    /// Opening fails with `migrationNeeded`, as the command line does it.
+    /// Opening fails with `migrationNeeded`, as the command line does.
     case refuse
-    /// The vault is opened as it is, to look at what waits.
+    /// The vault is opened without migration, to show the pending files.
     case leave
   }
 
   /// Opens a vault.
   /// - Parameters:
-  ///   - path: its folder.
-  ///   - secret: opens one of its slots.
-  ///   - schemas: the tables that the program knows; of these, the vault's own are used. A schema of the vault that is
-  ///     not among them is read from the folder that it came from, or else taken as it stands in the vault.
-  ///   - adding: schemas that the vault gets if it has none of their names yet. They are tried out in memory first, so
-  ///     that a mistake in them changes nothing.
+  ///   - path: the folder of the vault.
+  ///   - secret: unlocks one of its key slots.
+  ///   - schemas: the schemas that the program has. Only those of the vault are used. A schema of the vault that the
+  ///     program lacks is read from its folder, or otherwise used as it is in the vault.
+  ///   - adding: schemas that the vault receives if it lacks them. They are first applied in memory, so that a
+  ///     mistake in them changes nothing.
   /// - Throws: ``VaultError`` with `notAVault`, `damaged`, `busy` or `migrationNeeded`; `KeyError` with `wrongSecret`
-  ///   and its like; `SQLError`.
+  ///   or another code; `SQLError`.
   public static func open(
     at path: String, with secret: UnlockSecret, schemas: [Schema] = [],
     adding: [(source: SchemaSource, schema: Schema)] = [], outdated: OutdatedSchema = .migrate,
@@ -37,12 +37,12 @@ extension Vault {
         .damaged, "generation \(keyring.generation.number) of the database is missing: \(file)",
         hint: "restore a backup")
     }
-    // SQLite takes an empty file for a new database and would write to it.
+    // SQLite treats an empty file as a new database and would write to it.
     guard Files.size(of: file) != 0 else { throw damaged(file) }
     do {
       let database = try Database(
         path: file, key: GuardedKey(bytes: unlocked.databaseKey), configuration: configuration, holding: lock)
-      // Only a database that opens makes leftovers of the others.
+      // Other generations are removed only after the current one was opened.
       OrphanedGenerations.sweep(layout, current: keyring.generation.number)
       let known = schemas + adding.map(\.schema)
       let sources = try add(adding, known: known, to: database)
@@ -65,7 +65,7 @@ extension Vault {
       hint: "restore a backup")
   }
 
-  /// Looks at a path before anything is asked of a person.
+  /// Checks a path before the user is asked for a secret.
   /// - Throws: ``VaultError`` with `notAVault`.
   public static func existing(_ path: String) throws(VaultError) -> VaultLayout {
     let layout = VaultLayout(folder: path)
@@ -84,7 +84,7 @@ extension Vault {
     return layout
   }
 
-  /// Records schemas that the vault does not have, and returns all of its schemas.
+  /// Stores schemas that the vault lacks, and returns all of its schemas.
   private static func add(
     _ adding: [(source: SchemaSource, schema: Schema)], known: [Schema], to database: Database
   ) throws -> [SchemaSource] {
@@ -120,7 +120,7 @@ extension Vault {
     for source in sources {
       let applied = records.filter { $0.schema == source.name }
       let carried = known.first { $0.name == source.name }
-      // A folder may have the name of a schema that the program carries.
+      // The folder may have the name of a schema that the program has.
       if let carried, source.folder == nil || carried.contains(applied) {
         schemas.append(carried)
       } else if let folder = source.folder, Files.isFolder(folder) {
@@ -132,7 +132,7 @@ extension Vault {
     return Self.migrator(for: schemas)
   }
 
-  /// The migrator for the vault's schemas, as `open` uses it.
+  /// Returns the migrator for the vault's schemas, as `open` uses it.
   public func migrator(known: [Schema]) throws -> Migrator {
     try Self.migrator(for: schemaSources, known: known, in: database)
   }
@@ -150,6 +150,6 @@ extension Schema {
 }
 
 extension MigrationRecord {
-  /// The file that was applied.
+  /// The applied file.
   var file: MigrationFile { MigrationFile(version: version, name: name, sql: sql) }
 }

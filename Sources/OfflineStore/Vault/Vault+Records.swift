@@ -7,7 +7,7 @@ import CipherSQL
 #endif
 
 extension Vault {
-  /// The kinds of file that ``importFile(_:into:format:plan:progress:)`` reads.
+  /// The file formats that ``importFile(_:into:format:plan:progress:)`` reads.
   public enum ImportFormat: String, Sendable, CaseIterable {
     case csv, ndjson, json
   }
@@ -18,7 +18,7 @@ extension Vault {
   }
 
   /// Creates or changes the records of a JSON document, all or none.
-  /// - Returns: their uuids, and whether the document is an array.
+  /// - Returns: their UUIDs, and whether the document is an array.
   public func put(_ entity: Entity, json text: String, name: String) throws -> (uuids: [UUID], isArray: Bool) {
     try database.write { connection in
       let writer = RecordWriter(connection, entities: entities)
@@ -36,8 +36,8 @@ extension Vault {
     }
   }
 
-  /// Marks records as deleted with what hangs on them, all or none.
-  /// - Returns: how many records were marked in all.
+  /// Marks records and their dependents as deleted, all or none.
+  /// - Returns: the number of marked records.
   public func delete(_ entity: Entity, _ uuids: [UUID]) throws -> Int {
     try database.write { connection in
       let writer = RecordWriter(connection, entities: entities)
@@ -45,7 +45,7 @@ extension Vault {
     }
   }
 
-  /// How many records ``delete(_:_:)`` would mark, dependents included.
+  /// Returns the number of records that ``delete(_:_:)`` would mark, dependents included.
   public func countDeletion(of entity: Entity, _ uuids: [UUID]) throws -> Int {
     try database.read { connection in
       let reader = RecordReader(connection)
@@ -55,7 +55,7 @@ extension Vault {
     }
   }
 
-  /// Returns those of some records that the vault has no row of, not even a deleted one.
+  /// Returns the UUIDs for which the vault has no row, not even a deleted one.
   public func absentRecords(_ entity: Entity, _ uuids: [UUID]) throws -> [UUID] {
     try database.read { connection in
       try uuids.filter { uuid in
@@ -65,7 +65,8 @@ extension Vault {
     }
   }
 
-  /// Whether the deletion of these records, dependents included, marked records that no server has. The next sync removes those.
+  /// Returns whether a deletion of these records, dependents included, marked records that no server has. The next
+  /// sync removes their rows.
   public func hasUnsentDeletion(of entity: Entity, _ uuids: [UUID]) throws -> Bool {
     try database.read { connection in
       let keys = try uuids.flatMap { uuid in
@@ -88,13 +89,13 @@ extension Vault {
   /// Restores deleted records and the dependents that were deleted with them, all or none.
   ///
   /// `SyncWorker.undelete(_:_:)` also restores records whose rows sync has removed.
-  /// - Throws: as `RecordWriter.undelete`.
+  /// - Throws: the errors of `RecordWriter.undelete`.
   public func undelete(_ entity: Entity, _ uuids: [UUID]) throws -> Restoration {
     try database.write { try RecordWriter($0, entities: entities).undelete(entity, uuids) }
   }
 
-  /// Removes the rows of deleted records for good, all or none, and the files of their attachments.
-  /// - Returns: how many records were removed; see ``RecordWriter/purge(_:_:)``.
+  /// Removes the rows of deleted records and the files of their attachments, all or none.
+  /// - Returns: the number of removed records; see ``RecordWriter/purge(_:_:)``.
   public func purge(_ entity: Entity, _ uuids: [UUID]) throws -> Int {
     let count = try database.write { connection in
       let writer = RecordWriter(connection, entities: entities)
@@ -104,8 +105,8 @@ extension Vault {
     return count
   }
 
-  /// Takes the rows of a file in as records, in one transaction.
-  /// - Throws: ``ImportRefused`` with the lines that stood in the way; ``VaultError``.
+  /// Imports the rows of a file as records in one transaction.
+  /// - Throws: ``ImportRefused`` with the refused lines; ``VaultError``.
   public func importFile(
     _ source: ByteSource, into entity: Entity, format: ImportFormat, plan: ImportPlan,
     progress: @escaping (_ bytes: Int, _ rows: Int) -> Void = { _, _ in }

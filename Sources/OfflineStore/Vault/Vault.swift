@@ -7,28 +7,28 @@ import VaultKeys
   import Foundation
 #endif
 
-/// A folder with an encrypted database, the keyring that opens it, and encrypted files.
+/// An encrypted vault: a folder with the database, its keyring, and encrypted attachments.
 ///
 /// ```swift
 /// let vault = try Vault.open(at: "job.vault", with: .passphrase(passphrase), schemas: [RestorationSchema.schema])
 /// let rooms = try await vault.database.read { db in try Room.all.fetch(db) }
 /// ```
 ///
-/// - After a crash: what was acknowledged is there; the vault opens again with its keyring.
-/// - Threads: all functions may be called from any thread or task.
+/// - After a crash, acknowledged writes exist, and the vault opens with its keyring.
+/// - All functions may be called from any thread or task.
 public final class Vault: Sendable {
-  /// Where its parts stand.
+  /// The paths of its parts.
   public let layout: VaultLayout
-  /// Its database, for typed and raw SQL.
+  /// The database, for typed and raw SQL.
   public let database: Database
-  /// Its entities, as the database describes them.
+  /// The entities, as the database describes them.
   public let entities: Entities
-  /// Where its schemas came from.
+  /// The origins of its schemas.
   public let schemaSources: [SchemaSource]
   let keys: Locked<UnlockedKeyring>
   let lock: VaultLock
   let rotationGate = Locked(())
-  /// Made from the entities when sync needs it first.
+  /// Created from the entities when sync needs it first.
   let catalog = Locked<SyncCatalog?>(nil)
 
   init(
@@ -42,20 +42,21 @@ public final class Vault: Sendable {
   /// The keyring with its keys, as this process knows it.
   var keyring: UnlockedKeyring { keys.withLock { $0 } }
 
-  /// Closes the database. Calls under way finish; when there are none, its files are closed when this function returns.
-  /// The vault stays held, so that its files are not exchanged, until this value and its database are gone.
+  /// Closes the database. Calls in progress finish. If there are none, its files are closed when this function
+  /// returns. The vault stays locked, so that its files are not exchanged, until this value and its database are
+  /// released.
   public func close() { database.close() }
 
-  /// Shows the database key for the time of a call, for handing it to the sqlcipher shell.
+  /// Passes the database key to a closure, for the sqlcipher shell.
   public func withDatabaseKey<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
     try keyring.databaseKey.withUnsafeBytes(body)
   }
 
-  /// The file of the database.
+  /// The path of the database file.
   public var databasePath: String { layout.database(generation: keyring.keyring.generation.number) }
 }
 
-/// The database key in guarded memory, as the SQL layer takes it.
+/// The database key in guarded memory, in the form that the SQL layer takes.
 struct GuardedKey: EncryptionKey {
   let bytes: SecureBytes
 

@@ -1,42 +1,42 @@
-/// Where the parts of a vault stand in its folder.
+/// The paths of the parts of a vault.
 public struct VaultLayout: Sendable, Hashable {
   /// The folder of the vault.
   public let folder: String
 
-  /// The layout of a vault at a path, of which a slash at the end is dropped. Nothing on the disk is looked at.
+  /// Creates the layout of a vault at a path, without a trailing slash. Does not access the disk.
   public init(folder: String) {
     self.folder = folder.count > 1 && folder.hasSuffix("/") ? String(folder.dropLast()) : folder
   }
 
-  /// The manifest: format, key slots, which generation is current.
+  /// The keyring: format, key slots, current generation.
   public var keyring: String { folder + "/keyring.json" }
-  /// What a keyring that is being written is called until it is whole.
+  /// The temporary name of a keyring that is being written.
   var unfinishedKeyring: String { folder + "/.keyring.json.tmp" }
-  /// Held while the vault is open; exclusively while its key is rotated.
+  /// The lock that is held while the vault is open, exclusively while its key is rotated.
   public var lock: String { folder + "/lock" }
-  /// Held by the one worker that syncs the vault.
+  /// The lock of the one sync worker.
   public var syncLock: String { folder + "/sync.lock" }
   /// The folder of the generations.
   public var databases: String { folder + "/db" }
-  /// The folder of the encrypted photos and files.
+  /// The folder of the encrypted attachments.
   public var attachments: String { folder + "/attachments" }
 
-  /// The folder of one generation, such as `db/0001`.
+  /// Returns the folder of a generation, such as `db/0001`.
   public func generation(_ number: Int) -> String {
     let digits = String(number)
     return databases + "/" + String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
   }
 
-  /// The database of one generation.
+  /// Returns the database file of a generation.
   public func database(generation number: Int) -> String { generation(number) + "/vault.db" }
 
-  /// The folder in which something stands.
+  /// Returns the folder of a path.
   package static func parent(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  /// The number of a generation by the name of its folder; nil for any other name.
+  /// Returns the number of a generation by the name of its folder; `nil` for any other name.
   static func generationNumber(of name: String) -> Int? {
     guard name.utf8.count >= 4, name.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     return Int(name)

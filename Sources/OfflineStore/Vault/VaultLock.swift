@@ -8,10 +8,10 @@ import CPlatform
   import Darwin
 #endif
 
-/// The file lock of a vault: shared while it is open, exclusive while something changes the files themselves.
-/// The system frees it when the process ends, however it ends.
+/// The file lock of a vault: shared while it is open, exclusive while its files are changed. The system releases it
+/// when the process ends in any way.
 public final class VaultLock: Sendable {
-  /// How a vault is held.
+  /// The mode of the lock.
   public enum Mode: Sendable {
     case shared, exclusive
   }
@@ -20,7 +20,7 @@ public final class VaultLock: Sendable {
   private let path: String
 
   /// Takes the lock at once.
-  /// - Throws: ``VaultError`` with `busy` when another process holds the vault in a way that excludes this one.
+  /// - Throws: ``VaultError`` with `busy` if another process holds a lock that excludes this one.
   public init(path: String, mode: Mode) throws {
     self.path = path
     descriptor = cplatform_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -28,7 +28,7 @@ public final class VaultLock: Sendable {
     let operation = (mode == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB
     guard flock(descriptor, operation) == 0 else {
       let reason = errno
-      // The descriptor is closed by `deinit`, which runs for an initialiser that throws from here on.
+      // `deinit` closes the descriptor. It also runs for an initialiser that throws from here on.
       throw reason == EWOULDBLOCK
         ? Self.held(descriptor, by: mode == .shared ? .exclusive : .shared) : FileProblem.error(reason, "lock", path)
     }
@@ -36,11 +36,11 @@ public final class VaultLock: Sendable {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// Turns a shared lock into an exclusive one.
+  /// Converts a shared lock into an exclusive one.
   ///
-  /// The system gives up the one before it takes the other, so another process may have had the vault in between; when
-  /// this fails, the shared lock is held again and the keyring has to be read anew.
-  /// - Throws: ``VaultError`` with `busy`, naming who holds the vault.
+  /// The system releases the shared lock before it takes the exclusive one, so another process may have had the vault
+  /// in between. If this fails, the shared lock is held again and the keyring has to be read again.
+  /// - Throws: ``VaultError`` with `busy`, naming the holder of the lock.
   func makeExclusive() throws {
     guard flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return }
     let reason = errno
@@ -49,14 +49,14 @@ public final class VaultLock: Sendable {
     throw error
   }
 
-  /// Turns an exclusive lock into a shared one, or waits until it has a shared one.
+  /// Converts an exclusive lock into a shared one, or waits for a shared one.
   func makeShared() throws {
     while flock(descriptor, LOCK_SH) != 0 {
       guard errno == EINTR else { throw FileProblem.current("lock", path) }
     }
   }
 
-  /// The other processes that hold the lock, where the system tells: `fieldvault (process 1234)`.
+  /// Returns the other processes that hold the lock, if the system lists them: `fieldvault (process 1234)`.
   var otherHolders: [String] { LockHolders.names(of: descriptor, withThisProcess: false) }
 
   private static func held(_ descriptor: Int32, by mode: Mode) -> VaultError {

@@ -6,18 +6,17 @@ import CipherSQL
   import Foundation
 #endif
 
-/// Which schemas a vault is made of and where each came from; recorded in the vault, so that a program that was
-/// not compiled with a schema can work with it.
+/// A schema of a vault and its origin. The vault stores them, so that a program without the schema can work with it.
 public struct SchemaSource: Codable, Hashable, Sendable {
   /// The name of the schema.
   public let name: String
-  /// The folder of its files as an absolute path; nil when it is one that the program carries.
+  /// The absolute path of the folder with its files; `nil` for a schema of the program.
   public let folder: String?
 
-  /// Where a schema came from; the folder is not looked at.
+  /// Creates the origin of a schema. Does not access the folder.
   /// - Parameters:
   ///   - name: the name of the schema.
-  ///   - folder: the absolute path of its files; nil for a schema that the program carries.
+  ///   - folder: the absolute path of its files; `nil` for a schema of the program.
   public init(name: String, folder: String?) { (self.name, self.folder) = (name, folder) }
 
   private static let setting = "schemas"
@@ -41,9 +40,9 @@ public struct SchemaSource: Codable, Hashable, Sendable {
 }
 
 extension Schema {
-  /// Reads the schema in a folder of the user's.
-  /// - Throws: ``SQLError`` for files that cannot be a schema; ``VaultError`` with `refused` for the name of FieldVault's own
-  ///   tables.
+  /// Reads a schema from a folder.
+  /// - Throws: ``SQLError`` for files that are not a schema; ``VaultError`` with `refused` for the name of
+  ///   FieldVault's own schema.
   public static func loadOwn(folder: String) throws -> Schema {
     let schema = try load(folder: folder)
     guard schema.name != CoreSchema.schema.name else {

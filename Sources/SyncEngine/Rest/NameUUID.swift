@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Uuids of records that a server made, the same on each device: version 8 of RFC 9562, whose appendix B.2 makes them so,
-/// from the SHA-256 of what they stand for.
+/// UUIDs of records that a server created, equal on each device: version 8 of RFC 9562, built from SHA-256 as its
+/// appendix B.2 shows.
 enum NameUUID {
   static func text(_ names: [String]) -> String {
     var hash = SHA256()

@@ -9,13 +9,13 @@ struct RestBody: Sendable {
   let uuid: String
   /// The id of the record itself at the API; nil before it has one.
   let serverId: ServerId?
-  /// All fields as this device has them, with what is sent on top.
+  /// All fields as this device has them, overlaid with the sent ones.
   let fields: SyncObject
 
-  /// Why a request cannot be made.
+  /// The reason why a request cannot be built.
   struct Missing: Error {
     let message: String
-    /// Whether that can change by itself: a list may still bring the id of what is referred to.
+    /// Whether the reason can disappear: a list may still bring the id of a referenced record.
     var isForNow = false
   }
 
@@ -32,16 +32,16 @@ struct RestBody: Sendable {
     }
   }
 
-  /// The members of a body.
+  /// Returns the members of a body.
   /// - Parameters:
-  ///   - names: those fields alone; nil for all that are sent.
-  ///   - cleared: fields that are sent although they are null, because the API has another value.
+  ///   - names: these fields only; `nil` for all sent fields.
+  ///   - cleared: fields that are sent as null, because the API has another value.
   func members(only names: Set<String>? = nil, cleared: Set<String> = []) async throws -> SyncObject {
     var body = SyncObject()
     for (name, place) in routes.sentFields(of: table).sorted(by: { $0.key < $1.key }) {
       if let names, !names.contains(name) { continue }
       guard let value = fields[name] else { continue }
-      // A field that never had a value is left out: not every API takes null for that.
+      // A field that never had a value is left out, because not every API accepts null.
       if names == nil, value == .null, !cleared.contains(name) { continue }
       place.set(try await said(value, name), in: &body)
     }

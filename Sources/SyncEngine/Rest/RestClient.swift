@@ -14,17 +14,18 @@ struct RestClient: Sendable {
   let transport: HTTPTransport
   let file: RouteFile
   let limits: ListLimits
-  /// By entity type, why ids of the API cannot be stored, as its first responses show. A create would make a record there
-  /// that this device could never name.
+  /// The reasons why ids of the API cannot be stored, by entity, as its first responses show. A create would make a
+  /// record there that this device could never identify.
   private let unfitIds = Locked<[String: String]>([:])
-  /// What the API's clock is ahead of this device's, in milliseconds, as its answers tell; nil before the first.
+  /// The time by the API's clock minus the time by this device's clock, in milliseconds; `nil` before the first
+  /// response.
   private let offset = Locked<Int64?>(nil)
 
   init(transport: HTTPTransport, file: RouteFile, limits: ListLimits = ListLimits()) {
     (self.transport, self.file, self.limits) = (transport, file, limits)
   }
 
-  /// Names the API whatever way its address is written: without scheme, in lower case, and without a port that says nothing.
+  /// Identifies the API, however its address is written: without scheme, in lower case, without a default port.
   var identity: String {
     let address = transport.address.description.lowercased()
     var text = address.range(of: "://").map { String(address[$0.upperBound...]) } ?? address
@@ -32,8 +33,8 @@ struct RestClient: Sendable {
     return text + file.base
   }
 
-  /// The time by the API's clock, in milliseconds since 1970, as far as it is known. The header of an answer has whole
-  /// seconds, so less than two of difference say nothing.
+  /// The time by the API's clock, in milliseconds since 1970. The header of a response has whole seconds, so a
+  /// difference below two seconds is ignored.
   var serverTime: Int64 { Vault.now + (offset.withLock { $0 } ?? 0) }
 
   func ask(
@@ -43,12 +44,12 @@ struct RestClient: Sendable {
     var request = HTTPRequest(file.base + path, query: query, body: body.map { Array($0.json.utf8) })
     request.method = method
     request.headers = headers
-    // Whether an API takes the same twice is for its repeat rule to say.
+    // The repeat rule decides whether the API accepts a repetition.
     request.isRepeatable = body == nil
     return try await send(request)
   }
 
-  /// Fetches a page of a list: the whole document, not only the place where a record stands in a response.
+  /// Fetches a page of a list: the whole document, not only the position of a record in a response.
   /// - Returns: the response, and the bytes of its body.
   func fetch(_ request: HTTPRequest) async throws(RemoteFailure) -> (RestResponse, bytes: Int) {
     var rules = file.answers
@@ -61,7 +62,7 @@ struct RestClient: Sendable {
     RestResponse(try await answer(request), file.answers)
   }
 
-  /// Asks what the route file names, or the base of the API. Any response of an API shows that it is there.
+  /// Requests the path of the route file, or the base of the API. Any response of the API shows that it is reachable.
   func health() async throws(RemoteFailure) {
     let answer =
       if let call = file.health {
@@ -105,7 +106,8 @@ struct RestClient: Sendable {
     unfitIds.withLock { $0[type] = problem }
   }
 
-  /// What an answer that is no success means for the whole round; nil for one that only concerns what was asked.
+  /// Returns the meaning of an unsuccessful response for the whole round; `nil` if it concerns only the requested
+  /// resource.
   static func failure(_ answer: RestResponse) -> RemoteFailure? {
     switch answer {
     case .done, .gone, .invalid: nil

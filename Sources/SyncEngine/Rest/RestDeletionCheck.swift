@@ -1,16 +1,17 @@
 import OfflineStore
 import SyncModel
 
-/// Finds out what is gone when an API says that the path of a new record leads nowhere.
+/// Finds the deleted record when an API returns 404 for the path of a new record.
 struct RestDeletionCheck: Sendable {
   let client: RestClient
   let records: RestRecords
 
-  /// The field of a new record that refers to what is gone, and what hung on that; nil when all that the path names is there.
+  /// Returns the field of the new record that references a deleted record, and that record's dependents; `nil` if all
+  /// records of the path exist.
   func parent(of body: RestBody, _ path: PathTemplate) async throws -> (field: String, records: RemoteDeletions)? {
     let names = Set(path.placeholders.compactMap(\.first))
     var gone: (field: String, type: String, uuid: String)?
-    // The nearest parent is the last in a table; where the API can be asked, it says which one it is.
+    // The nearest parent is the last one in the table. If the API can be asked, it tells which one is missing.
     for column in body.table.columns where names.contains(column.name) {
       guard let reference = column.reference, case .text(let uuid)? = body.fields[column.name] else { continue }
       if try await isGone(reference.entityType, uuid) { gone = (column.name, reference.entityType, uuid) }
@@ -19,13 +20,14 @@ struct RestDeletionCheck: Sendable {
     return (gone.field, try await family(of: gone.type, gone.uuid))
   }
 
-  /// A record that is gone, with what hung on it.
+  /// Returns a deleted record with its dependents.
   func family(of type: String, _ uuid: String) async throws(RemoteFailure) -> RemoteDeletions {
-    let family = try await records.family(of: type, uuid).map { tombstone($0.type, $0.record) }
+    let family = try await records.query { try $0.family(of: type, uuid) }.map { tombstone($0.type, $0.record) }
     return RemoteDeletions(root: family.first, followers: Array(family.dropFirst()))
   }
 
-  /// Whether a parent is gone. One that the API cannot be asked about counts as there: too much hangs on it.
+  /// Returns whether a parent is missing. A parent without a route to read it counts as existing, because too many
+  /// records depend on it.
   private func isGone(_ type: String, _ uuid: String) async throws -> Bool {
     guard let routes = client.file.entities[type], let table = records.table(type), let call = routes.get,
       let record = try await records.record(type, uuid)

@@ -4,8 +4,8 @@ import SealedFiles
 import SyncModel
 import WebTransport
 
-/// The images of an API, sent as its route file says. Such an API works with images, so it is given what they hold and
-/// not what is encrypted.
+/// The images of a REST remote, sent as its route file says. Such an API processes images, so it receives the
+/// decrypted content.
 struct RestFiles: FileRemote {
   let client: RestClient
   let records: RestRecords
@@ -57,20 +57,20 @@ struct RestFiles: FileRemote {
     return UploadResult(problem: nil, offset: file.byteCount ?? 0, link: link)
   }
 
-  /// Nothing: what a route file describes are uploads.
+  /// Returns no files, because route files describe uploads only.
   func fetch(
     _ name: FileName, into part: String, _ sealing: ContentSealing,
     progress: @escaping @Sendable (Int64, Int64?) -> Void
   ) async throws(DownloadProblem) { throw .absent }
 
-  /// None: an API that exists already cannot be asked that.
+  /// Returns `nil`, because a REST remote does not return digests.
   func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName> { [] }
 
   static func path(_ template: PathTemplate, _ body: RestBody) async throws(UploadProblem) -> String {
     do {
       return try await body.path(template)
     } catch {
-      // What it belongs to has no id yet; it goes as soon as that is sent.
+      // The parent has no id yet. The image is sent as soon as the parent is.
       throw .later(seconds: 5)
     }
   }
@@ -97,7 +97,7 @@ struct RestFiles: FileRemote {
 }
 
 extension RestResponse {
-  /// What an answer means for an image; nil for success.
+  /// Returns the meaning of a response for an image; `nil` for success.
   var fileProblem: UploadProblem? {
     switch self {
     case .done: nil

@@ -18,16 +18,16 @@ struct RestForm: Sendable {
   /// The name of the part that the image is.
   let part: String
 
-  /// Sends it, and keeps the id that the API gives the record.
+  /// Sends the form, and stores the id that the API gives to the record.
   /// - Parameters:
-  ///   - key: what was remembered; nil when it was not sent before.
-  ///   - remember: stores durably under which name it is being sent.
+  ///   - key: the stored name of an earlier attempt; `nil` if there was none.
+  ///   - remember: stores the name of this attempt durably.
   func send(
     _ file: UploadSource, key: String?, remember: @Sendable (String?) async throws -> Void
   ) async throws(UploadProblem) {
     let path = client.file.base + (try await RestFiles.path(call.path, body))
     if key != nil, let id = try await lookUp() { return try await keep(id) }
-    // Names this sending, as the id of an operation does: when the record is made anew later, that is another one.
+    // Names this attempt, like the id of an operation. If the record is created again later, that is another attempt.
     let name = key ?? UUID().uuidString.lowercased()
     do { try await remember(name) } catch { throw .vaultFailed }
     let boundary = "fieldvault-" + NameUUID.text([body.uuid, "boundary"])
@@ -56,7 +56,7 @@ struct RestForm: Sendable {
     guard case .done(let record?) = answer,
       let id = body.routes.id.value(in: record).flatMap({ RestRecords.id($0, of: body.table) })
     else {
-      // It may be there; the answer does not say under which id.
+      // The record may exist, but the response does not name its id.
       if let id = try await lookUp() { return try await keep(id) }
       throw .refused(status: 422)
     }
@@ -82,8 +82,8 @@ struct RestForm: Sendable {
     }
   }
 
-  /// What the image belongs to is not at the API any more: a person decides what becomes of it.
-  /// - Returns: false when all that the path names is there.
+  /// Opens a conflict if the parent of the image is missing at the API.
+  /// - Returns: `false` if all records of the path exist.
   private func openConflict() async throws(UploadProblem) -> Bool {
     let (table, uuid) = (body.table, body.uuid)
     do {
@@ -93,7 +93,7 @@ struct RestForm: Sendable {
       try await records.vault.sync { transaction in
         try transaction.openImageConflict(of: table, uuid, field: gone.field)
         var counts = ApplyCounts()
-        try transaction.apply(gone.records, counts: &counts)
+        try transaction.changes.apply(gone.records, counts: &counts)
       }
       return true
     } catch let failure as RemoteFailure {
@@ -162,7 +162,7 @@ struct RestForm: Sendable {
 }
 
 extension RemoteFailure {
-  /// What a failure of a request means for an image.
+  /// Returns the meaning of a failed request for an image.
   var fileProblem: UploadProblem {
     switch answer {
     case .later(let seconds): .later(seconds: seconds)

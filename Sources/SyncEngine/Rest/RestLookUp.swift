@@ -2,8 +2,8 @@ import OfflineStore
 import SyncModel
 import WebTransport
 
-/// Finds out whether a record was made at an API by an attempt whose answer was lost: a record there that has the same
-/// fields and that no record here is.
+/// Finds out whether an attempt whose response was lost has created a record: a record of the API with the same
+/// fields that is no record of the vault.
 struct RestLookUp: Sendable {
   let client: RestClient
   let records: RestRecords
@@ -24,7 +24,7 @@ struct RestLookUp: Sendable {
     } catch {
       switch error {
       case .failure(let failure): throw failure
-      // What it belongs to is gone: sending it shows that, too.
+      // The parent is missing. Sending the record shows that too.
       case .gone: return nil
       case .list(let message):
         throw RemoteFailure(

@@ -8,7 +8,7 @@ struct RestPush: Sendable {
   let records: RestRecords
   let operation: PushOperation
 
-  /// What became of it, and what was found to be gone.
+  /// The result, and the records that proved to be deleted.
   struct Sent: Sendable {
     var outcome: PushResult.Outcome
     var gone: RemoteDeletions?
@@ -52,7 +52,7 @@ struct RestPush: Sendable {
   // MARK: Made
 
   private func create(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
-    // The image makes the record, and waits for nothing but its parent, which is there.
+    // The image creates the record and waits only for its parent, which exists.
     if routes.goesWithImage { return Sent(outcome: .accepted(version: version, serverId: nil)) }
     guard let call = routes.create else {
       return refused("the server takes no new records of the kind \(operation.entityType)")
@@ -80,7 +80,7 @@ struct RestPush: Sendable {
     }
   }
 
-  /// The API has taken the record and does not say under which id.
+  /// The API has stored the record and does not name its id.
   private func takenWithoutId(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
     if let id = try await RestLookUp(client: client, records: records, body: body, routes: routes).find() {
       return Sent(outcome: .accepted(version: version, serverId: id))
@@ -102,15 +102,15 @@ struct RestPush: Sendable {
   // MARK: Changed
 
   private func update(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
-    // It goes with its image, as it is then.
+    // The record is sent with its image, with the values of that time.
     if routes.goesWithImage, body.serverId == nil { return Sent(outcome: .accepted(version: version, serverId: nil)) }
     guard let call = routes.update else {
       return refused("the server takes no changes of records of the kind \(operation.entityType)")
     }
-    // PATCH says what has changed (RFC 5789), PUT all of it (RFC 9110).
+    // PATCH sends the changes (RFC 5789), PUT the whole record (RFC 9110).
     let changed = Set(operation.patch.fields.names)
     let members = try await body.members(only: call.method == "PATCH" ? changed : nil, cleared: changed)
-    // What changed is nothing that the API wants to know.
+    // No changed field is sent to the API.
     if members.isEmpty { return Sent(outcome: .accepted(version: version, serverId: nil)) }
     let answer = try await client.ask(
       call.method, try await body.path(call.path), body: .object(members), headers: headers(routes))
@@ -134,8 +134,8 @@ struct RestPush: Sendable {
 
   private func delete(_ body: RestBody, _ routes: EntityRoutes) async throws -> Sent {
     guard body.serverId != nil else {
-      // The image that is on its way makes the record there; its answer says under which id.
-      if routes.goesWithImage, try await records.isBeingSent(body.fields["contentUuid"]) {
+      // The image that is being sent creates the record. Its response names the id.
+      if routes.goesWithImage, try await records.isUploading(body.fields["contentUuid"]) {
         return refused("its image is being sent", status: 429)
       }
       return Sent(outcome: .accepted(version: 0, serverId: nil))
@@ -146,7 +146,7 @@ struct RestPush: Sendable {
     let answer = try await client.ask(call.method, try await body.path(call.path), headers: headers(routes))
     switch answer {
     case .done, .gone:
-      // What hangs on it is gone there, too, and nobody would say so.
+      // The API has deleted the dependents as well, and would not report it.
       return Sent(
         outcome: .accepted(version: version, serverId: nil),
         gone: RemoteDeletions(root: nil, followers: try await followers))
@@ -157,7 +157,7 @@ struct RestPush: Sendable {
 
   // MARK: Gone
 
-  /// What a new record belongs to is not there any more: a conflict for a person.
+  /// The parent of a new record is missing: a conflict for the user.
   private func parentGone(_ body: RestBody, _ call: RouteCall) async throws -> Sent {
     guard let gone = try await RestDeletionCheck(client: client, records: records).parent(of: body, call.path) else {
       return refused("the server says that what this belongs to is not there (status 404)", status: 404)
@@ -165,7 +165,7 @@ struct RestPush: Sendable {
     return Sent(outcome: .conflict(.deletedRemotely, fields: [gone.field], record: nil), gone: gone.records)
   }
 
-  /// What hangs on the record of the operation, as gone.
+  /// Returns the dependents of the operation's record as deleted.
   private var followers: [RemoteRecord] {
     get async throws {
       let family = try await RestDeletionCheck(client: client, records: records).family(

@@ -2,20 +2,20 @@ import OfflineStore
 import SyncModel
 import WebTransport
 
-/// An API that exists already, spoken to as a route file says: each record goes by requests of its own, and its lists are
-/// fetched as what the server decides about.
+/// An existing API, used as a route file says: each record is sent with requests of its own, and the lists of
+/// server-owned entities are fetched.
 ///
-/// Such an API keeps no versions, so nothing is merged there: what a device sends is what counts. What is gone at the server
-/// is a conflict for a person.
+/// Such an API has no versions, so nothing is merged there: the sent values count. A record that the server deleted
+/// is a conflict for the user.
 public struct RestRemote: Remote {
   let client: RestClient
   let records: RestRecords
   var file: RouteFile { client.file }
 
-  /// A remote for the records of a vault.
+  /// Creates a remote for the records of a vault.
   /// - Parameters:
-  ///   - file: routes that `RouteFile.check(against:)` has let pass.
-  ///   - limits: how much of one list is read.
+  ///   - file: routes that passed `RouteFile.check(against:)`.
+  ///   - limits: the limits for reading one list.
   public init(transport: HTTPTransport, file: RouteFile, vault: Vault, limits: ListLimits = ListLimits()) {
     client = RestClient(transport: transport, file: file, limits: limits)
     records = RestRecords(vault: vault)
@@ -24,28 +24,28 @@ public struct RestRemote: Remote {
   /// Such an API keeps no versions, so its data have one epoch for good.
   static let epoch = "api"
 
-  /// What has gone over the network so far.
+  /// The bytes sent and received so far.
   public var traffic: TransferCounts { client.transport.traffic }
 
-  /// One request after the other, so that each answer is kept before the next record goes; no comparison and no waiting
-  /// for changes, which such an API does not have.
+  /// One operation per request, so that each response is stored before the next record is sent. Such an API has no
+  /// comparison and no long polls.
   public var capabilities: RemoteCapabilities {
     RemoteCapabilities(
       batch: 1, compares: false, watches: false, isCurrent: true, restores: false, knowsOperations: false)
   }
 
-  /// The images of records, where the route file says how they go.
+  /// The images of records, if the route file describes their upload.
   public var files: (any FileRemote)? {
     file.entities.values.contains { $0.image != nil } ? RestFiles(client: client, records: records) : nil
   }
 
-  /// Asks what the route file names, or the base of the API. Any answer of an API will do: it is there.
+  /// Requests the path of the route file, or the base of the API. Any response of the API is sufficient.
   public func health() async throws(RemoteFailure) -> ServerHealth {
     try await client.health()
     return ServerHealth(serverTime: client.serverTime)
   }
 
-  /// Who the token belongs to. Where the API does not say, all tokens count as those of one account.
+  /// Returns the user of the token. If the API does not name one, all tokens belong to one account.
   public func account() async throws(RemoteFailure) -> AccountInfo {
     var (account, user) = (file.service, "")
     if let route = file.account {
@@ -59,7 +59,7 @@ public struct RestRemote: Remote {
       account = id.description
       if let place = route.user, case .text(let name)? = place.value(in: document) { user = name }
     }
-    // The API has no schemas: what is sent to it is what the route file says.
+    // The API has no schemas. The route file decides what is sent.
     let schemas = Set(records.catalog.tables.values.compactMap { $0.entity.sync?.schemaName }).sorted()
     return AccountInfo(
       serverUuid: NameUUID.text(["server", client.identity]), epoch: Self.epoch, account: account,
@@ -67,7 +67,7 @@ public struct RestRemote: Remote {
       schemas: schemas.map { AccountInfo.Schema(name: $0, version: .max) })
   }
 
-  /// Asks whose token it is or, where the API does not say, for the beginning of a list.
+  /// Requests the user of the token, or otherwise the beginning of a list.
   public func checkToken() async throws(RemoteFailure) {
     if file.account != nil {
       _ = try await account()
@@ -78,7 +78,7 @@ public struct RestRemote: Remote {
       let answer = try await client.ask(call.method, call.path.description)
       switch answer {
       case .credentials, .notThere: throw RestClient.failure(answer) ?? .offline
-      // What is wrong with a list alone is reported when it is fetched.
+      // A problem of a single list is reported when it is fetched.
       case .done, .gone, .invalid, .later, .attempt: return
       }
     }
@@ -98,7 +98,7 @@ public struct RestRemote: Remote {
       gone: gone)
   }
 
-  /// The lists of the API, one a page. Without a cursor all of them; with one those that have become old.
+  /// Fetches the lists of the API, one per page. Without a cursor all lists; with a cursor the old ones.
   public func changes(
     cursor: String?, limit: Int, projects: [String]
   ) async throws(RemoteFailure) -> ChangesPage {
@@ -118,7 +118,7 @@ public struct RestRemote: Remote {
     entityType: String, bucket: String, projects: [String]
   ) async throws(RemoteFailure) -> RecordDigests { throw Self.unable }
 
-  /// None: what a record of a list refers to comes with the list of its own kind.
+  /// Returns no records: the referenced records are part of their own lists.
   public func records(
     entityType: String, uuids: [String], epoch: String?
   ) async throws(RemoteFailure) -> RecordsResponse {

@@ -1,11 +1,11 @@
 import SyncModel
 import WebTransport
 
-/// What an API answered to one request, read by the rules of its route file.
+/// The response of an API to one request, read by the rules of its route file.
 package enum RestResponse: Equatable, Sendable {
-  /// Done; the record, where the answer has one.
+  /// Success, with the record if the response has one.
   case done(SyncValue?)
-  /// What the path names is not there any more.
+  /// The resource of the path does not exist any more.
   case gone
   /// Refused, and it would be again: why, and with which status.
   case invalid(status: Int, detail: String)
@@ -15,7 +15,7 @@ package enum RestResponse: Equatable, Sendable {
   case later(seconds: Int?)
   /// The token is not valid.
   case credentials
-  /// Somebody else answers, or nobody.
+  /// The server is unreachable, or a proxy answered instead.
   case notThere(TransportFailure)
 
   package init(_ answer: HTTPResponse, _ rules: ResponseRules) {
@@ -36,7 +36,7 @@ package enum RestResponse: Equatable, Sendable {
     }
     switch answer.status {
     case 200..<300:
-      // The sign-in page of a network answers with 200, too.
+      // The sign-in page of a captive portal has status 200 too.
       if !isJSON, !answer.body.isEmpty {
         self = .notThere(.notTheServer(detail: "it answers with something that is not JSON"))
       } else if let ok = rules.ok, let document, ok.value(in: document) != .bool(true) {
@@ -52,7 +52,7 @@ package enum RestResponse: Equatable, Sendable {
     case 413: self = .invalid(status: 413, detail: "it is larger than the server takes")
     case 400..<500 where isJSON || answer.body.isEmpty || answer.contentType == "text/plain":
       self = .invalid(status: answer.status, detail: detail)
-    // A page for people, from a wall before the API or under a wrong path: it concerns what was asked, and is tried again.
+    // An HTML page of a firewall, or for a wrong path. It concerns this request, which is tried again.
     case 400..<500:
       self = .attempt(status: answer.status, detail: "somebody before the API answers with a page for people")
     default: self = .notThere(.notTheServer(detail: "it answers with the status \(answer.status)"))
@@ -74,7 +74,7 @@ package enum RestResponse: Equatable, Sendable {
 }
 
 extension ResponseRules {
-  /// Why something was refused, as the API says it; cut, since it may be a whole page.
+  /// Returns the API's reason for a refusal, truncated, because it may be a whole page.
   func detail(in document: SyncValue) -> String? {
     for place in problem {
       switch place.value(in: document) {

@@ -10,8 +10,8 @@ import SyncModel
 
 /// Values of an API as the tables here have them.
 enum RestValue {
-  /// A value for a column: times of any form of RFC 3339 become the one form here, a time for a day becomes its day, and a
-  /// number that is written as a text, or the other way round, becomes what the column holds.
+  /// Returns a value for a column. Times in any form of RFC 3339 get the stored form, a time for a day becomes its
+  /// day, and a number as text, or the reverse, gets the type of the column.
   static func value(_ value: SyncValue, for column: SharedColumn) -> SyncValue {
     switch (column.column.type, value) {
     case (.timestamp, .text(let text)): return time(text).map(SyncValue.text) ?? value
@@ -25,13 +25,13 @@ enum RestValue {
     }
   }
 
-  /// Whether a value of an API says the same as one that was sent.
+  /// Returns whether a value of an API equals a sent one.
   static func isSame(_ there: SyncValue, _ sent: SyncValue, _ column: SharedColumn) -> Bool {
     if column.reference != nil { return ServerId(there)?.description == ServerId(sent)?.description }
     return value(there, for: column) == value(sent, for: column)
   }
 
-  /// `2026-01-01T10:00:00+02:00` as `2026-01-01T08:00:00.000Z`; nil for what is no time.
+  /// Converts `2026-01-01T10:00:00+02:00` into `2026-01-01T08:00:00.000Z`; `nil` for any other text.
   private static func time(_ text: String) -> String? {
     if WireTime.milliseconds(text) != nil { return text }
     let hasFraction = text.contains(".")
@@ -41,7 +41,7 @@ enum RestValue {
       let date = try style.parse(zoned ? text : text + "Z")
       return WireTime.text(date.milliseconds)
     } catch {
-      // Not a time: the table says so, with the name of the field.
+      // Not a time. The table reports it with the name of the field.
       return nil
     }
   }

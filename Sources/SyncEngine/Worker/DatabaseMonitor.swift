@@ -7,7 +7,7 @@
 #endif
 import Dispatch
 
-/// Tells when somebody writes to a database, this process or another, without asking over and over.
+/// Reports writes to a database, by this process or another, without polling.
 ///
 /// `@unchecked Sendable` holds because the source is only cancelled, which Dispatch allows from any thread.
 final class DatabaseMonitor: @unchecked Sendable {

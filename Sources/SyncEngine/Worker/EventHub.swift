@@ -1,6 +1,6 @@
 import CipherSQL
 
-/// Hands what is told to everybody who listens.
+/// Sends events to all listeners.
 final class EventHub<Event: Sendable>: Sendable {
   private struct State {
     var listeners: [Int: AsyncStream<Event>.Continuation] = [:]
@@ -9,14 +9,14 @@ final class EventHub<Event: Sendable>: Sendable {
   private let state = Locked(State())
   private let capacity: Int
 
-  /// - Parameter capacity: how much is kept for one who does not keep up; the oldest is missed.
+  /// - Parameter capacity: the number of events that are kept for a slow listener. It misses the oldest.
   init(keeping capacity: Int) { self.capacity = capacity }
 
   deinit { state.withLock { $0.listeners.values.forEach { $0.finish() } } }
 
   func tell(_ event: Event) { state.withLock { $0.listeners.values.forEach { $0.yield(event) } } }
 
-  /// What is told from now on.
+  /// The events from now on.
   func events() -> AsyncStream<Event> {
     let (stream, continuation) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingNewest(capacity))
     let number = state.withLock { state in

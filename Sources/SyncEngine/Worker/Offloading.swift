@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Runs what blocks or takes its time on a thread that no task needs.
+/// Runs blocking or long work on a thread that no task needs.
 func offload<Success: Sendable, Failure: Error>(
   _ body: @escaping @Sendable () throws(Failure) -> Success
 ) async throws(Failure) -> Success {

@@ -1,29 +1,29 @@
 import SyncModel
 
-/// What a round of sync does next: values in, values out, without a clock, a network or a database.
+/// The steps of a sync round, as a pure function of events, without a clock, a network or a database.
 ///
-/// A round finds out who answers, compares everything when that is due, pulls, pushes, and pulls once more what the push
-/// changed. A failure of one request ends the round, is waited for, or is taken round by smaller requests; which of these
-/// the class of the answer decides. No operation loses an attempt for what was not an answer to it.
+/// A round identifies the server, compares all records when that is due, pulls, pushes, and pulls again the changes
+/// of the push. After a failed request the round ends, waits, or sends smaller requests. The class of the response
+/// decides. Only a response to an operation itself counts as an attempt.
 public struct RoundPlan: Equatable, Sendable {
   /// A page has at most this many records.
   public static let pageLimit = ChangesPage.usualLimit
   /// A batch has at most this many operations.
   public static let batchLimit = PushRequest.greatestCount
-  /// Each fourth batch is taken by age alone: an operation with n older ones is sent with the 4 (n / 25 + 1)th batch at the
-  /// latest, whatever of higher priority comes in meanwhile.
+  /// Every fourth batch is chosen by age alone. An operation with n older ones is sent with the 4 (n / 25 + 1)th
+  /// batch at the latest, whatever is queued at a higher priority in the meantime.
   public static let batchesUntilAge = 4
   /// A round waits at most this often for a server that has too much to do.
   public static let longestWaits = 5
-  /// Seconds; a longer wait ends the round, and the schedule comes back to it.
+  /// Seconds. A longer wait ends the round, and the schedule starts another one later.
   public static let longestWait = 30
 
   /// A round compares at most this often because the server's data began a new epoch.
   static let mostEpochs = 3
 
-  /// What is wanted of this round.
+  /// The purposes of this round.
   public let request: RoundRequest
-  /// What comes next.
+  /// The next step.
   public private(set) var step: RoundStep = .identify
 
   private var pageLimit = Self.pageLimit
@@ -40,9 +40,9 @@ public struct RoundPlan: Equatable, Sendable {
   private var isNewDevice = false
   private var afterWait: RoundStep = .identify
 
-  /// A round that has not begun.
+  /// Creates the plan of a round.
   /// - Parameters:
-  ///   - batchLimit: how many operations the server takes at once.
+  ///   - batchLimit: the most operations of one request.
   ///   - compares: whether the server can compare all records.
   public init(_ request: RoundRequest, batchLimit: Int = Self.batchLimit, compares: Bool = true) {
     self.request = request
@@ -50,7 +50,7 @@ public struct RoundPlan: Equatable, Sendable {
     self.compares = compares
   }
 
-  /// Takes what became of the step; ``step`` is the next one then.
+  /// Applies the result of the step. ``step`` becomes the next one.
   public mutating func advance(_ event: RoundEvent) {
     switch event {
     case .identified(let mustReconcile):
@@ -92,7 +92,7 @@ public struct RoundPlan: Equatable, Sendable {
     case (.newEpoch, _) where epochs < Self.mostEpochs:
       epochs += 1
       step = .reconcile
-    // The runner has drawn a new device id; a server that refuses that one too is at fault.
+    // The runner has drawn a new device id. A server that refuses this one too is faulty.
     case (.deviceCopied, .push) where !isNewDevice:
       isNewDevice = true
       step = .reconcile
@@ -111,7 +111,7 @@ public struct RoundPlan: Equatable, Sendable {
       singles = operations
       step = nextBatch
     case (.tooLarge, .push), (.attempt, .push), (.refused, .push):
-      // The one operation has been charged with it; the others go on.
+      // The attempt of the single operation was counted. The other operations continue.
       singles = max(0, singles - 1)
       step = nextBatch
     case (.tooLarge, .pull) where pageLimit > 1:

@@ -3,8 +3,8 @@ import OfflineStore
 import SyncModel
 
 extension RoundRunner {
-  /// Follows the projects that are active at the server by now, for a device that was told to.
-  /// - Returns: whether there was something to choose anew.
+  /// Follows the projects that are active at the server now, if the device follows the active projects.
+  /// - Returns: whether the followed projects changed.
   func followActiveProjects() async throws -> Bool {
     guard remote.capabilities.compares,
       let known = try await vault.database.read({ try SyncSettings.value(.activeProjects, in: $0) })

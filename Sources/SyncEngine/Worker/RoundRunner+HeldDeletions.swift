@@ -31,7 +31,7 @@ extension RoundRunner {
     return HeldDeletions(deletions: deletions, of: records, accepted: accepted)
   }
 
-  /// How many records of an entity the server is known to have had, and which of them it does not have now.
+  /// The number of records of an entity that the server had, and the records that it does not have now.
   private func onlyHere(
     _ table: RecordTable, _ theirs: EntityDigests, _ scopes: [String]
   ) async throws -> (count: Int, uuids: [String]) {

@@ -2,10 +2,10 @@ import CipherSQL
 import OfflineStore
 import SyncModel
 
-/// Sends what waits, batch by batch.
+/// Pushes the outbox, batch by batch.
 ///
-/// While the server works on one batch, the next is chosen. The answers decide whether it stays: what they made ready and
-/// is more urgent goes first, and what they changed is looked at anew.
+/// While the server processes one batch, the next one is prefetched. The response decides whether it is sent: if the
+/// response made more urgent operations ready or changed prefetched ones, the batch is chosen again.
 extension RoundRunner {
   mutating func push(_ plan: RoundPlan) async throws -> RoundEvent {
     if let type = isRepeating {
@@ -27,7 +27,7 @@ extension RoundRunner {
     var following = plan
     following.advance(.pushed(sent: batch.count, sawOthers: false))
     let step = following.step
-    // What is chosen counts as sent if the program dies, which does no harm where the server knows an operation again.
+    // A prefetched batch counts as sent after a crash. This is harmless if the server recognises repeated operations.
     let (vault, prefetches) = (vault, remote.capabilities.knowsOperations)
     async let ahead = prefetches ? Self.prefetchBatch(step, vault) : nil
     do {
@@ -99,15 +99,15 @@ extension RoundRunner {
 
   private static func prefetchBatch(_ step: RoundStep, _ vault: Vault) async -> PreparedBatch? {
     do {
-      let ready = try await vault.database.read { try $0.fetchOne(SyncWorker.readyOperation, as: Int.self) }
-      return ready == nil ? nil : try await vault.sync { try nextBatch(step, isPrefetch: true, $0) }
+      guard try await vault.database.read({ try Outbox.hasReady(in: $0) }) else { return nil }
+      return try await vault.sync { try nextBatch(step, isPrefetch: true, $0) }
     } catch {
-      // The choice is made again with the answers, and what is wrong with this device is thrown there.
+      // The batch is chosen again with the response. An error of this device is thrown then.
       return nil
     }
   }
 
-  /// What is sent after a batch that has its answers: what was chosen meanwhile, unless that is not the best any more.
+  /// Returns the batch that follows a response: the prefetched one, unless another choice is better now.
   private static func choice(
     _ step: RoundStep, _ ahead: PreparedBatch?, after answer: PushResponse, _ transaction: SyncTransaction
   ) throws -> Choice {
@@ -136,25 +136,21 @@ extension RoundRunner {
         try transaction.acknowledge(result.outcome, of: sent, jitter: jitter, counts: &counts)
       }
       var applied = ApplyCounts()
-      if !restores { try transaction.remakeFollowers(of: request.operations, answer.results) }
-      for records in answer.gone { try transaction.apply(records, counts: &applied) }
+      if !restores { try transaction.changes.remakeFollowers(of: request.operations, answer.results) }
+      for records in answer.gone { try transaction.changes.apply(records, counts: &applied) }
       counts.conflicts += applied.conflicts
       if let cursor = answer.cursor,
         try SyncSettings.value(.cursor, in: transaction.connection) == request.cursor
       {
         try SyncSettings.set(.cursor, cursor, in: transaction.connection)
       }
-      let hasTaken = try transaction.hasAnsweredCascades()
+      let hasTaken = try transaction.changes.hasAnsweredCascades()
       return (counts, hasTaken, try Self.choice(step, ahead, after: answer, transaction))
     }
     chosen = next
-    for (sent, result) in zip(request.operations, answer.results) {
-      switch result.outcome {
-      case .merged, .waiting:
-        repeats[sent.entityUuid, default: 0] += 1
-        if repeats[sent.entityUuid, default: 0] > Self.longestRepetition { isRepeating = sent.entityType }
-      case .accepted, .conflict, .rejected: continue
-      }
+    for record in counts.requeued {
+      repeats[record.entityUuid, default: 0] += 1
+      if repeats[record.entityUuid, default: 0] > Self.longestRepetition { isRepeating = record.entityType }
     }
     report.add(counts)
     report.failure = nil
@@ -164,13 +160,13 @@ extension RoundRunner {
     return .pushed(sent: request.operations.count, sawOthers: answer.cursor == nil || hasTaken)
   }
 
-  /// Only an answer to an operation itself is an attempt: a request of several operations charges none of them.
+  /// Only a response to a single operation counts as an attempt. A request with several operations counts none.
   private mutating func charge(_ batch: [PushOperation], _ failure: RemoteFailure) async throws {
     let status: Int? =
       switch failure.answer {
       case .attempt: 500
       case .tooLarge: 413
-      // Of the request: that a record is gone is said of an operation.
+      // The status is about the request. A missing record is reported for an operation.
       case .refused: failure.problem.map { $0.status == 404 ? 400 : $0.status } ?? 400
       default: nil
       }
@@ -193,7 +189,7 @@ extension RoundRunner {
   func release(_ batch: [PushOperation], wasSent: Bool = true) async throws {
     let ids = batch.map(\.operationId)
     let vault = vault
-    // Also when the task was cancelled: what is under way goes on being so otherwise until the next round.
+    // Also after a cancellation. Otherwise the operations would stay in flight until the next round.
     try await Task.detached { try await vault.sync { try $0.release(ids, wasSent: wasSent) } }.value
   }
 }

@@ -2,19 +2,19 @@ import OfflineStore
 import SyncModel
 
 extension RoundRunner {
-  /// Compares all records with the server's by digests, in three steps (entities, buckets, records), and moves only what
-  /// differs.
+  /// Compares all records with the server's by digests, in three levels (entities, buckets, records), and transfers
+  /// only the differences.
   mutating func reconcile() async throws -> RoundEvent {
     let (scopes, epoch, cursor) = try await vault.sync {
-      (try $0.scopes(), try $0.epoch(), try SyncSettings.value(.cursor, in: $0.connection))
+      (try SyncSettings.scopes(in: $0.connection), try $0.epoch(), try SyncSettings.value(.cursor, in: $0.connection))
     }
     let theirs = try await remote.digests(projects: scopes)
     let catalog = vault.syncCatalog
     var repaired = RepairCounts()
-    // Without an epoch of its own the vault has no versions of another one.
+    // A vault without an epoch has no versions of another epoch.
     let old = epoch == theirs.epoch ? nil : epoch
     if let held = try await heldDeletions(by: theirs, scopes, isNewEpoch: old != nil) { return try await hold(held) }
-    if old != nil { try await vault.sync { try $0.beginNewEpoch() } }
+    if old != nil { try await vault.sync { try $0.changes.beginNewEpoch() } }
     // The device pulls on from a cursor of this epoch. A record that was changed and changed back since then has equal content
     // and another version, which only a pull brings.
     let keepsCursor = old == nil && cursor != nil && !hasLostCursor
@@ -39,13 +39,13 @@ extension RoundRunner {
       let different = names.filter { !keepsCursor || (theirBuckets[$0] ?? .none) != (ours.buckets[$0] ?? .none) }
       try await compare(table, Set(different), known: Set(theirBuckets.keys), theirs.columns, comparison, &repaired)
     }
-    if old != nil { while try await vault.sync({ try $0.reopenSealed(limit: 500) }) {} }
+    if old != nil { while try await vault.sync({ try $0.changes.reopenSealed(limit: 500) }) {} }
     report.repaired += repaired.total
     report.hasCompared = true
     hasLostCursor = false
     try await vault.sync { transaction in
       if !keepsCursor {
-        // Pulling goes on from where the comparison began, so that nothing slips between.
+        // The pull continues where the comparison began, so that no change is missed.
         try SyncSettings.set(.cursor, theirs.cursor, in: transaction.connection)
       }
       try SyncSettings.set(.epoch, theirs.epoch, in: transaction.connection)
@@ -57,12 +57,12 @@ extension RoundRunner {
     return .reconciled
   }
 
-  /// What a comparison is about.
+  /// The scope of a comparison.
   private struct Comparison: Sendable {
     let scopes: [String]
     /// The epoch of the server's data.
     let epoch: String
-    /// The epoch of this device's versions, where it is another one.
+    /// The epoch of this device's versions, if it differs from the server's.
     let oldEpoch: String?
     /// Whether equal records get the server's version.
     let comparesVersions: Bool
@@ -108,18 +108,18 @@ extension RoundRunner {
     }
     if !ignored.isEmpty {
       // Fields without a column that the server does not count were no part of its records.
-      try await vault.sync { [ignored] in try $0.forgetExtraFields(type, ignored) }
+      try await vault.sync { [ignored] in try $0.changes.forgetExtraFields(type, ignored) }
     }
     for part in renumbered.chunks(of: RecordsRequest.greatestCount) {
       try await vault.sync { transaction in
-        for record in part { try transaction.align(type, record.entityUuid, version: record.version) }
+        for record in part { try transaction.changes.align(type, record.entityUuid, version: record.version) }
       }
     }
     // A record that is only here may be deleted there, or never have existed there.
     var uuids = wanted + here.keys.sorted()
     if comparison.oldEpoch != nil {
       let known = Set(uuids)
-      uuids += try await vault.sync { try $0.recordsOfOldEpoch(type) }.filter { !known.contains($0) }
+      uuids += try await vault.sync { try $0.changes.recordsOfOldEpoch(type) }.filter { !known.contains($0) }
     }
     try await fetch(type, uuids, comparison, &repaired)
   }
@@ -136,20 +136,20 @@ extension RoundRunner {
         var repairs = RepairCounts()
         for change in answer.changes {
           if isNewEpoch {
-            try transaction.takeAfterNewEpoch(change, repaired: &repairs, counts: &counts)
+            try transaction.changes.takeAfterNewEpoch(change, repaired: &repairs, counts: &counts)
           } else {
-            try transaction.repair(change, repaired: &repairs, counts: &counts)
+            try transaction.changes.repair(change, repaired: &repairs, counts: &counts)
           }
         }
         for uuid in answer.missing {
           if isNewEpoch {
-            try transaction.resendAfterNewEpoch(type, uuid, repaired: &repairs)
+            try transaction.changes.resendAfterNewEpoch(type, uuid, repaired: &repairs)
           } else {
-            try transaction.removeUnknown(type, uuid, repaired: &repairs)
+            try transaction.changes.removeUnknown(type, uuid, repaired: &repairs)
           }
         }
-        try transaction.resolveClashes(counts: &counts)
-        return (counts, repairs, transaction.arrived)
+        try transaction.changes.resolveClashes(counts: &counts)
+        return (counts, repairs, transaction.changes.arrived)
       }
       report.add(counts)
       try await admit(arrived)

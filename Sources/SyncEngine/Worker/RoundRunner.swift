@@ -9,27 +9,27 @@ struct RoundRunner {
   let tell: @Sendable (SyncEvent) -> Void
   let jitter: @Sendable () -> Double
   var report = SyncReport()
-  /// Whether the first page is fetched from the beginning, whatever the cursor says.
+  /// Whether the first page is fetched from the beginning, whatever the cursor is.
   var fetchesAnew = false
-  /// Pages in a row that brought nothing, though the server says that there is more.
+  /// The number of empty pages in a row, although the server announced more.
   private var emptyPages = 0
-  /// How often a record was sent in this round and not taken as it was; records that are taken do not count.
+  /// How often a response of this round queued a record again without a user's edit, by UUID.
   var repeats: [String: Int] = [:]
-  /// The kind of a record that was sent too often.
+  /// The entity of a record that was queued again too often.
   var isRepeating: String?
-  /// More than this is a circle that no further request ends.
+  /// More repetitions than this prove a disagreement that no further request ends.
   static let longestRepetition = 20
 
-  /// Records that pages refer to and that were asked for.
+  /// Records that pages reference and that were requested.
   private var asked: Set<String> = []
   /// Whether the server does not know the vault's cursor, so that the comparison gives it another one.
   var hasLostCursor = false
-  /// What is sent next, which may be nothing, once that is known.
+  /// The next request, which may be empty, when it is known.
   var chosen: Choice?
 
   struct Choice {
     var request: PushRequest?
-    /// Operations that have failed because a value of theirs cannot be sent.
+    /// Operations that failed because one of their values cannot be sent.
     var failed = 0
     /// Whether another choice may find operations.
     var isUnfinished = false
@@ -42,8 +42,8 @@ struct RoundRunner {
     (self.vault, self.remote, self.jitter, self.tell) = (vault, remote, jitter, tell)
   }
 
-  /// Does a step of a plan.
-  /// - Throws: what goes wrong on this device: a full disk, a damaged database.
+  /// Performs a step of a plan.
+  /// - Throws: errors of this device, such as a full disk or a damaged database.
   mutating func perform(_ plan: RoundPlan) async throws -> RoundEvent {
     do {
       switch plan.step {
@@ -71,7 +71,7 @@ struct RoundRunner {
   private mutating func identify() async throws -> RoundEvent {
     let (info, clock) = try await timed { remote async throws(RemoteFailure) in try await remote.account() }
     var found = try await take(info, clock)
-    // The choice is made only now that it is known to be the right server.
+    // The projects are chosen only after the server was identified.
     if try await followActiveProjects() { found = try await take(info, clock) }
     report.heldBack += found.left.kept.values.reduce(0, +)
     if found.isNewEpoch { throw RemoteFailure.newEpoch }
@@ -129,7 +129,7 @@ struct RoundRunner {
     let (cursor, scopes) = try await vault.database.read { connection in
       (
         anew ? nil : try SyncSettings.value(.cursor, in: connection),
-        try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)
+        try SyncSettings.scopes(in: connection)
       )
     }
     let (page, clock) = try await timed { remote async throws(RemoteFailure) in
@@ -147,12 +147,12 @@ struct RoundRunner {
     let (counts, arrived) = try await vault.sync { transaction in
       try transaction.note(serverTime: page.serverTime, between: clock.sent, and: clock.received)
       var counts = ApplyCounts()
-      try transaction.apply(page.changes, counts: &counts)
-      for records in page.gone { try transaction.apply(records, counts: &counts) }
+      try transaction.changes.apply(page.changes, counts: &counts)
+      for records in page.gone { try transaction.changes.apply(records, counts: &counts) }
       for list in page.fetched { try transaction.note(list) }
       try SyncSettings.set(.cursor, page.cursor, in: transaction.connection)
-      if !page.hasMore, transaction.arrived.isEmpty { try transaction.endPull(counts: &counts) }
-      return (counts, transaction.arrived)
+      if !page.hasMore, transaction.changes.arrived.isEmpty { try transaction.changes.endPull(counts: &counts) }
+      return (counts, transaction.changes.arrived)
     }
     report.add(counts)
     for list in page.fetched { report.note(list) }
@@ -160,7 +160,7 @@ struct RoundRunner {
     if !page.hasMore, !arrived.isEmpty {
       let counts = try await vault.sync { transaction in
         var counts = ApplyCounts()
-        try transaction.endPull(counts: &counts)
+        try transaction.changes.endPull(counts: &counts)
         return counts
       }
       report.add(counts)
@@ -169,8 +169,8 @@ struct RoundRunner {
     return .pulled(hasMore: page.hasMore)
   }
 
-  /// Fetches and applies what a page refers to and does not have, before the page: a child that came first would be written
-  /// twice, to the inbox and from there.
+  /// Fetches and applies the missing parents of a page before the page. A dependent that is applied first would be
+  /// written twice: to the inbox, and from the inbox.
   private mutating func fetchParents(of changes: [RemoteRecord]) async throws {
     guard remote.capabilities.knowsOperations else { return }
     for wave in try await parents(of: changes).reversed() { try await apply(wave) }
@@ -178,8 +178,9 @@ struct RoundRunner {
     if asked.count > 10_000 { asked.removeAll(keepingCapacity: true) }
   }
 
-  /// Fetches the records that changes refer to and that the vault does not have, then those that these refer to, and so on.
-  /// - Parameter withDeleted: whether changes of deleted records count.
+  /// Fetches the records that changes reference and that the vault lacks, then the records that these reference, and
+  /// so on.
+  /// - Parameter withDeleted: whether to include the references of deleted records.
   mutating func parents(of changes: [RemoteRecord], withDeleted: Bool = false) async throws -> [[RemoteRecord]] {
     let catalog = vault.syncCatalog
     var waves: [[RemoteRecord]] = []
@@ -215,32 +216,32 @@ struct RoundRunner {
       let changes = Array(part)
       let (counts, arrived) = try await vault.sync { transaction in
         var counts = ApplyCounts()
-        try transaction.apply(changes, counts: &counts)
-        return (counts, transaction.arrived)
+        try transaction.changes.apply(changes, counts: &counts)
+        return (counts, transaction.changes.arrived)
       }
       report.add(counts)
       try await admit(arrived)
     }
   }
 
-  /// Lets in what waits for records that have come, in short transactions.
+  /// Applies inbox versions that wait for records that arrived, in short transactions.
   mutating func admit(_ arrived: [String]) async throws {
     var arrived = arrived
     while !arrived.isEmpty {
       let uuids = arrived
       let (counts, rest) = try await vault.sync { transaction in
         var counts = ApplyCounts()
-        try transaction.admit(arrived: uuids, counts: &counts)
-        return (counts, transaction.arrived)
+        try transaction.changes.admit(arrived: uuids, counts: &counts)
+        return (counts, transaction.changes.arrived)
       }
       report.add(counts)
-      // What finds no place now is tried again in the next round.
+      // Versions that cannot be stored now are tried again in the next round.
       if rest == uuids, counts.applied + counts.merged + counts.conflicts == 0 { return }
       arrived = rest
     }
   }
 
-  /// Tries again what is in the inbox, in short transactions.
+  /// Tries the inbox versions again, in short transactions.
   private mutating func admitKept() async throws {
     var place = InboxCursor()
     var hasMore = true
@@ -248,8 +249,8 @@ struct RoundRunner {
       let from = place
       let (counts, arrived, next) = try await vault.sync { transaction in
         var (counts, place) = (ApplyCounts(), from)
-        let hasMore = try transaction.admitAgain(from: &place, limit: Self.admittedAtOnce, counts: &counts)
-        return (counts, transaction.arrived, (place: place, hasMore: hasMore))
+        let hasMore = try transaction.changes.admitAgain(from: &place, limit: Self.admittedAtOnce, counts: &counts)
+        return (counts, transaction.changes.arrived, (place: place, hasMore: hasMore))
       }
       (place, hasMore) = next
       report.add(counts)
@@ -257,10 +258,11 @@ struct RoundRunner {
     }
   }
 
-  /// Kept versions that one transaction tries again.
+  /// The most inbox versions that one transaction tries again.
   private static let admittedAtOnce = 250
 
-  /// Records that others refer to and that the pages did not bring, because they are deleted or of another project.
+  /// Fetches referenced records that the pages did not include, because they are deleted or belong to another
+  /// project.
   private mutating func fetchParents() async throws -> RoundEvent {
     let catalog = vault.syncCatalog
     var asked: Set<String> = []
@@ -273,7 +275,7 @@ struct RoundRunner {
           .ofInbox(after: after, limit: RecordsRequest.greatestCount)
       }
       guard let end = parents.last?.uuid else {
-        // What has come may refer to more.
+        // The fetched records may reference further ones.
         guard isNew else { return .fetchedParents }
         (last, isNew) = ("", false)
         continue

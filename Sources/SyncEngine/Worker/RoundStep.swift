@@ -1,16 +1,16 @@
-/// What a round of sync does.
+/// A step of a sync round.
 public enum RoundStep: Equatable, Sendable {
-  /// Asks who answers.
+  /// Identifies server and account.
   case identify
   /// Compares all records with the server's.
   case reconcile
   /// Fetches and applies one page.
   case pull(limit: Int)
-  /// Fetches records that others refer to and that have not come.
+  /// Fetches referenced records that are missing.
   case fetchParents
   /// Sends one batch; by age alone, or by priority.
   case push(limit: Int, byAge: Bool)
-  /// Waits, then goes on.
+  /// Waits, then continues.
   case wait(seconds: Int)
   /// Tidies up and ends.
   case finish(RoundOutcome)
@@ -32,7 +32,7 @@ public enum RoundStep: Equatable, Sendable {
 /// How a round ended.
 public enum RoundOutcome: String, Equatable, Sendable {
   case done
-  /// No connection, or a server that could not answer; nothing lost an attempt.
+  /// No connection, or a server that could not respond. No attempt is counted.
   case offline
   /// The server wants other credentials or lacks the schema, or a comparison would delete many records: the outbox pauses
   /// until a user has decided.
@@ -42,9 +42,9 @@ public enum RoundOutcome: String, Equatable, Sendable {
   case cancelled
 }
 
-/// What became of a step of a round.
+/// The result of a step of a round.
 public enum RoundEvent: Equatable, Sendable {
-  /// Who answers is known; `mustReconcile`: everything is to be compared.
+  /// Server and account are identified; `mustReconcile`: all records must be compared.
   case identified(mustReconcile: Bool)
   case reconciled
   /// The comparison would delete many records, and a user has to accept that first; nothing was changed.
@@ -52,15 +52,15 @@ public enum RoundEvent: Equatable, Sendable {
   /// A page was applied.
   case pulled(hasMore: Bool)
   case fetchedParents
-  /// A batch was sent and answered; with no operation when none is ready. `sawOthers`: the server has changes that this
-  /// device does not have.
+  /// The server has responded to a batch; `sent` is 0 if no operation was ready. `sawOthers`: the server has changes
+  /// that this device lacks.
   case pushed(sent: Int, sawOthers: Bool)
   case waited
   /// A request failed that carried so many operations.
   case failed(ResponseClass, operations: Int)
 }
 
-/// What a person or a program wants of a round.
+/// The purposes of a round.
 public struct RoundRequest: Equatable, Sendable {
   /// Whether changes of the server are fetched.
   public var pulls: Bool

@@ -7,15 +7,15 @@ public struct Schedule: Equatable, Sendable {
   /// The longest pause between tries while the server cannot be reached: 5 minutes.
   public static let longestBackoff: Int64 = 5 * 60_000
 
-  /// Why a round begins. The raw values are those of `SyncRun.cause`.
+  /// The cause of a round. The raw values are those of `SyncRun.cause`.
   public enum Cause: String, CaseIterable, Sendable {
     case manual, resume, network, timer
     case request = "nudge"
     case localWrite = "local_write"
-    /// The server has said that there is something new.
+    /// The server reported changes.
     case remoteChange = "remote_change"
 
-    /// Whether a person wants to see what is new.
+    /// Whether the user wants to see the newest data.
     var isByUser: Bool { self == .manual || self == .resume || self == .request }
   }
 
@@ -24,25 +24,25 @@ public struct Schedule: Equatable, Sendable {
   private var nextDue: Int64?
   private var failures = 0
   private var notBefore: Int64 = 0
-  /// What is known of the way to the server.
+  /// The state of the network.
   public private(set) var network: NetworkState
   /// Whether the queue pauses until there are new credentials or settings.
   public private(set) var isPaused = false
 
-  /// A schedule whose first round begins at once.
+  /// Creates a schedule whose first round begins at once.
   public init(now: Int64, network: NetworkState) {
     wanted = .resume
     nextTimer = now + Self.interval
     self.network = network
   }
 
-  /// Something asks for a round. A person's wish does not wait for a backoff and ends a pause.
+  /// Requests a round. A user's request does not wait for a backoff and ends a pause.
   public mutating func want(_ cause: Cause) {
     if cause == .manual || cause == .resume { return goOn(cause) }
     note(cause)
   }
 
-  /// What stood in the way is over: neither a pause nor a backoff holds the next round.
+  /// Ends pause and backoff, because their reason is gone.
   public mutating func goOn(_ cause: Cause) {
     notBefore = 0
     isPaused = false
@@ -55,7 +55,7 @@ public struct Schedule: Equatable, Sendable {
     wanted = cause
   }
 
-  /// The network has changed. When it is back, what waited goes on at once.
+  /// Applies a change of the network. When it returns, the next round begins at once.
   public mutating func networkChanged(to state: NetworkState) {
     let isBack = state == .online && network != .online
     network = state
@@ -65,10 +65,10 @@ public struct Schedule: Equatable, Sendable {
     want(.network)
   }
 
-  /// A round has ended.
+  /// Applies the end of a round.
   /// - Parameters:
-  ///   - nextDue: when the first operation that waits for its time is due.
-  ///   - jitter: 0 to 1; so that devices which lost the server together do not come back together.
+  ///   - nextDue: the earliest scheduled time of an operation.
+  ///   - jitter: 0 to 1. Spreads devices that lost the server at the same time.
   public mutating func ended(_ outcome: RoundOutcome, now: Int64, nextDue: Int64?, jitter: Double) {
     nextTimer = now + Self.interval
     self.nextDue = nextDue
@@ -86,7 +86,7 @@ public struct Schedule: Equatable, Sendable {
     }
   }
 
-  /// The round to begin now; nil for none. It is not wanted any more then.
+  /// Returns the round to begin now and clears the request; `nil` for none.
   public mutating func begin(now: Int64) -> Cause? {
     // A clock that was set back must not stop sync for as long.
     (notBefore, nextTimer) = (min(notBefore, now + Self.longestBackoff), min(nextTimer, now + Self.interval))

@@ -1,4 +1,4 @@
-/// Why there was no round at all.
+/// The reason why no sync round began.
 public enum SyncRefused: Error, Equatable, Sendable, CustomStringConvertible {
   /// The vault has no server.
   case noRemote
@@ -6,10 +6,10 @@ public enum SyncRefused: Error, Equatable, Sendable, CustomStringConvertible {
   case deviceOnly
   /// Another worker has the vault, in this process or another.
   case busy
-  /// Only networks that do not count bytes are to be used, and there is none.
+  /// Only unmetered networks may be used, and there is none.
   case metered
 
-  /// What is the matter, for people.
+  /// The reason, for the user.
   public var message: String {
     switch self {
     case .noRemote: "this vault has no server"
@@ -19,7 +19,7 @@ public enum SyncRefused: Error, Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// What to do next.
+  /// The remedy.
   public var hint: String {
     switch self {
     case .noRemote: "fieldvault remote set URL --token-file FILE"

@@ -1,15 +1,15 @@
 import OfflineStore
 import SyncModel
 
-/// What a round did.
+/// The results of a sync round.
 public struct SyncReport: Equatable, Sendable {
-  /// Operations that the server has stored, and those of them that it merged with changes of others.
+  /// Operations that the server stored, and those of them that it merged with other changes.
   public var pushed = 0
   /// Operations of ``pushed`` that were merged.
   public var merged = 0
   /// Conflicts that were found.
   public var conflicts = 0
-  /// Operations that are not tried again by themselves.
+  /// Operations that are not sent again automatically.
   public var failed = 0
   /// Operations that are tried again later.
   public var delayed = 0
@@ -19,21 +19,21 @@ public struct SyncReport: Equatable, Sendable {
   public var kept = 0
   /// Records that a comparison brought, took away or contested.
   public var repaired = 0
-  /// Photos and files that the server has taken, thumbnails too.
+  /// Attachments that the server stored, including thumbnails.
   public var filesSent = 0
   /// Photos and files that have come, thumbnails too.
   public var filesFetched = 0
-  /// Photos and files whose transfer failed; they are tried again by themselves, with growing pauses.
+  /// Attachments whose transfer failed. They are retried automatically, with growing delays.
   public var filesFailed = 0
   /// Whether all records were compared with the server's.
   public var hasCompared = false
-  /// Records that went because their project is not followed any more, and those that stay with unsent changes.
+  /// Records that were removed because their project is not followed any more.
   public var left = 0
-  /// Records of projects that are not followed any more and that stay because of unsent changes.
+  /// Records of such projects that stay because of unsent changes.
   public var heldBack = 0
   /// Lists of a REST API that could not be fetched, or only in part, each with its problem.
   public private(set) var lists: [FetchedList] = []
-  /// Bodies of requests and answers as they were sent and received.
+  /// The bytes of the bodies of requests and responses.
   public var bytesSent = 0
   /// See ``bytesSent``.
   public var bytesReceived = 0
@@ -41,7 +41,7 @@ public struct SyncReport: Equatable, Sendable {
   public var heldDeletions: HeldDeletions?
   /// How it ended.
   public var outcome = RoundOutcome.done
-  /// What stood in the way, and what to do next.
+  /// The reason of a round that did not end well, and the remedy.
   public var failure: RemoteFailure?
 
   /// A round that has done nothing yet.
@@ -52,7 +52,7 @@ public struct SyncReport: Equatable, Sendable {
     pushed + pulled + repaired + left + conflicts + failed + filesSent + filesFetched + filesFailed > 0
   }
 
-  /// Adds what another round did, and takes over how it ended.
+  /// Adds the results of another round, and takes over its outcome.
   public mutating func add(_ other: SyncReport) {
     pushed += other.pushed
     merged += other.merged
@@ -76,7 +76,7 @@ public struct SyncReport: Equatable, Sendable {
     (outcome, failure) = (other.outcome, other.failure)
   }
 
-  /// Notes how a list came. A later try of the same list takes the place of an earlier one.
+  /// Stores the result of fetching a list. A later fetch of the same list replaces it.
   mutating func note(_ list: FetchedList) {
     lists.removeAll { $0.entityType == list.entityType }
     if list.problem != nil { lists.append(list) }
@@ -97,11 +97,11 @@ public struct SyncReport: Equatable, Sendable {
   }
 }
 
-/// How far a photo or file has come.
+/// The progress of the transfer of an attachment.
 public struct FileProgress: Equatable, Sendable {
   /// Which one.
   public var name: FileName
-  /// Whether it goes to the server.
+  /// Whether it is an upload.
   public var isUpload: Bool
   /// Bytes that are on the other side.
   public var bytesDone: Int64
@@ -109,19 +109,19 @@ public struct FileProgress: Equatable, Sendable {
   public var byteCount: Int64?
 }
 
-/// What happens while sync works, for a screen that shows it.
+/// Events of sync for a user interface.
 public enum SyncEvent: Equatable, Sendable {
   /// Operations wait that were not there before.
   case queued
   /// A round has begun.
   case syncing
-  /// Records have come; how many are left, where the server says so.
+  /// Records were pulled. The second number is the rest, if the server names it.
   case pulled(count: Int, remaining: Int64?)
-  /// Operations were answered.
+  /// The server responded to operations.
   case pushed(count: Int)
-  /// Conflicts wait for a person.
+  /// Conflicts wait for the user.
   case conflict(count: Int)
-  /// Operations failed and wait for a person.
+  /// Operations failed and wait for the user.
   case failed(count: Int)
   /// The way to the server has changed.
   case network(NetworkState)
@@ -131,6 +131,6 @@ public enum SyncEvent: Equatable, Sendable {
   case fileMoved(FileProgress)
   /// Photos and files were moved beside the rounds; the counts of records are 0.
   case filesMoved(SyncReport)
-  /// A round has ended; with how many records and operations it dealt.
+  /// A round ended, with the numbers of its records and operations.
   case synced(SyncReport)
 }

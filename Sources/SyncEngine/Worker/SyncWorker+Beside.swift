@@ -1,14 +1,15 @@
 import OfflineStore
 
 extension SyncWorker {
-  /// Does one round now. Where another process syncs the vault, asks that one for a round and waits for its end; when the
-  /// other ends meanwhile, does the round itself.
+  /// Performs one round now. If another process syncs the vault, requests a round from that process and waits for its
+  /// end. If that process ends first, this worker performs the round itself.
   ///
-  /// A worker that is asked does a whole round, whatever `request` leaves out.
+  /// The other worker performs a complete round, whatever `request` leaves out.
   /// - Parameters:
-  ///   - timeout: how long the other may take.
-  ///   - othersWork: called once when there is another.
-  /// - Throws: ``SyncRefused`` with `busy` when the other has not done a round in that time; what ``sync(_:)`` throws.
+  ///   - timeout: how long to wait for the other process.
+  ///   - othersWork: called once if there is another process.
+  /// - Throws: ``SyncRefused`` with `busy` if the other process has not completed a round in that time; the errors of
+  ///   ``sync(_:)``.
   public func syncBeside(
     _ request: RoundRequest = RoundRequest(), timeout: Duration = .seconds(60), othersWork: @Sendable () -> Void = {}
   ) async throws -> SyncReport {

@@ -2,20 +2,20 @@ import OfflineStore
 
 /// The lane of photos and files, below that of the data.
 extension SyncWorker {
-  /// Moves the files that are due, after a round by hand.
-  /// - Parameter request: what is not pulled is not fetched, what is not pushed is not sent.
+  /// Transfers the files that are due, after a manual round.
+  /// - Parameter request: a request without pull downloads nothing, and one without push uploads nothing.
   func moveFiles(_ request: RoundRequest, adding report: inout SyncReport) async throws {
     guard var lane = try await lane(request) else { return }
-    // What a person writes meanwhile does not wait for photos.
+    // Records that the user writes in the meantime do not wait for files.
     try await lane.run { try await self.hasDataToSend(request) }
     report.add(lane.report)
   }
 
-  /// Fetches files that were asked for, without a round of sync, until there is enough or nothing more can be fetched.
+  /// Downloads the wanted files without a sync round, until there are enough or no more can be downloaded.
   /// - Parameters:
-  ///   - timeout: how long another process that syncs the vault is waited for, which may fetch them.
-  ///   - isEnough: asked before the first file and after each one.
-  /// - Returns: what was moved, and what stood in the way.
+  ///   - timeout: how long to wait for another process that syncs the vault, which may download them.
+  ///   - isEnough: called before the first file and after each one.
+  /// - Returns: the results, with the reason why a transfer stopped.
   /// - Throws: ``SyncRefused``.
   public func fetchFiles(
     timeout: Duration = .seconds(60), until isEnough: @escaping @Sendable () async throws -> Bool
@@ -40,7 +40,7 @@ extension SyncWorker {
   /// Whether the outbox has something to send.
   func hasDataToSend(_ request: RoundRequest) async throws -> Bool {
     guard request.pushes else { return false }
-    return try await vault.database.read { try $0.fetchOne(Self.readyOperation, as: Int.self) } != nil
+    return try await vault.database.read { try Outbox.hasReady(in: $0) }
   }
 
   /// Moves files whenever there is a reason: a round has ended, the network is back, the time of one has come. Ends when
@@ -69,7 +69,7 @@ extension SyncWorker {
 
   private func lane(_ request: RoundRequest) async throws -> TransferQueue? {
     guard let files = remote.files, try await mayUseNetwork() else { return nil }
-    // One lane at a time: what is under way was left by one that died, here or in another process.
+    // One queue transfers at a time, so a running transfer belongs to a process that died.
     try await vault.sync { try $0.recoverTransfers() }
     var lane = TransferQueue(
       vault: vault, files: files, monitor: monitor, jitter: { [weak self] in self?.random() ?? 0 },

@@ -9,14 +9,14 @@ import SyncModel
 #endif
 
 extension SyncWorker {
-  /// Restores deleted records and the dependents that were deleted with them, all or none. Records whose rows sync has removed
-  /// come from the server, which keeps deleted records for a time.
+  /// Restores deleted records and the dependents that were deleted with them, all or none. Records whose rows sync
+  /// has removed are fetched from the server, which keeps deleted records for a time.
   ///
-  /// The restoration is queued like any edit. Once a round has sent it, the server restores the dependents, and the same round
-  /// brings them. A round of this or another worker may run meanwhile.
+  /// The restoration is queued like an edit. After a round has sent it, the server restores the dependents, and the
+  /// same round pulls them. A round of this or another worker may run in the meantime.
   ///
-  /// - Throws: ``VaultError`` as `Vault.undelete(_:_:)`, and with `noSuchRecord` for a record that the server has forgotten;
-  ///   ``SyncRefused``; ``RemoteFailure``. Nothing is changed then.
+  /// - Throws: ``VaultError`` like `Vault.undelete(_:_:)`, and with `noSuchRecord` for a record that the server does
+  ///   not keep any more; ``SyncRefused``; ``RemoteFailure``. Nothing is changed in these cases.
   public func undelete(_ entity: Entity, _ uuids: [UUID]) async throws -> Restoration {
     let vault = vault
     guard let table = vault.syncCatalog.tables[entity.type] else {
@@ -41,7 +41,7 @@ extension SyncWorker {
 }
 
 extension RoundRunner {
-  /// Fetches records that the vault does not have, with the records that they refer to.
+  /// Fetches records that the vault lacks, and the records that they reference.
   fileprivate mutating func fetch(_ uuids: [String], of table: RecordTable) async throws -> FetchedRecords {
     let account = try await remote.account()
     try Self.checkProtocol(of: account)

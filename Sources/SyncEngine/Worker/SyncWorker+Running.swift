@@ -3,11 +3,11 @@ import OfflineStore
 import SyncModel
 
 extension SyncWorker {
-  /// Does rounds whenever there is a reason: a local write, also one of another process; a change at the server; the network
-  /// that is back; 15 minutes without any; ``requestSync()`` and ``resume()``. Ends when the task is cancelled, with what is under
-  /// way put back.
-  /// - Parameter request: what the rounds are to do; all records are compared in the first one alone.
-  /// - Throws: ``SyncRefused`` with `busy` or `noRemote`; what goes wrong on this device.
+  /// Performs a round whenever there is a cause: a local write, also by another process; a change at the server; the
+  /// return of the network; 15 minutes without a round; ``requestSync()`` and ``resume()``. Ends when the task is
+  /// cancelled, and returns operations in flight to the outbox.
+  /// - Parameter request: the purposes of the rounds. Only the first one compares all records.
+  /// - Throws: ``SyncRefused`` with `busy` or `noRemote`; errors of this device.
   public func run(_ request: RoundRequest = RoundRequest()) async throws {
     guard let lock = try SyncLock(of: vault.layout) else { throw SyncRefused.busy }
     defer { withExtendedLifetime(lock) {} }
@@ -28,7 +28,7 @@ extension SyncWorker {
       if request.pulls, remote.capabilities.watches { group.addTask { await self.followServer() } }
       group.addTask { try await self.work(request, told) }
       group.addTask { try await self.followFiles(request, toldOfFiles) }
-      // An error of one ends the others.
+      // An error of one task ends the others.
       while try await group.next() != nil {}
     }
     throw CancellationError()
@@ -45,7 +45,7 @@ extension SyncWorker {
         do {
           let report = try await round(cause, request)
           request.isFull = request.isFull && report.outcome != .done
-          // What is due is not sent by a worker that only pulls.
+          // A worker that only pulls does not send due operations.
           let due = request.pushes ? nextDue : nil
           schedule.ended(report.outcome, now: Vault.now, nextDue: due, jitter: random())
         } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
@@ -66,7 +66,7 @@ extension SyncWorker {
       case .tick: break
       case .want(let cause): schedule.want(cause)
       case .network:
-        // What a round itself has seen of it came before its end, and is past.
+        // Writes that the round itself has seen happened before its end.
         schedule.networkChanged(to: monitor.state)
         if waitsForUnmetered, monitor.isUnmetered {
           waitsForUnmetered = false
@@ -87,19 +87,15 @@ extension SyncWorker {
     }
   }
 
-  static let readyOperation: SQL = """
-    SELECT 1 FROM OfflineSyncQueue WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL LIMIT 1
-    """
-
   private func setting(_ name: SyncSettings.Name) async throws -> String? {
     try await vault.database.read { try SyncSettings.value(name, in: $0) }
   }
 
-  /// What another connection has written. The system tells of a write before it is committed, so this waits for the writer.
+  /// Returns the changes of other connections. The system reports a write before its commit, so this waits for the
+  /// writer.
   private func pendingChanges() async throws -> (roundRequest: String?, hasReady: Bool) {
     try await vault.database.write { connection in
-      let ready = try connection.fetchOne(Self.readyOperation, as: Int.self)
-      return (try SyncSettings.value(.roundRequest, in: connection), ready != nil)
+      (try SyncSettings.value(.roundRequest, in: connection), try Outbox.hasReady(in: connection))
     }
   }
 
@@ -110,7 +106,7 @@ extension SyncWorker {
     }
   }
 
-  /// Asks the server to answer when there is something new, over and over. The server keeps the question until then.
+  /// Sends long polls: the server responds when it has changes.
   private func followServer() async {
     var failures = 0
     var empty = 0
@@ -130,18 +126,18 @@ extension SyncWorker {
           if try await setting(.cursor) != cursor { continue }
           let following = roundEnds
           signals.tell(.want(.remoteChange))
-          // Until a round has moved the cursor, the answer would be the same.
+          // Until a round has moved the cursor, the response would be the same.
           await Self.next(of: following)
         }
         failures = 0
-        // Who answers at once and has nothing is asked less and less often.
+        // A server that responds at once without changes is polled less and less often.
         let hasMoved = try await setting(.cursor) != cursor
         empty = isQuick && !hasMoved ? empty + 1 : 0
         if empty > 0 { try await Task.sleep(for: .seconds(min(1 << min(empty - 1, 6), 60))) }
       } catch is CancellationError {
         return
       } catch {
-        // A round finds out what is wrong, says so, and is tried again until the server is back.
+        // A round reports the failure and is repeated until the server responds.
         if failures == 0 { signals.tell(.want(.network)) }
         failures += 1
         do { try await Task.sleep(for: .seconds(min(5 << min(failures - 1, 6), 300))) } catch { return }

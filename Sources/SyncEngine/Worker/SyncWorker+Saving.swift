@@ -2,37 +2,38 @@ import CipherSQL
 import OfflineStore
 import SyncModel
 
-/// What became of a record that was saved: the record is in the vault in any case.
+/// The outcome of a save. The record is in the vault in any case.
 public enum SaveOutcome: Equatable, Sendable {
   /// The server has it.
   case sent
-  /// It is in the vault and is sent when that works; the text says why it is not sent yet. 'Saved offline' on a screen.
+  /// The record is in the vault and is sent later. The text is the reason: 'Saved offline' on a screen.
   case savedOffline(String)
-  /// The server does not take it as it is: what it says, and the HTTP status. The operation waits for a person, who edits the
-  /// record or discards the change.
+  /// The server refused the record, with this message and HTTP status. The operation stays in the outbox until the
+  /// user edits the record or discards the change.
   case refused(message: String, status: Int)
-  /// A person has to decide: somebody else changed or deleted something that it has to do with.
+  /// The record conflicts with another change, and the user has to decide.
   case conflict
 }
 
 extension SyncWorker {
-  /// Saves as an app's form does: writes to the vault, then sends at once where there is a way to the server, and never
-  /// waits longer than a limit. Nothing that a person typed is lost whatever comes of it.
+  /// Saves like a form of an app: writes to the vault, then sends at once if the server can be reached, within a time
+  /// limit. The input of the user is never lost.
   ///
   /// ```swift
   /// let (entry, outcome) = try await worker.save { db in try db.insert(DopeEntry(...)) }
   /// if case .savedOffline = outcome { show("Saved offline, will be sent when connected") }
   /// ```
   /// - Parameters:
-  ///   - limit: how long the server may take. What is under way then goes on and is kept when its answer comes.
+  ///   - limit: how long to wait for the server. A running request continues afterwards, and its response is
+  ///     processed.
   ///   - body: the write, in one transaction.
-  /// - Returns: what the write returned, and what became of it.
-  /// - Throws: what the write throws; then nothing is saved, and nothing was sent. Nothing else.
+  /// - Returns: the result of the write, and the outcome.
+  /// - Throws: only the errors of the write. Nothing is saved or sent in this case.
   public func save<Value: Sendable>(
     within limit: Duration = .seconds(5), _ body: @escaping @Sendable (WriteConnection) throws -> Value
   ) async throws -> (Value, SaveOutcome) {
     let (value, written) = try await vault.database.write { connection in
-      let before = try Self.lastOperation(connection)
+      let before = try SaveTracking.lastOperation(in: connection)
       let value = try body(connection)
       return (value, try SaveTracking(after: before, connection))
     }
@@ -40,23 +41,20 @@ extension SyncWorker {
       if let why = try await reasonNotToSend() { return (value, .savedOffline(why)) }
       return (value, try await send(written, within: limit))
     } catch {
-      // It is saved; what went wrong afterwards is told and not thrown, or it would be typed in again.
+      // The record is saved. Later errors are part of the outcome, because a thrown error would make the user type
+      // the input again.
       return (value, .savedOffline("it could not be sent now: \(error)"))
     }
   }
 
-  /// Ends what a ``save(within:_:)`` has left under way, and waits for its end. To be called before a program ends; an app
-  /// that goes on does not need it.
+  /// Ends requests that a ``save(within:_:)`` has left running, and waits for their end. Call it before the program
+  /// ends. A running app does not need it.
   public func endSaving() async {
     let rounds = saving
     saving = []
     for round in rounds { round.cancel() }
-    // What went wrong is told by the outcome of the save.
+    // Errors are part of the outcome of the save.
     for round in rounds { _ = await round.result }
-  }
-
-  private static func lastOperation(_ connection: Connection) throws -> Int64 {
-    try connection.fetchOne("SELECT coalesce(max(queueNumber), 0) FROM OfflineSyncQueue", as: Int64.self) ?? 0
   }
 
   private func reasonNotToSend() async throws -> String? {
@@ -74,7 +72,7 @@ extension SyncWorker {
 
   private func send(_ written: SaveTracking, within limit: Duration) async throws -> SaveOutcome {
     let end = ContinuousClock.now + limit
-    // Not a part of this call: an answer that comes later than the limit is not to be lost.
+    // Not a child task, because a response after the limit must be processed.
     let round = Task { try await self.push(until: end) }
     saving.insert(round)
     let isOver = Locked<Result<SyncReport, any Error>?>(nil)
@@ -113,11 +111,11 @@ extension SyncWorker {
     }
   }
 
-  /// What became of a write; nil while that is open.
+  /// Returns the outcome of a write; `nil` while it is open.
   private func outcome(of written: SaveTracking) async throws -> SaveOutcome? {
     let rows = try await vault.database.read { try written.waiting($0) }
     if rows.isEmpty { return .sent }
-    // Of what waited before, nothing is said about others' refusals.
+    // Refusals of earlier operations are not part of the outcome.
     guard written.isNew else { return nil }
     if rows.contains(where: { $0.status == "conflict" }) { return .conflict }
     if let failed = rows.first(where: { $0.status == "failed" }) {

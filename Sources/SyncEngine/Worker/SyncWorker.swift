@@ -2,33 +2,33 @@ import CipherSQL
 import OfflineStore
 import SyncModel
 
-/// Brings the outbox of a vault to its server and the server's changes back.
+/// Syncs a vault with its server.
 ///
 /// ```swift
 /// let worker = SyncWorker(vault: vault, remote: remote, monitor: monitor)
 /// let report = try await worker.sync()      // one round
-/// try await worker.run()                    // rounds whenever there is a reason, until the task is cancelled
+/// try await worker.run()                    // rounds whenever there is a cause, until the task is cancelled
 /// ```
 ///
-/// One worker syncs a vault at a time, also across processes. Whatever instruction it dies at, the next one goes on: what
-/// may have been sent is sent again under the same id, and the server answers as it did before.
+/// One worker syncs a vault at a time, also across processes. After a crash at any instruction the next worker
+/// continues: operations in flight are sent again under the same key, and the server returns the stored response.
 public actor SyncWorker {
   let vault: Vault
   let remote: any Remote
   let monitor: NetworkMonitor
   private nonisolated let hub = EventHub<SyncEvent>(keeping: 256)
-  /// Told when a round is over, whatever came of it. A hub of its own, because one who lags behind many events must not
-  /// miss an end; of several that nobody waited for the last is enough.
+  /// Signals the end of each round. It is a hub of its own, because a listener that is slow for many events must not
+  /// miss an end. Of several missed ends, the last one suffices.
   private nonisolated let rounds = EventHub<Void>(keeping: 1)
   private nonisolated let jitter: @Sendable () -> Double
-  /// What may bring a round. Each run listens anew: a stream ends with the task that reads it.
+  /// The causes of rounds. Each run listens again, because a stream ends with the task that reads it.
   nonisolated let signals = EventHub<Signal>(keeping: 64)
   /// Reasons to look for files that are due.
   nonisolated let fileSignals = EventHub<Void>(keeping: 1)
-  /// Whether a write was told of and not looked at yet.
+  /// Whether a write was reported and not processed yet.
   let isTold = Locked(false)
 
-  /// What may bring a round.
+  /// The causes of rounds.
   enum Signal: Sendable {
     case want(Schedule.Cause)
     case wrote
@@ -36,11 +36,11 @@ public actor SyncWorker {
     case tick
   }
 
-  /// A worker that has not begun.
+  /// Creates a worker.
   /// - Parameters:
   ///   - remote: the server.
-  ///   - monitor: what is known of the way to it.
-  ///   - jitter: random numbers from 0 to 1 that spread what is tried again.
+  ///   - monitor: the state of the network.
+  ///   - jitter: random numbers from 0 to 1 that spread retries.
   public init(
     vault: Vault, remote: any Remote, monitor: NetworkMonitor,
     jitter: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
@@ -51,12 +51,11 @@ public actor SyncWorker {
     self.jitter = jitter
   }
 
-  /// What happens, from now on. May be asked for several times.
+  /// The events from now on. Several streams may exist.
   public nonisolated var events: AsyncStream<SyncEvent> { hub.events() }
 
-  /// Does one round now.
-  /// - Throws: ``SyncRefused`` when there can be none; what goes wrong on this device. What goes wrong with the server is in
-  ///   the report.
+  /// Performs one round now.
+  /// - Throws: ``SyncRefused`` if no round can begin; errors of this device. Errors of the server are in the report.
   public func sync(_ request: RoundRequest = RoundRequest()) async throws -> SyncReport {
     guard let lock = try SyncLock(of: vault.layout) else { throw SyncRefused.busy }
     defer { withExtendedLifetime(lock) {} }
@@ -71,7 +70,7 @@ public actor SyncWorker {
     return report
   }
 
-  /// Asks the worker that runs for a round: a push notification came, or a person pulled to refresh.
+  /// Requests a round from the running worker, for example after a push notification.
   public nonisolated func requestSync() { signals.tell(.want(.request)) }
 
   /// The app is in the foreground again.
@@ -111,7 +110,7 @@ public actor SyncWorker {
       result.outcome = "failed"
       result.errorMessage = "\(error)"
       let failed = result
-      // The error itself is what matters; the history is written where that still works.
+      // The error itself matters. The history is written if that still works.
       _ = try? await vault.sync { try $0.endRun(run, failed) }
       throw error
     }
@@ -127,9 +126,9 @@ public actor SyncWorker {
         return try transaction.endRun(run, result)
       }
       var isUntidy = end.isUntidy
-      // In short transactions, and no more of them than a round may take: the next one goes on.
+      // In short transactions, at most as many as a round may use. The next round continues.
       for _ in 0..<Self.tidyingsOfRound where isUntidy { isUntidy = try await vault.sync { try $0.tidy() } }
-      // What the round has purged takes its files along.
+      // Removes the files of records that the round has purged.
       await offload { vault.sweepIfPossible() }
       return end.due
     }.value
@@ -138,14 +137,14 @@ public actor SyncWorker {
     return runner.report
   }
 
-  /// Returns how many files that the server lacked are requested again before their time: many in a round that a user asked
-  /// for, some in a round that brought records, since their device may have sent the files by now.
+  /// Returns how many files that the server lacked are requested again early: many in a round that a user requested,
+  /// some in a round that pulled records, because the device that has them may have sent the files.
   private static func absentFilesToAskFor(after report: SyncReport, _ cause: Schedule.Cause) -> Int {
     guard report.outcome == .done else { return 0 }
     return cause.isByUser ? 1000 : report.pulled > 0 ? 25 : 0
   }
 
-  /// Writes a step down that takes longer than five seconds.
+  /// Stores a step that takes longer than five seconds.
   private func watch(_ step: RoundStep) -> Task<Void, any Error> {
     let vault = vault
     return Task {
@@ -169,7 +168,7 @@ public actor SyncWorker {
 
   nonisolated func random() -> Double { jitter() }
 
-  /// Whether anything may go over the network now, as the settings say; files and questions included.
+  /// Returns whether the settings allow network use now, including files and long polls.
   func mayUseNetwork() async throws -> Bool {
     do {
       try await checkSettings()

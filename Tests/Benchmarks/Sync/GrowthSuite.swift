@@ -90,7 +90,7 @@ struct GrowthSuite {
           for start in stride(from: 0, to: changes.count, by: 500) {
             let page = Array(changes[start..<min(start + 500, changes.count)])
             _ = try run { transaction in
-              try transaction.apply(page, counts: &counts)
+              try transaction.changes.apply(page, counts: &counts)
               return []
             }
           }
@@ -98,14 +98,14 @@ struct GrowthSuite {
             entityType: "Project", entityUuid: Self.project, serverId: 1, createdAt: 0,
             state: RecordState(fields: ["title": "House"], syncVersion: 1, updatedAt: 1))
           var arrived = try run { transaction in
-            try transaction.apply([project], counts: &counts)
-            return transaction.arrived
+            try transaction.changes.apply([project], counts: &counts)
+            return transaction.changes.arrived
           }
           while !arrived.isEmpty {
             let uuids = arrived
             arrived = try run { transaction in
-              try transaction.admit(arrived: uuids, counts: &counts)
-              return transaction.arrived
+              try transaction.changes.admit(arrived: uuids, counts: &counts)
+              return transaction.changes.arrived
             }
           }
         } / Double(size)

@@ -1,23 +1,26 @@
 import CipherSQL
 import SyncModel
 
-/// What came of records from the server.
+/// The results of applying versions from the server.
 package struct ApplyCounts: Sendable, Equatable {
-  /// Records that were new or changed here.
+  /// Records that were inserted or changed.
   package var applied = 0
   package var merged = 0
   package var conflicts = 0
-  /// Records that cannot be stored yet and are kept.
+  /// Versions that wait in the inbox.
   package var kept = 0
 
   package init() {}
 }
 
-extension SyncTransaction {
-  /// Takes a record from the server.
+/// Applies versions of records from the server: one by one, as a page, after a comparison and after a new epoch.
+package struct RemoteChanges: SyncComponent {
+  let sync: SyncTransaction
+
+  /// Applies a version of a record, or puts it into the inbox.
   package func apply(_ remote: RemoteRecord, counts: inout ApplyCounts) throws {
     guard let table = catalog.tables[remote.entityType] else {
-      // No later schema can have such a kind of record either.
+      // No later schema can have such an entity either.
       guard RemoteRecord.isEntityType(remote.entityType) else { return }
       counts.kept += 1
       return try keep(remote, "unknown_entity", waitsFor: nil, detail: "this vault has no table for it yet")
@@ -41,7 +44,7 @@ extension SyncTransaction {
       return try forgetKept(remote, upTo: record.state.syncVersion)
     }
     if try !QueuedOperation.sealed(table.entity.type, record.key, in: connection).isEmpty {
-      // Whether the operation is part of this version already only its answer tells.
+      // Only the response tells whether this version includes the operation.
       counts.kept += 1
       return try keep(remote, "in_flight", waitsFor: nil, detail: "an operation of the record waits for its answer")
     }
@@ -82,14 +85,15 @@ extension SyncTransaction {
     }
     counts.applied += 1
     try keepUnknownFields(of: remote, table)
-    // A newer version may have been kept since this one was asked for.
+    // The inbox may have received a newer version since this one was requested.
     try forgetKept(remote, upTo: remote.state.syncVersion)
     try admitWaiting(for: remote.entityUuid, counts: &counts)
   }
 
-  /// Stores a version of the server, or keeps it as it came when a record that it refers to is not here, or one that is
-  /// here has its place. Then nothing of `body` is left: half of it would make the next merge take old values for new ones.
-  /// - Returns: whether it is stored.
+  /// Stores a version, or puts it into the inbox if a referenced record is missing or a rule of the table refuses it.
+  /// In this case nothing of `body` remains: a partial version would make the next merge take old values for new
+  /// ones.
+  /// - Returns: whether the version was stored.
   func storing(_ remote: RemoteRecord, _ table: RecordTable, _ body: () throws -> Void) throws -> Bool {
     do {
       try connection.savepoint(body)
@@ -110,7 +114,7 @@ extension SyncTransaction {
     return true
   }
 
-  /// A clean record takes the server's version.
+  /// Gives the server's version to a record without local changes.
   private func take(_ remote: RemoteRecord, over record: StoredRecord, _ table: RecordTable) throws {
     var state = remote.state
     let isTaken = try isTaken(record.key, table)
@@ -122,17 +126,17 @@ extension SyncTransaction {
       references: references, isGone: remote.state.isDeleted, in: connection)
     if !isTaken, record.state.isDeleted, !state.isDeleted { try restoreDependents(of: record.key, table) }
     guard isTaken, !remote.state.isDeleted, try !restoreIfReparented(record.key, table) else { return }
-    // It was deleted here with the record that it hangs on, and the server will hear of that.
-    try noteLost(
+    // A cascade deleted the record on this device, and the server learns of that later.
+    try conflicts.noteOverwritten(
       [OverwrittenValue(field: RecordState.deletionField, side: .remote, value: false)], base: record.state,
       local: record.state, remote: remote.state, kind: .deletedLocally, record, table, resolution: "local_wins")
   }
 
-  /// What happened to a record that has changes of its own.
+  /// The result for a record with local changes.
   package enum Rebasing: Sendable { case clean, queued, conflict }
 
-  /// Puts what was changed here since `base` on top of the server's version.
-  /// - Throws: ``UnsendableField`` when a value of the record cannot be merged.
+  /// Rebases the changes since `base` on the server's version.
+  /// - Throws: ``UnsendableField`` if a value of the record cannot be merged.
   @discardableResult
   func rebase(
     _ record: StoredRecord, base: RecordState?, on remote: RemoteRecord, _ table: RecordTable
@@ -143,39 +147,35 @@ extension SyncTransaction {
       base: base, local: record.state, remote: remote.state, rules: table.rules,
       clock: MergeClock(serverNow: serverNow, localOffset: clockOffset))
     if let conflict = result.conflict {
-      try openConflict(conflict.kind, conflict.fields, base: base, remote: remote.state, record, table)
+      try conflicts.open(conflict.kind, conflict.fields, base: base, remote: remote.state, record, table)
       return .conflict
     }
-    try noteLost(
+    try conflicts.noteOverwritten(
       result.lost, base: base, local: record.state, remote: remote.state, kind: result.kind ?? .concurrentEdit, record,
       table, resolution: nil)
-    try closeConflict(
+    try conflicts.close(
       of: record, table, resolution: "merge", by: "policy", note: "the server's newer version could be merged")
     var record = record
     if record.state.isDeleted, !result.merged.isDeleted {
-      // The deletion has lost, and what it took along comes back with the record.
-      try asUser { try revive(record, table) }
+      // The deletion lost, so the record is restored with the records that were cascaded.
+      try sync.asUser { try sync.revive(record, table) }
       try restoreDependents(of: record.key, table)
       record = try table.find(key: record.key, in: connection) ?? record
     }
     let pending = try QueuedOperation.pending(type, record.key, in: connection)
     let isDone = !result.needsPush
     if isDone {
-      for operation in pending { try remove(operation) }
+      for operation in pending { try outbox.remove(operation) }
       try BaseTable.forget(type, record.key, in: connection)
     } else {
       try BaseTable.set(
         table.base(from: remote.state, over: base), type, record.key, keepsUserEdits: table.keepsUserEdits,
         in: connection)
-      try ensurePending(result.patchToPush.isDeleted == true ? .delete : .update, pending, record, table)
-      try connection.execute(
-        """
-        UPDATE OfflineSyncQueue SET status = 'pending' WHERE entityId = \(record.key) AND entityType = \(type)
-          AND payload IS NULL AND completedAt IS NULL AND status = 'conflict'
-        """)
+      try outbox.queue(result.patchToPush.isDeleted == true ? .delete : .update, record, table, pending: pending)
+      for operation in pending { try outbox.apply(.conflictResolved, to: operation) }
     }
     var merged = result.merged
-    // The times of a merge are the server's; the row has this device's.
+    // The times of a merge are the server's. The row keeps the time of this device.
     merged.updatedAt = isDone ? remote.state.updatedAt : record.state.updatedAt
     try table.update(
       record.key, from: record.state, to: merged,
@@ -187,7 +187,7 @@ extension SyncTransaction {
     return isDone ? .clean : .queued
   }
 
-  /// Records that were made here under one that is gone at the server: they are shown, never dropped.
+  /// Opens conflicts for new records whose parent the server deleted. They are shown and never dropped.
   func openConflictsOfOrphans(of key: Int64, _ type: String, kind: ConflictKind) throws -> Int {
     var count = 0
     for (table, column) in catalog.children(of: type) {
@@ -200,7 +200,7 @@ extension SyncTransaction {
       ) { orphans.append($0) }
       for orphan in orphans {
         guard try QueuedOperation.sealed(table.entity.type, orphan.key, in: connection).isEmpty else { continue }
-        try openConflict(kind, [column.name], base: nil, remote: nil, orphan, table)
+        try conflicts.open(kind, [column.name], base: nil, remote: nil, orphan, table)
         count += 1
       }
     }

@@ -1,9 +1,10 @@
 import CipherSQL
 import SyncModel
 
-/// Records that a deletion took along here, and that the server is not told of one by one.
-extension SyncTransaction {
-  /// Whether a record is deleted here with another one, and the server has not answered to that one's deletion.
+/// Records that a cascade deleted on this device. The server learns only of the root of the deletion.
+extension RemoteChanges {
+  /// Returns whether a cascade deleted a record on this device and the server has not acknowledged the deletion of
+  /// the root.
   func isTaken(_ key: Int64, _ table: RecordTable) throws -> Bool {
     try connection.fetchOne(
       """
@@ -12,24 +13,24 @@ extension SyncTransaction {
       """, as: Int.self) != nil
   }
 
-  /// Whether something was deleted along here, and it is not known yet whether the server has deleted it, too.
+  /// Returns whether the server acknowledged a deletion and its own cascade is not known yet.
   package func hasAnsweredCascades() throws -> Bool {
     try connection.fetchOne("SELECT 1 FROM SyncCascade WHERE isAnswered = 1 LIMIT 1", as: Int.self) != nil
   }
 
-  /// Brings back what a deletion took along here and not at the server, where somebody had moved it away. To be called when
-  /// all that the server had after its answer has come.
+  /// Restores records that a cascade deleted on this device but not at the server, where another device had moved
+  /// them to another parent. Called when the device has pulled everything up to the response.
   package func restoreSurvivingChildren() throws {
     let answered = try connection.fetchRows(
       "SELECT entityType, entityId FROM SyncCascade WHERE isAnswered = 1", as: String.self, Int64.self)
     for (type, key) in answered {
       guard let table = catalog.tables[type] else {
-        // Records that are not synced: the server has nothing to say about them.
+        // Records of tables that are not synced. The server does not know them.
         try connection.execute("DELETE FROM SyncCascade WHERE entityType = \(type) AND entityId = \(key)")
         continue
       }
       if try restoreIfReparented(key, table) { continue }
-      // What the server never had is gone with what it hangs on.
+      // A record that the server never had is deleted with its parent.
       let version = try connection.fetchOne(
         """
         SELECT syncVersion FROM \(identifier: table.entity.table.name)
@@ -39,15 +40,16 @@ extension SyncTransaction {
     }
   }
 
-  /// A record is not only taken along here any more: it does not come back with its parent.
+  /// Forgets the root of a cascaded record, so that it is not restored with its parent.
   func noteGone(_ key: Int64, _ table: RecordTable) throws {
     try connection.execute(
       "DELETE FROM SyncCascade WHERE entityId = \(key) AND entityType = \(table.entity.type)")
   }
 
-  /// Brings a record back, with what hangs on it, when nothing that it hangs on is deleted any more: it was moved away from
-  /// what was deleted here. While another record here has its place it stays deleted, and is looked at again with each
-  /// round: the server has it, so that the other one is not there, and a person decides about that.
+  /// Restores a cascaded record and its dependents if none of its parents is deleted any more: it was moved to
+  /// another parent. While another record on this device has one of its UNIQUE values, it stays deleted, and each
+  /// round tries again. The server has the record, so the other record becomes a conflict there, which the user
+  /// resolves.
   func restoreIfReparented(_ key: Int64, _ table: RecordTable) throws -> Bool {
     for column in table.columns {
       guard let reference = column.reference, reference.cascades else { continue }
@@ -79,7 +81,7 @@ extension SyncTransaction {
     return true
   }
 
-  /// Brings back what was taken along with a record that is back.
+  /// Restores the records that were cascaded with a record that is restored.
   func restoreDependents(of key: Int64, _ table: RecordTable) throws {
     for (child, column) in catalog.children(of: table.entity.type) {
       let taken = try connection.fetch(
@@ -92,11 +94,11 @@ extension SyncTransaction {
     }
   }
 
-  /// A record that was made here under what was deleted has lost its operation with that.
+  /// Queues a restored record that the server never had. Its operation was removed with the deletion.
   private func queueIfNeverSent(_ key: Int64, _ table: RecordTable) throws {
     guard let record = try table.find(key: key, in: connection), record.state.syncVersion == 0 else { return }
-    try ensurePending(
-      .create, QueuedOperation.pending(table.entity.type, key, in: connection), record, table)
+    let pending = try QueuedOperation.pending(table.entity.type, key, in: connection)
+    try outbox.queue(.create, record, table, pending: pending)
     try connection.execute(
       """
       UPDATE \(identifier: table.entity.table.name) SET isDirty = 1,

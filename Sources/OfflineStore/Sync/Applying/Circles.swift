@@ -1,10 +1,11 @@
 import CipherSQL
 import SyncModel
 
-/// Records that refer to each other in a circle: each waits for another one, and none can be the first.
-extension SyncTransaction {
-  /// Lets in the records of a circle. One that can stand without its reference is stored without it, as one version older
-  /// than it is. It is kept as it came, and gets the reference when the other one is there.
+/// Records that reference each other in a cycle: each waits for another one.
+extension RemoteChanges {
+  /// Applies the records of a cycle. A record with a nullable reference is stored without it, one version older than
+  /// the version in the inbox. The inbox keeps the complete version, which is applied when the referenced record
+  /// exists.
   func breakCircle(through last: RemoteRecord, counts: inout ApplyCounts) throws {
     for (remote, waitsFor) in try circle(through: last) {
       guard let table = catalog.tables[remote.entityType], try table.find(remote.entityUuid, in: connection) == nil
@@ -26,7 +27,7 @@ extension SyncTransaction {
     }
   }
 
-  /// The kept records from one on to where it is waited for again; none when there is no circle.
+  /// Returns the versions in the inbox that form a cycle with a record; empty if there is none.
   private func circle(through last: RemoteRecord) throws -> [(remote: RemoteRecord, waitsFor: String)] {
     var members: [(RemoteRecord, String)] = []
     var seen: Set<String> = []

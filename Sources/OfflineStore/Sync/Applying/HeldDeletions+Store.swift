@@ -2,8 +2,8 @@ import CipherSQL
 import SyncModel
 
 extension SyncTransaction {
-  /// How many of these records a comparison would delete: those without unsent changes. A record with unsent changes is
-  /// kept as a conflict.
+  /// Returns how many of these records a comparison would delete: those without unsent changes. A record with unsent
+  /// changes becomes a conflict instead.
   package func deletable(_ type: String, _ uuids: [String]) throws -> Int {
     guard let table = catalog.tables[type]?.entity.table.name else { return 0 }
     let list = SyncValue.array(uuids.map { .text($0) }).json
@@ -14,14 +14,14 @@ extension SyncTransaction {
       """, as: Int.self) ?? 0
   }
 
-  /// How many deletions of one comparison a user has accepted.
+  /// Returns how many deletions of one comparison the user has accepted.
   package func acceptedDeletions() throws -> Int {
     try SyncSettings.value(.acceptedDeletions, in: connection).flatMap { Int($0) } ?? 0
   }
 }
 
 extension Vault {
-  /// Accepts what the next comparison would delete. When a comparison was held, no more deletions than it named.
+  /// Accepts the deletions of the next comparison. If a comparison was held, at most as many as it named.
   package func acceptDeletions() throws {
     try database.write { connection in
       let held = try SyncSettings.value(.heldDeletions, in: connection)
@@ -29,7 +29,7 @@ extension Vault {
     }
   }
 
-  /// Takes back ``acceptDeletions()`` where no comparison has used it.
+  /// Withdraws ``acceptDeletions()`` if no comparison has used it.
   package func forgetAcceptedDeletions() throws {
     try database.write { try SyncSettings.set(.acceptedDeletions, nil, in: $0) }
   }

@@ -1,40 +1,40 @@
 import CipherSQL
 import SyncModel
 
-/// What a transaction knows of the inbox and has left to do there.
+/// The facts that a transaction knows about the inbox, and the work that it leaves there.
 final class InboxState {
-  /// Whether anything is in the inbox or among the kept fields, so that each record of a page need not ask.
+  /// Whether the inbox or the kept fields have a row. Read once, so that the records of a page need no query each.
   fileprivate var isEmpty: Bool?
   var hasFields: Bool?
-  /// Kept versions that were let in.
+  /// The number of inbox versions that were applied.
   fileprivate var admitted = 0
-  /// Records that have come, and that more versions wait for than one transaction lets in.
+  /// Records that arrived and that more versions wait for than one transaction applies.
   fileprivate var arrived: [String] = []
-  /// Versions that were refused because another record has a UNIQUE value of theirs.
+  /// Versions that were refused because another record has one of their UNIQUE values.
   var clashes: [RecordIdentity] = []
 
-  /// The inbox was emptied.
+  /// Notes that the inbox was emptied.
   func clear() { isEmpty = true }
 }
 
-/// Names a record everywhere.
-struct RecordIdentity: Hashable {
-  let entityType: String
-  let entityUuid: String
+/// The entity and the UUID of a record.
+package struct RecordIdentity: Hashable, Sendable {
+  package let entityType: String
+  package let entityUuid: String
 }
 
-/// How far the inbox was gone through, across transactions. What is kept anew comes behind the end.
+/// A position in the inbox, across transactions. Versions that return to the inbox are behind the end.
 package struct InboxCursor: Sendable {
   fileprivate var last: Int64 = 0
   fileprivate var end: Int64?
 
-  /// At the beginning.
+  /// Creates the position of the first version.
   package init() {}
 }
 
-/// Records from the server that cannot be stored yet: the table `SyncInbox`.
-extension SyncTransaction {
-  /// Keeps a version for later. A newer one that is kept already stays.
+/// Versions from the server that cannot be stored yet: the table `SyncInbox`.
+extension RemoteChanges {
+  /// Puts a version into the inbox, unless the inbox has a newer one.
   func keep(_ remote: RemoteRecord, _ reason: String, waitsFor: String?, detail: String) throws {
     inbox.isEmpty = false
     try connection.execute(
@@ -59,7 +59,7 @@ extension SyncTransaction {
     try connection.execute("DELETE FROM SyncInbox WHERE entityType = \(type) AND entityUuid = \(uuid)")
   }
 
-  /// Forgets what is kept of a record when it is not newer than a version that is stored.
+  /// Removes the version of a record from the inbox if it is not newer than the stored version.
   func forgetKept(_ remote: RemoteRecord, upTo version: Int64) throws {
     guard try !isInboxEmpty() else { return }
     try connection.execute(
@@ -69,8 +69,8 @@ extension SyncTransaction {
       """)
   }
 
-  /// A record that breaks a rule of this vault's tables: of a newer schema, or taken already by a record that was made
-  /// here and not sent.
+  /// Puts a version into the inbox that breaks a rule of the tables: it is of a newer schema, or a local record that
+  /// was not sent has its UNIQUE value.
   func refuse(_ remote: RemoteRecord, _ error: SQLError, _ table: RecordTable) throws {
     if case .unique = error.constraint {
       inbox.clashes.append(RecordIdentity(entityType: remote.entityType, entityUuid: remote.entityUuid))
@@ -79,10 +79,11 @@ extension SyncTransaction {
     try keep(remote, "refused", waitsFor: nil, detail: field.map { "\($0) \(message)" } ?? message)
   }
 
-  /// Kept versions that one transaction lets in, so that it stays short.
+  /// The most inbox versions that one transaction applies, so that it stays short.
   static let admissionsAtOnce = 500
 
-  /// Lets in what waited for a record that is there now. What is too much for this transaction is named by ``arrived``.
+  /// Applies the versions that waited for a record that exists now. ``arrived`` lists the records that further
+  /// versions wait for.
   func admitWaiting(for uuid: String, counts: inout ApplyCounts) throws {
     guard try !isInboxEmpty() else { return }
     let room = Self.admissionsAtOnce - inbox.admitted
@@ -96,17 +97,17 @@ extension SyncTransaction {
     if isLeft, !inbox.arrived.contains(uuid) { inbox.arrived.append(uuid) }
   }
 
-  /// Records that have come, and that more versions wait for than this transaction has let in. To be given to
-  /// ``admit(arrived:counts:)`` in a transaction of its own.
+  /// The records that further versions of the inbox wait for. Pass them to ``admit(arrived:counts:)`` in a
+  /// transaction of its own.
   package var arrived: [String] { inbox.arrived }
 
-  /// Goes on with what waits for records that have come.
+  /// Applies further versions that waited for records that arrived.
   package func admit(arrived uuids: [String], counts: inout ApplyCounts) throws {
     for uuid in uuids { try admitWaiting(for: uuid, counts: &counts) }
     try resolveClashes(counts: &counts)
   }
 
-  /// Lets in what came for a record while an operation of it was under way.
+  /// Applies the version of a record that waited for the response to its operation.
   func admit(_ uuid: String, counts: inout PushCounts) throws {
     guard try !isInboxEmpty() else { return }
     var applied = ApplyCounts()
@@ -114,10 +115,10 @@ extension SyncTransaction {
     counts.conflicts += applied.conflicts
   }
 
-  /// Tries again what waits for reasons that may have gone: a migration, a record that was in the way.
+  /// Tries versions again whose reason may have disappeared, after a migration or the deletion of another record.
   /// - Parameters:
-  ///   - place: where to go on.
-  ///   - limit: how many versions at most.
+  ///   - place: the position to continue at. Moves to the end of the tried versions.
+  ///   - limit: the most versions.
   /// - Returns: whether there are more.
   package func admitAgain(from place: inout InboxCursor, limit: Int, counts: inout ApplyCounts) throws -> Bool {
     let newest = try connection.fetchOne("SELECT coalesce(max(rowid), 0) FROM SyncInbox", as: Int64.self) ?? 0
@@ -138,7 +139,7 @@ extension SyncTransaction {
     return through < last
   }
 
-  /// Tries again all that waits, for a migration, which is one transaction anyway.
+  /// Tries all versions again in the transaction of a migration.
   func admitAgain(counts: inout ApplyCounts) throws {
     var place = InboxCursor()
     while try admitAgain(from: &place, limit: Self.admissionsAtOnce, counts: &counts) {}
@@ -157,14 +158,14 @@ extension SyncTransaction {
     inbox.admitted += waiting.count
     for json in waiting {
       let remote = try RemoteRecord(json: Array(json.utf8))
-      // Kept anew when it still cannot be stored.
+      // The version returns to the inbox if it cannot be stored yet.
       try forgetKept(remote.entityType, remote.entityUuid)
       try apply(remote, counts: &counts)
     }
   }
 }
 
-/// What records of the server refer to.
+/// The records that versions of the server reference.
 package struct MissingParents {
   let catalog: SyncCatalog
   let connection: Connection
@@ -173,11 +174,11 @@ package struct MissingParents {
     (self.catalog, self.connection) = (catalog, connection)
   }
 
-  /// A record that is not on this device.
+  /// A record that is missing on this device.
   package typealias Parent = (entityType: String, uuid: String)
 
-  /// The records that changes refer to, and that are neither on this device nor among the changes.
-  /// - Parameter withDeleted: whether changes of deleted records count.
+  /// Returns the records that changes reference and that are neither on this device nor among the changes.
+  /// - Parameter withDeleted: whether to include the references of deleted records.
   package func of(_ changes: [RemoteRecord], withDeleted: Bool = false) throws -> [Parent] {
     var seen = Set(changes.map { RecordIdentity(entityType: $0.entityType, entityUuid: $0.entityUuid) })
     var missing: [Parent] = []
@@ -193,9 +194,9 @@ package struct MissingParents {
     return missing
   }
 
-  /// The records that versions in the inbox wait for, in the order of their uuids; each is looked up once, however many wait for
-  /// it.
-  /// - Parameter uuid: those behind this one.
+  /// Returns the records that versions in the inbox wait for, ordered by UUID. Each is looked up once, however many
+  /// versions wait for it.
+  /// - Parameter uuid: the UUID after which to start.
   package func ofInbox(after uuid: String, limit: Int) throws -> [Parent] {
     var parents: [Parent] = []
     var last = uuid

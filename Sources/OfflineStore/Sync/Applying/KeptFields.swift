@@ -1,19 +1,19 @@
 import CipherSQL
 import SyncModel
 
-/// Fields from a newer server that this vault has no column for yet: the table `SyncExtraFields`.
-extension SyncTransaction {
-  /// Keeps the fields of a version that has just been stored and that the table has no column for. Those of an older version go.
+/// Fields from a newer server for which this vault has no column yet: the table `SyncExtraFields`.
+extension RemoteChanges {
+  /// Keeps the fields of a stored version for which the table has no column, and removes those of an older version.
   func keepUnknownFields(of remote: RemoteRecord, _ table: RecordTable) throws {
     try setKept(table.unknownFields(of: remote.state), of: remote.entityType, remote.entityUuid)
   }
 
-  /// Forgets the fields that this vault has no column for.
+  /// Removes the fields for which this vault has no column.
   package func forgetExtraFields(_ type: String, _ uuids: [String]) throws {
     for uuid in uuids { try setKept([:], of: type, uuid) }
   }
 
-  /// The server has stored values of this device for some fields, which are newer than what is kept.
+  /// Removes kept fields for which the server has stored newer values of this device.
   func forgetKeptFields(_ names: [String], of type: String, _ uuid: String) throws {
     guard try hasKeptFields(),
       let json = try connection.fetchOne(
@@ -23,7 +23,7 @@ extension SyncTransaction {
     try setKept(try SyncObject(parsing: json).filter { !stored.contains($0.name) }, of: type, uuid)
   }
 
-  /// Merges fields that a migration has made columns for since they came with what was edited here meanwhile.
+  /// Merges kept fields for which a migration has added columns with the edits of this device.
   package func applyKeptFields() throws {
     guard try hasKeptFields() else { return }
     let kept = try connection.fetchRows(
@@ -39,8 +39,8 @@ extension SyncTransaction {
     }
   }
 
-  /// - Returns: false when the fields have to wait: the response to a sealed operation decides first, or a record that they refer
-  ///   to is not here.
+  /// - Returns: `false` if the fields have to wait for the response to a sealed operation or for a record that they
+  ///   reference.
   private func take(_ fields: SyncObject, _ record: StoredRecord, _ table: RecordTable) throws -> Bool {
     let type = table.entity.type
     guard try QueuedOperation.sealed(type, record.key, in: connection).isEmpty else { return false }
@@ -73,7 +73,7 @@ extension SyncTransaction {
     return true
   }
 
-  /// The user decides about the fields with the rest of the conflict.
+  /// Adds the fields to the remote version of a conflict, so that the user decides about them as well.
   private func add(_ fields: SyncObject, to conflict: OpenConflict) throws -> Bool {
     guard var remote = conflict.remote else { return false }
     remote.fields = remote.fields.overlaid(with: fields)

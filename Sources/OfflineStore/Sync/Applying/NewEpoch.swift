@@ -1,18 +1,20 @@
 import CipherSQL
 import SyncModel
 
-/// The comparison after the server's data began a new epoch: versions of both sides cannot be compared, and the server may
-/// have lost changes that it had acknowledged.
-extension SyncTransaction {
-  /// Discards what belongs to the old epoch and is fetched again by the comparison.
+/// The comparison after the server began a new epoch. Versions of the two epochs cannot be compared, and the server
+/// may have lost changes that it had acknowledged.
+extension RemoteChanges {
+  /// Empties the inbox. The comparison fetches its versions again.
   package func beginNewEpoch() throws {
     try connection.execute("DELETE FROM SyncInbox")
     inbox.clear()
   }
 
-  /// The records with data of the old epoch that a comparison of digests does not find: deleted records, which no digest lists;
-  /// acknowledged records without a version, because their version waited in the inbox; restored records by the deletion in
-  /// their base; and records in conflict by the remote version of the conflict.
+  /// Returns the records with data of the old epoch that a comparison of digests does not find:
+  /// - deleted records, which no digest lists
+  /// - acknowledged records without a version, because their version waited in the inbox
+  /// - restored records, whose base is deleted
+  /// - records in conflict, whose remote version is of the old epoch
   package func recordsOfOldEpoch(_ type: String) throws -> [String] {
     guard let entity = catalog.tables[type]?.entity else { return [] }
     return try connection.fetch(
@@ -27,14 +29,14 @@ extension SyncTransaction {
       """, as: String.self)
   }
 
-  /// Stores the server's version of a record whose content is equal on both sides.
+  /// Stores the server's version number of a record with equal content on both sides.
   package func align(_ type: String, _ uuid: String, version: Int64) throws {
     guard let table = catalog.tables[type], let record = try table.find(uuid, in: connection) else { return }
     try setVersion(version, of: record, table)
   }
 
-  /// Takes the server's version of a record that differs. A change that the server lost is queued again; where both sides
-  /// changed the record, the policy decides without a base.
+  /// Applies the server's version of a record that differs. A change that the server lost is queued again. If both
+  /// sides changed the record, the policy decides without a base.
   package func takeAfterNewEpoch(
     _ remote: RemoteRecord, repaired: inout RepairCounts, counts: inout ApplyCounts
   ) throws {
@@ -46,8 +48,7 @@ extension SyncTransaction {
     var base = try BaseTable.find(type, record.key, in: connection)
     if let sealed {
       if base == nil { base = try created(by: sealed) }
-      try reopen(sealed)
-      try setStatus("pending", sealed)
+      try outbox.apply(.reopened, to: sealed)
     }
     let version = base?.syncVersion ?? record.state.syncVersion
     let isBehind = remote.sharedVersion.map { version <= $0 } ?? false
@@ -55,7 +56,7 @@ extension SyncTransaction {
     let isEqual = base?.hasContent(of: remote.state) == true
     var rebasing = Rebasing.clean
     let isStored = try storing(remote, table) {
-      // From here on only the server's version counts, which may be the lower one.
+      // From here on only the server's version counts, even if its number is lower.
       try setVersion(remote.state.syncVersion, of: record, table)
       record = try table.find(key: record.key, in: connection) ?? record
       if isBehind, !record.isDirty {
@@ -65,7 +66,7 @@ extension SyncTransaction {
             serverId: remote.serverId, createdAt: record.corrected(createdAt: remote.createdAt),
             lastSyncedAt: serverNow), references: references, in: connection)
       } else {
-        // A record that this device just created was first stored as its operation says.
+        // The base of a record that this device just created is the payload of its create.
         let isKnown = isBehind || version == 0
         rebasing = try rebase(
           record, base: isServerBehind || isEqual ? remote.state : isKnown ? base : nil, on: remote, table)
@@ -73,13 +74,15 @@ extension SyncTransaction {
       if remote.state.isDeleted { try noteGone(record.key, table) }
     }
     guard isStored else {
-      // A resolution must not stand on a version that the server lost.
-      try replaceRemote(ofConflictOf: record, by: remote.state, keepsBase: isBehind, table)
-      // The server's version waits. Until it comes, nothing of the old epoch may pass for something of the new one.
+      // A resolution must not build on a version that the server lost.
+      try conflicts.replaceRemote(ofConflictOf: record, by: remote.state, keepsBase: isBehind, table)
+      // The server's version waits in the inbox. Until it is stored, no value of the old epoch may count as one of
+      // the new epoch.
       if !isBehind {
         try setVersion(0, of: record, table)
         try BaseTable.forget(type, record.key, .withoutFamily, in: connection)
-        // What this device has was acknowledged and may be lost: it is sent, so that both sides are merged and kept.
+        // The server may have lost the acknowledged values of this device. Sending them makes the server merge and
+        // keep both sides.
         if !record.isDirty, !record.state.isDeleted { try queueAgain(record, .create, table) }
       }
       return counts.kept += 1
@@ -91,17 +94,20 @@ extension SyncTransaction {
     }
   }
 
-  /// Queues a record that the server lost as new, or its deletion, so that no other device brings it back.
+  /// Queues a record that the server lost as new. A deleted record is queued as a delete, so that no other device
+  /// restores it.
   package func resendAfterNewEpoch(_ type: String, _ uuid: String, repaired: inout RepairCounts) throws {
     guard let table = catalog.tables[type], let record = try table.find(uuid, in: connection) else { return }
     repaired.fetched += 1
-    try closeConflict(
+    try conflicts.close(
       of: record, table, resolution: "local_wins", by: "policy",
       note: "the server lost the record, and what this device has counts")
     if record.state.isDeleted, try isTaken(record.key, table) || record.state.syncVersion == 0 && !record.isDirty {
       return try forgetLost(record, table)
     }
-    for operation in try QueuedOperation.sealed(type, record.key, in: connection) { try reopen(operation) }
+    for operation in try QueuedOperation.sealed(type, record.key, in: connection) {
+      try outbox.apply(.reopened, to: operation)
+    }
     var state = record.state
     state.syncVersion = 0
     try BaseTable.forget(type, record.key, in: connection)
@@ -112,44 +118,40 @@ extension SyncTransaction {
 
   private func queueAgain(_ record: StoredRecord, _ kind: OperationKind, _ table: RecordTable) throws {
     let type = table.entity.type
-    try ensurePending(kind, QueuedOperation.pending(type, record.key, in: connection), record, table)
+    try outbox.queue(kind, record, table, pending: QueuedOperation.pending(type, record.key, in: connection))
     try connection.execute(
       """
       UPDATE \(identifier: table.entity.table.name) SET isDirty = 1, syncStatus = 'pending'
       WHERE \(identifier: table.entity.key) = \(record.key)
       """)
-    try connection.execute(
-      """
-      UPDATE OfflineSyncQueue SET status = 'pending', retryCount = 0, errorMessage = NULL, errorStatus = NULL
-      WHERE entityId = \(record.key) AND entityType = \(type) AND completedAt IS NULL
-      """)
+    for operation in try QueuedOperation.ofRecord(type, record.key, in: connection) {
+      try outbox.apply(.requeued, to: operation)
+    }
   }
 
-  /// A record that was deleted with another one is done: the server lost both, and hears of the other one.
+  /// Forgets a cascaded record that the server lost with the root of its deletion.
   private func forgetLost(_ record: StoredRecord, _ table: RecordTable) throws {
-    try forgetOperations(of: record, table)
-    // Another device may send it again, and its versions begin anew then.
+    try outbox.removeUnfinished(table.entity.type, record.key)
+    // Another device may send the record again, with new versions.
     var state = record.state
     state.syncVersion = 0
     try table.update(
       record.key, from: record.state, to: state, .init(serverId: nil), references: references, in: connection)
-    try markClean(try table.find(key: record.key, in: connection) ?? record, table)
+    try sync.markClean(try table.find(key: record.key, in: connection) ?? record, table)
   }
 
-  /// Ends the comparison: sealed operations that it left alone are sealed again, with bases of the new epoch.
-  /// - Parameter limit: how many at most, so that the transaction stays short.
-  /// - Returns: whether more are left.
+  /// Ends the comparison: remaining sealed operations become pending, so that their payloads use bases of the new
+  /// epoch.
+  /// - Parameter limit: the most operations to reopen, so that the transaction stays short.
+  /// - Returns: whether more operations are left.
   package func reopenSealed(limit: Int) throws -> Bool {
     let sealed = try QueuedOperation.all(
       where: "payload IS NOT NULL AND completedAt IS NULL LIMIT ?", [.integer(Int64(limit))], in: connection)
-    for operation in sealed {
-      try reopen(operation)
-      try setStatus("pending", operation)
-    }
+    for operation in sealed { try outbox.apply(.reopened, to: operation) }
     return sealed.count == limit
   }
 
-  /// The state that a sealed creation gave its record; nil for any other operation.
+  /// Returns the state that a sealed create gave its record; `nil` for other operations.
   private func created(by sealed: QueuedOperation) throws -> RecordState? {
     guard let payload = sealed.payload, sealed.kind == .create else { return nil }
     let patch = try PushOperation(json: Array(payload.utf8)).patch

@@ -1,10 +1,10 @@
 import CipherSQL
 import SyncModel
 
-/// What an API that keeps no deletions has shown to be gone.
-extension SyncTransaction {
-  /// Takes a record that is gone at the server, with what hung on it. As long as a person has to decide about it, what hung
-  /// on it comes back with it.
+/// Deletions that a REST remote shows by a missing record, because it keeps no deleted records.
+extension RemoteChanges {
+  /// Applies the deletion of a record and of its dependents. The dependents are restored with the record as long as a
+  /// conflict is open.
   package func apply(_ gone: RemoteDeletions, counts: inout ApplyCounts) throws {
     if let root = gone.root { try apply(root, counts: &counts) }
     for follower in gone.followers { try apply(follower, counts: &counts) }
@@ -24,8 +24,7 @@ extension SyncTransaction {
     }
   }
 
-  /// Records that were gone at an API and were made anew there: what is back here with them is to be made anew as well,
-  /// with the images that were sent.
+  /// Queues the dependents of records that were created again at a REST remote as new, with their images.
   package func remakeFollowers(of operations: [PushOperation], _ results: [PushResult]) throws {
     for (operation, result) in zip(operations, results) where operation.patch.isDeleted == false {
       guard case .accepted = result.outcome, let table = catalog.tables[operation.entityType],
@@ -53,17 +52,17 @@ extension SyncTransaction {
           """)
         guard let record = try child.find(key: follower.key, in: connection) else { continue }
         try BaseTable.forget(child.entity.type, follower.key, in: connection)
-        try ensurePending(
-          .create, QueuedOperation.pending(child.entity.type, follower.key, in: connection), record, child)
+        let pending = try QueuedOperation.pending(child.entity.type, follower.key, in: connection)
+        try outbox.queue(.create, record, child, pending: pending)
         if case .text(let content)? = record.state.fields["contentUuid"], AttachmentEntity(child.entity) != nil {
-          try noteServer(has: false, content, .full)
+          try sync.noteServer(has: false, content, .full)
         }
         try remakeFollowers(of: follower.key, child)
       }
     }
   }
 
-  /// What hung on records that are gone at an API comes back no more when nothing is left to be decided.
+  /// Forgets the roots of the cascaded records of a REST remote when no conflict is open, so that they stay deleted.
   func forgetFollowersOfGone() throws {
     guard try SyncSettings.value(.remoteRoutes, in: connection) != nil,
       try connection.fetchOne(

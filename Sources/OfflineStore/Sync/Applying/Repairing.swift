@@ -1,13 +1,13 @@
 import CipherSQL
 import SyncModel
 
-/// What a comparison of all records found and did.
+/// The results of a comparison of all records.
 package struct RepairCounts: Sendable, Equatable {
-  /// Records that were fetched because they were missing here or different.
+  /// Records that were fetched because they were missing or different.
   package var fetched = 0
-  /// Records that the server does not have and that went here.
+  /// Records that were removed because the server does not have them.
   package var removed = 0
-  /// Records with unsent changes that the server does not have any more: conflicts.
+  /// Records with unsent changes that the server does not have any more. They became conflicts.
   package var conflicts = 0
 
   package init() {}
@@ -15,8 +15,8 @@ package struct RepairCounts: Sendable, Equatable {
   package var total: Int { fetched + removed + conflicts }
 }
 
-extension SyncTransaction {
-  /// Takes a record that differs from the server's although the versions say otherwise.
+extension RemoteChanges {
+  /// Applies a version of a record whose content differs although its version number does not.
   package func repair(_ remote: RemoteRecord, repaired: inout RepairCounts, counts: inout ApplyCounts) throws {
     guard let table = catalog.tables[remote.entityType],
       let record = try table.find(remote.entityUuid, in: connection),
@@ -43,7 +43,8 @@ extension SyncTransaction {
     if isStored { try keepUnknownFields(of: remote, table) }
   }
 
-  /// The server does not have a record that it is known to have had.
+  /// Removes a record that the server had and does not have any more. A record with unsent changes becomes a
+  /// conflict.
   package func removeUnknown(_ type: String, _ uuid: String, repaired: inout RepairCounts) throws {
     guard let table = catalog.tables[type], var record = try table.find(uuid, in: connection),
       record.state.syncVersion > 0, try QueuedOperation.sealed(type, record.key, in: connection).isEmpty
@@ -58,58 +59,16 @@ extension SyncTransaction {
         record.key, from: record.state, to: state, .init(serverId: nil, isDirty: true, syncStatus: "conflict"),
         references: references, in: connection)
       record = try table.find(uuid, in: connection) ?? record
-      try openConflict(.deletedRemotely, [], base: base, remote: nil, record, table)
+      try conflicts.open(.deletedRemotely, [], base: base, remote: nil, record, table)
       return
     }
     repaired.removed += 1
-    try forgetOperations(of: record, table)
+    try outbox.removeUnfinished(type, record.key)
     try BaseTable.forget(type, record.key, in: connection)
     state.isDeleted = true
     try table.update(
       record.key, from: record.state, to: state, .init(serverId: record.serverId), references: references,
       in: connection)
     _ = try openConflictsOfOrphans(of: record.key, type, kind: .deletedRemotely)
-  }
-
-  /// Forgets what ties the records to a server: they are queued as new. For a vault that is pointed at another server or
-  /// account.
-  package func forgetServer() throws {
-    let takes = try creations()
-    for table in catalog.tables.values {
-      let entity = table.entity
-      let type = entity.type
-      try connection.execute("DELETE FROM OfflineSyncQueue WHERE entityType = \(type) AND completedAt IS NULL")
-      // What an API takes no new ones of is its own: it comes from there.
-      let isTaken = takes?.contains(type) ?? true
-      try connection.execute(
-        """
-        UPDATE \(identifier: entity.table.name) SET serverId = NULL, syncVersion = 0, lastSyncedAt = NULL,
-          isDirty = CASE WHEN \(isTaken) THEN 1 - isDeleted ELSE 0 END, syncStatus = 'pending'
-        """)
-      if let outbox = OutboxTriggers(entity, in: catalog.entities) { try outbox.queueMissing(on: connection) }
-    }
-    try connection.execute("DELETE FROM SyncFetch")
-    try connection.execute("DELETE FROM SyncBase")
-    try connection.execute("DELETE FROM SyncMoved")
-    try connection.execute("DELETE FROM SyncCascade")
-    try connection.execute("DELETE FROM SyncInbox")
-    try connection.execute(
-      """
-      UPDATE OfflineConflictResolution SET resolvedAt = \(WireTime.text(now)), resolution = 'local_wins',
-        resolvedBy = 'policy', notes = 'the vault was pointed at another server' WHERE resolvedAt IS NULL
-      """)
-    try forgetServersFiles()
-    for name in [
-      SyncSettings.Name.cursor, .epoch, .isFilled, .serverUuid, .account, .user, .lastReconciliation, .filesConfirmed,
-      .pause, .heldDeletions, .acceptedDeletions,
-    ] {
-      try SyncSettings.set(name, nil, in: connection)
-    }
-  }
-  /// The entities of which an API takes new records; nil for a FieldVault server, which takes all.
-  private func creations() throws -> Set<String>? {
-    guard try SyncSettings.value(.remoteRoutes, in: connection) != nil else { return nil }
-    return Set(
-      try connection.fetch("SELECT entityType FROM SyncRoute WHERE operationType = 'create'", as: String.self))
   }
 }

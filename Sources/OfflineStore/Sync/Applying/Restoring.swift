@@ -7,13 +7,13 @@ import SyncModel
   import Foundation
 #endif
 
-/// The server's versions of records that are restored and whose rows sync has removed.
+/// The server's versions of records that the user restores and whose rows sync has removed.
 package struct FetchedRecords: Sendable {
   /// The account that the versions belong to.
   package let account: AccountInfo
-  /// The records that were asked for, as far as the server has them.
+  /// The requested records that the server has.
   package let records: [RemoteRecord]
-  /// The records that they refer to and that the vault does not have, each wave behind the records that refer to it.
+  /// The referenced records that the vault lacks. Each wave is referenced by the wave before.
   package let parents: [[RemoteRecord]]
 
   package init(account: AccountInfo, records: [RemoteRecord], parents: [[RemoteRecord]]) {
@@ -21,15 +21,15 @@ package struct FetchedRecords: Sendable {
   }
 }
 
-/// The restoration of records whose rows sync has removed.
+/// Restores records whose rows sync has removed.
 extension SyncTransaction {
-  /// Restores deleted records, all or none: those in the vault, and those that the server has sent for it.
+  /// Restores deleted records, all or none: those in the vault, and those whose versions the server has sent.
   ///
-  /// A record that is not deleted at the server any more is stored as it is.
+  /// A record that is not deleted at the server any more is stored unchanged.
   /// - Parameter fetched: the server's versions of the records that are not in the vault.
-  /// - Throws: ``VaultError`` with `noSuchRecord` for a record that the server does not have either; with `refused` where
-  ///   ``RecordWriter/undelete(_:_:)`` refuses it, for a record of a project that the device does not follow, and for versions
-  ///   of another server or account.
+  /// - Throws: ``VaultError`` with `noSuchRecord` for a record that the server does not have either; with `refused`
+  ///   if ``RecordWriter/undelete(_:_:)`` refuses it, for a record of a project that the device does not follow, and
+  ///   for versions of another server or account.
   package func undelete(_ table: RecordTable, _ uuids: [UUID], from fetched: FetchedRecords) throws -> Restoration {
     try requireHistory(of: fetched.account)
     let absent = try uuids.filter { try !table.has($0.sqlText, in: connection) }
@@ -38,8 +38,8 @@ extension SyncTransaction {
       throw Self.forgotten(forgotten, of: table.entity)
     }
     var counts = ApplyCounts()
-    for wave in fetched.parents.reversed() { try apply(wave, counts: &counts) }
-    try apply(fetched.records, counts: &counts)
+    for wave in fetched.parents.reversed() { try changes.apply(wave, counts: &counts) }
+    try changes.apply(fetched.records, counts: &counts)
     let writer = RecordWriter(connection, entities: catalog.entities)
     var result = Restoration()
     for uuid in uuids {
@@ -60,7 +60,7 @@ extension SyncTransaction {
     return result
   }
 
-  /// Requires that versions of a server can be stored before a round has compared anything.
+  /// Checks that versions of a server can be stored before a round has compared the records.
   /// - Throws: ``VaultError`` with `refused` for another server, account or epoch, and for a server with an older schema.
   package func requireHistory(of account: AccountInfo) throws {
     if let problem = try problem(with: account) { throw VaultError(.refused, problem.message, hint: problem.hint) }
@@ -76,7 +76,7 @@ extension SyncTransaction {
 
   // MARK: Refusals
 
-  /// Why a version of the server could not be stored.
+  /// Returns the error for a version of the server that could not be stored.
   private func refusal(of uuid: UUID, _ remote: RemoteRecord?, _ table: RecordTable) throws -> VaultError {
     let type = table.entity.type
     guard let remote else { return Self.forgotten(uuid, of: table.entity) }
@@ -98,10 +98,10 @@ extension SyncTransaction {
 
   // MARK: Projects
 
-  /// Requires that the device follows the project of a record. A device of the active projects follows an active one that is
-  /// restored from now on, so that the next sync brings its dependents.
+  /// Checks that the device follows the project of a record. A device that follows the active projects starts to
+  /// follow the restored project if it is active, so that the next sync fetches its dependents.
   private func follow(_ record: StoredRecord, _ table: RecordTable) throws {
-    let scopes = try scopes()
+    let scopes = try SyncSettings.scopes(in: connection)
     guard !scopes.isEmpty, let project = try project(of: record, table), !scopes.contains(project) else { return }
     let type = table.entity.type
     guard try SyncSettings.value(.activeProjects, in: connection) != nil else {

@@ -1,20 +1,20 @@
 import CipherSQL
 import SyncModel
 
-/// What came of following other projects.
+/// The result of following other projects.
 package struct ScopeChange: Sendable, Equatable {
-  /// Records that went because their project is not followed any more.
+  /// The number of records that were removed because the device does not follow their project.
   package var removed = 0
-  /// Records of such projects that stay because they have unsent changes or files, by entity.
+  /// The number of records that stay because they have unsent changes or files, by entity.
   package var kept: [String: Int] = [:]
 }
 
 extension SyncTransaction {
-  /// The entity whose records are scopes: projects, for a device that does not follow all of them.
+  /// The entity of the scopes: projects, for a device that does not follow all of them.
   package static let scopeEntity = "Project"
 
-  /// Follows these projects from now on, or all when there are none. Records of others go with the next sync; records of
-  /// new ones come with it.
+  /// Follows these projects from now on, or all projects if the list is empty. The next sync removes the records of
+  /// other projects and fetches those of new ones.
   func follow(_ uuids: [String]) throws {
     let before = try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)
     guard before != uuids.sorted() else { return }
@@ -23,11 +23,11 @@ extension SyncTransaction {
     try SyncSettings.set(.reconcileNext, "projects", in: connection)
   }
 
-  /// The column of a project, and its value, that make it active.
+  /// The column of a project, and its value, that mark it as active.
   package static let activeStatus = (column: "status", value: SyncValue.text("active"))
 
-  /// Follows the projects that are active at the server, and those that it has not heard of yet.
-  /// - Parameter mark: what the server's projects are like.
+  /// Follows the projects that are active at the server, and those that the server does not have yet.
+  /// - Parameter mark: identifies the state of the server's projects.
   package func follow(active uuids: [String], mark: String) throws {
     var followed = Set(uuids)
     if let projects = catalog.tables[Self.scopeEntity] {
@@ -35,7 +35,7 @@ extension SyncTransaction {
         try connection.fetch(
           "SELECT uuid FROM \(identifier: projects.entity.table.name) WHERE syncVersion = 0", as: String.self))
     }
-    // No scope at all would mean all projects.
+    // An empty scope would mean all projects.
     try follow(followed.isEmpty ? [Self.noProject] : Array(followed))
     try SyncSettings.set(.activeProjects, mark, in: connection)
   }
@@ -43,16 +43,13 @@ extension SyncTransaction {
   /// The nil uuid (RFC 9562, section 5.9), which no record has.
   private static let noProject = "00000000-0000-0000-0000-000000000000"
 
-  /// The projects that are followed; empty for all.
-  package func scopes() throws -> [String] {
-    try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)
-  }
-
-  /// Removes the records of projects that are not followed any more. Records with unsent changes or files stay, and with
-  /// them what they hang on.
+  /// Removes the records of projects that the device does not follow any more. Records with unsent changes or files
+  /// stay, together with the records that they reference.
   package func leaveScopes() throws -> ScopeChange {
     var change = ScopeChange()
-    guard let projects = catalog.tables[Self.scopeEntity], try !scopes().isEmpty else { return change }
+    guard let projects = catalog.tables[Self.scopeEntity], try !SyncSettings.scopes(in: connection).isEmpty else {
+      return change
+    }
     let left = try connection.fetch(
       """
       SELECT \(identifier: projects.entity.key) FROM \(identifier: projects.entity.table.name)
@@ -63,7 +60,7 @@ extension SyncTransaction {
   }
 
   private func leave(_ project: Int64, _ change: inout ScopeChange) throws {
-    // What hangs on the project, children before their parents.
+    // The dependents of the project, children before their parents.
     var members: [(table: RecordTable, keys: Set<Int64>)] = []
     var reached: [String: Set<Int64>] = [Self.scopeEntity: [project]]
     for table in catalog.parentsFirst {
@@ -98,7 +95,7 @@ extension SyncTransaction {
     }
   }
 
-  /// Whether a file of the record is on this device and not yet at the server.
+  /// Returns whether a file of the record exists on this device and not at the server.
   private func hasUnsentFile(_ key: Int64, _ entity: Entity) throws -> Bool {
     guard AttachmentEntity(entity) != nil else { return false }
     return try connection.fetchOne(
@@ -125,7 +122,7 @@ extension SyncTransaction {
         """, as: Int64.self))
   }
 
-  /// Whether any record still refers to this one.
+  /// Returns whether a record references this one.
   func isReferred(_ key: Int64, in entity: Entity) throws -> Bool {
     try catalog.entities.dependencies(on: entity).contains { dependency in
       try connection.fetchOne(
@@ -135,5 +132,12 @@ extension SyncTransaction {
         WHERE parent.\(identifier: entity.key) = \(key) LIMIT 1
         """, as: Int.self) != nil
     }
+  }
+}
+
+extension SyncSettings {
+  /// Returns the UUIDs of the projects that the device follows; an empty array means all projects.
+  package static func scopes(in connection: Connection) throws -> [String] {
+    try connection.fetch("SELECT entityUuid FROM SyncScope ORDER BY entityUuid", as: String.self)
   }
 }

@@ -1,12 +1,12 @@
 import CipherSQL
 import SyncModel
 
-/// Versions from the server that take UNIQUE values from each other.
+/// Versions from the server whose UNIQUE values move between records.
 ///
-/// The server had them in another order, or made one of several steps. Applied as a set they are right, though SQLite, which
-/// checks each row, refuses any first one.
-extension SyncTransaction {
-  /// Applies changes as a set: what others refer to first, and so that UNIQUE values may move between records in any order.
+/// The server stored them in another order, or in several steps. SQLite checks each row, so it would refuse any first
+/// one, although the set as a whole is valid.
+extension RemoteChanges {
+  /// Applies a page as a set: referenced records first, and UNIQUE values in any order.
   package func apply(_ changes: [RemoteRecord], counts: inout ApplyCounts) throws {
     let types = catalog.parentsFirst.enumerated().map { ($1.entity.type, $0) }
     let ranks = Dictionary(types, uniquingKeysWith: { first, _ in first })
@@ -17,19 +17,19 @@ extension SyncTransaction {
     try resolveClashes(counts: &counts)
   }
 
-  /// Does what waits for the last page of a pull.
+  /// Performs the work that follows the last page of a pull.
   package func endPull(counts: inout ApplyCounts) throws {
-    // What was refused on an earlier page may have its place now.
+    // Versions that were refused on an earlier page may fit now.
     let refused = try connection.fetchRows(
       "SELECT entityType, entityUuid FROM SyncInbox WHERE reason = 'refused' ORDER BY rowid LIMIT \(Self.largestClash)",
       as: String.self, String.self)
     inbox.clashes = refused.map { RecordIdentity(entityType: $0, entityUuid: $1) }
     try resolveClashes(counts: &counts)
     try restoreSurvivingChildren()
-    try noteFilled()
+    try sync.noteFilled()
   }
 
-  /// Stores what was refused because of a UNIQUE value, where the record that holds the value gives it up.
+  /// Stores versions that were refused because of a UNIQUE value if another waiting version releases the value.
   package func resolveClashes(counts: inout ApplyCounts) throws {
     let names = inbox.clashes
     for name in names {
@@ -50,11 +50,11 @@ extension SyncTransaction {
 
   private struct UnresolvedClash: Error {}
 
-  /// More versions than this that wait for each other stay in the inbox: a transaction has to be short.
+  /// The most versions of one set. Larger sets stay in the inbox, so that the transaction stays short.
   private static let largestClash = 200
 
-  /// A refused version with those that give up what it takes; nil where a record that does not change, or that has changes of this
-  /// device, holds a value.
+  /// Returns a refused version with the versions that release the values it takes; `nil` if a record that does not
+  /// change, or that has local changes, holds a value.
   private func clash(of name: RecordIdentity) throws -> [RemoteRecord]? {
     var set: [RemoteRecord] = []
     var seen: Set<RecordIdentity> = [name]
@@ -69,19 +69,20 @@ extension SyncTransaction {
       let remote = try RemoteRecord(json: Array(json.utf8))
       let record = try table.find(remote.entityUuid, in: connection)
       if let version = record?.state.syncVersion, version >= remote.state.syncVersion {
-        // The version, or a newer one, was stored after this one was kept. Clearing the record would leave its UNIQUE values empty.
+        // The inbox version is obsolete: this version, or a newer one, was stored later. Clearing the record would
+        // leave its UNIQUE values empty.
         try forgetKept(next.entityType, next.entityUuid)
         return nil
       }
-      // What was changed here can only be merged with the version as it came. The server does that when it gets the change.
+      // Local changes can only be merged with the complete version. The server merges when it receives them.
       if remote.state.isDeleted, record?.isDirty == true { return nil }
       set.append(remote)
-      // The server keeps the values of a deleted record beside it, and another record may have them.
+      // The server keeps the values of a deleted record outside the unique keys, so another record may have them.
       if remote.state.isDeleted { continue }
       for holder in try table.holders(of: remote.state.fields, besides: remote.entityUuid, in: connection) {
         if holder.isDirty { return nil }
-        // The server has the deletion, so the row is only to be removed.
-        if holder.isDeleted, try purgeDeleted(holder.uuid, of: table) { continue }
+        // The server has acknowledged the deletion, so the row can be removed.
+        if holder.isDeleted, try sync.purgeDeleted(holder.uuid, of: table) { continue }
         let key = RecordIdentity(entityType: next.entityType, entityUuid: holder.uuid)
         if seen.insert(key).inserted { open.append(key) }
       }
@@ -102,8 +103,8 @@ extension SyncTransaction {
     }
   }
 
-  /// Applies a kept version.
-  /// - Throws: ``UnresolvedClash`` when it is kept again.
+  /// Applies a version from the inbox.
+  /// - Throws: ``UnresolvedClash`` if the version returns to the inbox.
   private func applyNow(_ remote: RemoteRecord, counts: inout ApplyCounts) throws {
     try forgetKept(remote.entityType, remote.entityUuid)
     try apply(remote, counts: &counts)
@@ -113,7 +114,8 @@ extension SyncTransaction {
     if isKept != nil { throw UnresolvedClash() }
   }
 
-  /// Applies a deletion whose version has UNIQUE values of another record: the row keeps its own as long as it stays here.
+  /// Applies a deletion whose version has UNIQUE values of another record. The row keeps its own values until it is
+  /// removed.
   private func delete(_ remote: RemoteRecord, from table: RecordTable, counts: inout ApplyCounts) throws {
     guard let record = try table.find(remote.entityUuid, in: connection) else {
       return try forgetKept(remote.entityType, remote.entityUuid)
@@ -123,8 +125,9 @@ extension SyncTransaction {
       for column in key.columns { remote.state.fields[column.name] = record.state.fields[column.name] }
     }
     try applyNow(remote, counts: &counts)
-    guard try !purgeDeleted(remote.entityUuid, of: table) else { return }
-    // Restored by a user, the row starts from the version whose values it has, and the server answers with its own.
+    guard try !sync.purgeDeleted(remote.entityUuid, of: table) else { return }
+    // If a user restores the row, the operation builds on the version whose values the row has, and the server
+    // merges.
     try connection.execute(
       """
       UPDATE \(identifier: table.entity.table.name) SET syncVersion = \(record.state.syncVersion)
@@ -132,14 +135,14 @@ extension SyncTransaction {
       """)
   }
 
-  /// Takes the UNIQUE values from the row of a version that is stored next, and so gives them to the columns again: NULL where the
-  /// column takes it, else a value that no other row has.
+  /// Removes the UNIQUE values from a row whose next version follows in the same set. A column becomes NULL if it
+  /// may, otherwise it receives a value that no other row has.
   private func clear(_ remote: RemoteRecord, _ table: RecordTable) throws {
     guard let record = try table.find(remote.entityUuid, in: connection), !record.isDirty else { return }
     var assignments: [SQL] = []
     for key in try table.uniqueKeys(in: connection) {
       guard let (column, value) = key.having(remote.state.fields).clearing else { continue }
-      // The row of a deletion is not written again, so its reference stays.
+      // The row of a deletion is not written again, so it keeps its reference.
       if remote.state.isDeleted, column.reference != nil, column.column.isNotNull { continue }
       assignments.append("\(identifier: column.name) = \(value)")
     }

@@ -12,7 +12,7 @@ package struct OpenConflict: Sendable {
   package let base: RecordState?
   package let remote: RecordState?
 
-  /// The open conflict of a record; nil when it has none.
+  /// Returns the open conflict of a record; `nil` if it has none.
   static func find(of record: StoredRecord, _ type: String, in connection: Connection) throws -> OpenConflict? {
     try connection.fetchOne(
       """

@@ -1,7 +1,7 @@
 import SyncModel
 
-/// A version of a record as one flat JSON object, as it stands in the conflict table: the fields, and beside them
-/// `isDeleted`, `syncVersion`, `updatedAt`, and where there are any `editTimes` and `userEditedFields`.
+/// A version of a record as one flat JSON object in the conflict table: the fields, `isDeleted`, `syncVersion`,
+/// `updatedAt`, and `editTimes` and `userEditedFields` if they are not empty.
 package enum RecordVersion {
   private static let common: Set<String> = ["isDeleted", "syncVersion", "updatedAt", "editTimes", "userEditedFields"]
 

@@ -1,16 +1,17 @@
 import CipherSQL
 import SyncModel
 
-/// The table `SyncedColumnDefault`: which columns of synced tables were added by a later schema file, and with which constant default.
+/// The table `SyncedColumnDefault`: the columns of synced tables that a later schema file added, with their constant
+/// defaults.
 enum AddedColumns {
-  /// Notes what a schema file has changed, inside its transaction.
+  /// Stores the columns that a schema file has added, inside its transaction.
   static func follow(_ file: MigrationFile, on connection: WriteConnection) throws {
     guard try hasTable(connection) else { return }
     let entities = try Entities.read(from: connection)
     let isCore = CoreSchema.schema.migrations.contains(file)
     let isFirst = try connection.fetchOne("SELECT 1 FROM SyncedColumnDefault LIMIT 1", as: Int.self) == nil
     if isCore, isFirst, entities.all.contains(where: { $0.sync != nil }) {
-      // The tables are older than this one: their files tell how they came to be.
+      // The tables are older than this one, so their files show how they were created.
       return try replay(on: connection)
     }
     let renames = ColumnRename.all(in: file.sql)
@@ -20,7 +21,7 @@ enum AddedColumns {
     }
   }
 
-  /// By entity and column, the defaults that do not count in digests.
+  /// Returns the defaults that digests leave out, by entity and column.
   static func defaults(in connection: Connection) throws -> [String: [String: SyncValue]] {
     guard try hasTable(connection) else { return [:] }
     var defaults: [String: [String: SyncValue]] = [:]
@@ -36,7 +37,7 @@ enum AddedColumns {
       "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'SyncedColumnDefault'", as: Int.self) != nil
   }
 
-  /// A renamed column keeps what it was added with.
+  /// A renamed column keeps its stored default.
   private static func follow(_ renames: [ColumnRename], of entity: Entity, on connection: WriteConnection) throws {
     let declared = try connection.fetchRows(
       "SELECT oldName, newName FROM SyncedColumnRename WHERE entityType = \(entity.type)", as: String.self, String.self
@@ -70,19 +71,19 @@ enum AddedColumns {
     }
   }
 
-  /// - Returns: nil for a default that is no constant.
+  /// - Returns: `nil` for a default that is not constant.
   private static func addedDefault(of column: SharedColumn, in connection: Connection) throws -> SyncValue? {
     guard let text = column.column.defaultSQL else { return .null }
     let isConstant = !text.hasPrefix("(") && !text.uppercased().hasPrefix("CURRENT_")
     guard isConstant, column.reference == nil else { return nil }
     let type = column.column.declaredType.uppercased()
-    // Stored values have the type of the column, whatever the default is written as.
+    // Stored values have the type of the column, in whatever form the default is written.
     let expression = ["INTEGER", "INT", "REAL", "TEXT", "BLOB"].contains(type) ? "CAST(\(text) AS \(type))" : text
     let value = try connection.fetchOne(SQL(raw: "SELECT \(expression)"), as: SQLArgument.self) ?? .null
     return try column.value(of: value)
   }
 
-  /// Applies the files of the database once more, to an empty one.
+  /// Applies the files of the database again, to an empty one.
   private static func replay(on connection: WriteConnection) throws {
     let records = try MigrationRecord.all(in: connection).filter { $0.schema != CoreSchema.schema.name }
     let names = Dictionary(grouping: records, by: \.schema).sorted { left, right in

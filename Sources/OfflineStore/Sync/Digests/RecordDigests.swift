@@ -1,7 +1,7 @@
 import CipherSQL
 import SyncModel
 
-/// Digests of the records that the server is known to have, as `WireFormat.md` defines them.
+/// Digests of the records that the server has, as `WireFormat.md` defines them.
 package struct StoreDigests {
   package let catalog: SyncCatalog
   package let connection: Connection
@@ -9,8 +9,9 @@ package struct StoreDigests {
   private let members: ProjectMembers?
 
   /// - Parameters:
-  ///   - columns: by entity, the columns that do not always count, as the server names them. It may have columns that this vault lacks.
-  ///   - projects: only records that belong to one of these, and those that belong to no project; empty for all.
+  ///   - columns: by entity, the columns that digests may leave out, as the server names them. May include columns
+  ///     that this vault lacks.
+  ///   - projects: only records of these projects and records without a project; empty for all records.
   package init(
     catalog: SyncCatalog, connection: Connection, columns: [String: DigestColumns] = [:], projects: [String] = []
   ) throws {
@@ -18,7 +19,7 @@ package struct StoreDigests {
     members = projects.isEmpty ? nil : try ProjectMembers(Set(projects), catalog, connection)
   }
 
-  /// The digest of all records of an entity, and of each bucket.
+  /// Returns the digest of all records of an entity, and of each bucket.
   package func digests(of table: RecordTable) throws -> (whole: DigestSummary, buckets: [String: DigestSummary]) {
     var whole = DigestSum()
     var buckets: [String: DigestSum] = [:]
@@ -29,8 +30,8 @@ package struct StoreDigests {
     return (whole.summary, buckets.mapValues(\.summary))
   }
 
-  /// The records of some buckets.
-  /// - Parameter hasExtraFields: whether fields without a column count.
+  /// Returns the records of some buckets.
+  /// - Parameter hasExtraFields: whether to include fields without a column.
   package func records(
     of table: RecordTable, in buckets: Set<String>, hasExtraFields: Bool = true
   ) throws -> [RecordDigest] {
@@ -66,7 +67,7 @@ package struct StoreDigests {
       ).map { ($0, try SyncObject(parsing: $1)) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// Nil for a record that is not at the server, or deleted there.
+  /// Returns `nil` for a record that the server does not have, or has as deleted.
   private func asTheServerHasIt(_ record: StoredRecord, _ table: RecordTable) throws -> RecordState? {
     if record.isDirty {
       let base = try BaseTable.find(table.entity.type, record.key, in: connection)
@@ -83,7 +84,7 @@ package struct StoreDigests {
 private final class ProjectMembers {
   private let projects: Set<String>
   private let paths: ProjectPaths
-  /// By kind and uuid, the uuids of the records by which a record belongs to a project.
+  /// By entity and UUID, the UUIDs of the parents through which a record belongs to a project.
   private var parents: [String: [String: [String?]]] = [:]
 
   init(_ projects: Set<String>, _ catalog: SyncCatalog, _ connection: Connection) throws {

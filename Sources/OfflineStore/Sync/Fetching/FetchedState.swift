@@ -7,18 +7,18 @@ import SyncModel
   import Foundation
 #endif
 
-/// How old the records of one kind are on this device, for a kind that the server decides about: rifles, people, materials.
+/// The age of the records of an entity that the server owns, such as rifles, users or materials.
 public struct FetchedState: Hashable, Sendable {
-  /// The kind of record.
+  /// The entity.
   public let entityType: String
-  /// When they last came as a whole.
+  /// The time of the last complete fetch.
   public let fetchedAt: Date
-  /// What could not be read the last time that they were fetched, for people.
+  /// The problem of the last fetch, for the user.
   public let problem: String?
 }
 
 extension SyncTransaction {
-  /// Writes down that a list has come.
+  /// Stores that a list was fetched.
   package func note(_ list: FetchedList) throws {
     let time = WireTime.text(now)
     let fetchedAt = list.isWhole ? time : nil
@@ -32,12 +32,11 @@ extension SyncTransaction {
 }
 
 extension Vault {
-  /// How old the records of a kind are on this device, so that a screen can say 'cached data of ...'.
+  /// Returns the age of an entity's records on this device, for a label such as 'cached data of ...'.
   ///
-  /// With an API that has lists it is the time of its list; with a FieldVault server, which tells every change, that of the
-  /// last round.
-  /// - Throws: ``VaultError`` with `notFetched` when none has ever come: then there is nothing to show, which is not the same
-  ///   as an empty list.
+  /// For a REST remote it is the time of the entity's list. For a FieldVault server, which sends every change, it is
+  /// the time of the last round.
+  /// - Throws: ``VaultError`` with `notFetched` if no records were ever fetched, which differs from an empty list.
   public func fetched(_ entity: Entity) throws -> FetchedState {
     let found: FetchedState? = try database.read { connection in
       let rows = try connection.fetchRows(
@@ -60,6 +59,6 @@ extension Vault {
     return found
   }
 
-  /// Whether records of a kind are the server's to decide about, and hang on nothing else.
+  /// Returns whether an entity is owned by the server and references only such entities.
   public func isReferenceData(_ entity: Entity) -> Bool { syncCatalog.isReferenceData(entity.type) }
 }

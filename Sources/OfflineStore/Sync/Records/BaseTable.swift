@@ -1,7 +1,7 @@
 import CipherSQL
 import SyncModel
 
-/// The last state of a changed record that the server is known to have had: the table `SyncBase`.
+/// The bases of changed records: the table `SyncBase`.
 enum BaseTable {
   static func find(_ type: String, _ key: Int64, in connection: Connection) throws -> RecordState? {
     try connection.withStatement(
@@ -36,8 +36,8 @@ enum BaseTable {
       """)
   }
 
-  /// Forgets what was kept because a record had changes. What its deletion took along is the server's to tell from now on.
-  /// Had it been taken along itself, the server has heard that from the record's own changes.
+  /// Removes the base of a record and the rows about its former parents and its cascade. The server decides about
+  /// cascaded records from now on. If the record was cascaded itself, the server has learned that from its operation.
   static func forget(
     _ type: String, _ key: Int64, _ traces: RelatedRows = RelatedRows(), in connection: WriteConnection
   ) throws {
@@ -57,7 +57,7 @@ enum BaseTable {
 }
 
 extension RecordState {
-  /// The base of a record that the server does not have and whose deletion it remembers: a user restores it.
+  /// The base of a record that the server does not have and whose deletion it remembers. For restored records.
   static func tombstone(at time: Int64) -> RecordState { RecordState(fields: [:], isDeleted: true, updatedAt: time) }
 
   /// Whether this is such a base. No other base is deleted at version 0.
@@ -65,7 +65,7 @@ extension RecordState {
 }
 
 extension SyncObject {
-  /// Reads a JSON object.
+  /// Parses a JSON object.
   init(parsing json: String) throws(SyncModelError) {
     guard case .object(let object) = try SyncValue(parsing: json) else { self = [:]; return }
     self = object

@@ -1,13 +1,13 @@
 /// The references by which records belong to a project.
 package struct ProjectPaths: Sendable {
-  /// The kind of record by which a device may choose what it pulls.
+  /// The entity by which a device may choose what it pulls.
   package static let projectType = "Project"
 
-  /// For a kind of record that belongs to a project: the references by which it does, in the order of its columns. The first that leads to
-  /// a project decides.
+  /// For each entity that belongs to a project, the references that lead to the project, in the order of its columns.
+  /// The first one with a project decides.
   package let references: [String: [(column: String, parent: String)]]
 
-  /// A record belongs to what it cannot be without.
+  /// A record belongs to the records that it cannot exist without.
   package init(_ tables: [String: RecordTable]) {
     var belonging: Set<String> = [Self.projectType]
     while true {
@@ -27,9 +27,9 @@ package struct ProjectPaths: Sendable {
     self.references = references
   }
 
-  /// The project that a record belongs to; nil for a record without one.
-  /// - Parameter above: the uuids in the references of a record by which it may belong to a project, in the order of
-  ///   ``references``; nil for a record that is not known.
+  /// Returns the project that a record belongs to; `nil` if there is none.
+  /// - Parameter above: the UUIDs in the references of a record that may lead to a project, in the order of
+  ///   ``references``; `nil` for an unknown record.
   func project(
     of type: String, _ uuid: String, above: (_ type: String, _ uuid: String) throws -> [String?]?
   ) rethrows -> String? {

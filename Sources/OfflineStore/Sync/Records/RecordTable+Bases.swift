@@ -1,19 +1,19 @@
 import CipherSQL
 import SyncModel
 
-/// What a base says of columns that come and go with migrations.
+/// Bases and columns that migrations add.
 extension RecordTable {
-  /// The base of a record after the server's version has been merged: the server's values, and those of the old base in columns
-  /// that the server says nothing about. Fields without a column stay in `SyncExtraFields`, so that a migration that makes
-  /// columns for them can merge them with what was edited here.
+  /// Returns the base of a record after a merge with the server's version: the server's values, and the values of the
+  /// old base in columns that the server does not send. Fields without a column stay in `SyncExtraFields`, so that a
+  /// migration that adds their columns can merge them with local edits.
   func base(from remote: RecordState, over old: RecordState?) -> RecordState {
     var base = remote
     base.fields = (old?.fields ?? [:]).overlaid(with: remote.fields).filter { places[$0.name] != nil }
     return base
   }
 
-  /// The values that columns have in a row that was made without them. A default that is not constant has another value each
-  /// time.
+  /// Returns the values that columns have in a row that was inserted without them. A default that is not constant has
+  /// another value each time.
   func defaults(of names: [String], in connection: Connection) throws -> SyncObject {
     var values: SyncObject = [:]
     for name in names {

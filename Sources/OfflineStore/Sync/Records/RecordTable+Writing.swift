@@ -2,14 +2,14 @@ import CipherSQL
 import SyncModel
 
 extension RecordTable {
-  /// What of a row is not a shared value.
+  /// The common fields of a row.
   package struct Bookkeeping: Sendable {
     package var serverId: ServerId?
-    /// Milliseconds since 1970; nil leaves the row's own.
+    /// Milliseconds since 1970; `nil` keeps the value of the row.
     package var createdAt: Int64?
     package var isDirty: Bool
     package var syncStatus: String
-    /// Milliseconds since 1970; nil leaves the row's own.
+    /// Milliseconds since 1970; `nil` keeps the value of the row.
     package var lastSyncedAt: Int64?
 
     package init(
@@ -24,7 +24,7 @@ extension RecordTable {
     }
   }
 
-  /// Fields of a state that this table does not have, as a newer server may send them.
+  /// Returns the fields of a state for which this table has no column, as a newer server may send them.
   package func unknownFields(of state: RecordState) -> SyncObject {
     let members = state.fields.members
     if members.count == columns.count, zip(members, usualNames).allSatisfy({ $0.name == $1 }) { return [:] }
@@ -42,10 +42,10 @@ extension RecordTable {
     return "UPDATE \(SQL.quoted(entity.table.name)) SET \(assignments) WHERE \(SQL.quoted(entity.key)) = ?"
   }
 
-  /// Makes a row. Fields that the state does not have get their default; fields that the table does not have are left out.
+  /// Inserts a row. Fields that the state lacks get their default. Fields without a column are left out.
   /// - Returns: the local id.
-  /// - Throws: ``MissingReferences``; ``VaultError`` with `badValue` that names the field; ``SQLError`` for a rule of the
-  ///   table that is broken.
+  /// - Throws: ``MissingReferences``; ``VaultError`` with `badValue` that names the field; ``SQLError`` for a
+  ///   violated rule of the table.
   @discardableResult
   package func insert(
     _ uuid: String, _ state: RecordState, _ bookkeeping: Bookkeeping, references: ReferenceCache,
@@ -62,13 +62,13 @@ extension RecordTable {
     return connection.lastInsertedRowID
   }
 
-  /// Changes a row to a state. Only what differs from `old` is written, so that indexes and full-text search are left
-  /// alone; fields that the state does not have stay. So do references to records that are not here, of a record that is
-  /// deleted for good.
-  /// - Parameter isGone: whether the server has deleted the record. Where a reference stays, the version stays as well then, because
-  ///   a user who restores the record starts from the version whose values the row has. Nil where this is the server, or the
-  ///   state says whether the record is deleted for good.
-  /// - Throws: as ``insert(_:_:_:references:in:)``.
+  /// Changes a row to a state. Only values that differ from `old` are written, so that other indexes and the
+  /// full-text search do not change. Fields that the state lacks stay. If the deletion of the record is final,
+  /// references to missing records stay as well.
+  /// - Parameter isGone: whether the server has deleted the record. A row that keeps a reference then keeps its
+  ///   version as well, because a user who restores it starts from the version whose values the row has. `nil` at the
+  ///   server, and if the state says whether the deletion is final.
+  /// - Throws: the errors of ``insert(_:_:_:references:in:)``.
   package func update(
     _ key: Int64, from old: RecordState, to state: RecordState, _ bookkeeping: Bookkeeping, references: ReferenceCache,
     isGone: Bool? = nil, in connection: WriteConnection
@@ -94,11 +94,11 @@ extension RecordTable {
   static let commonColumns = [
     "serverId", "syncVersion", "isDirty", "syncStatus", "isDeleted", "updatedAt", "createdAt", "lastSyncedAt",
   ]
-  /// What changes when the server has taken an operation.
+  /// Returns the changes after the server has stored an operation.
   static let commonColumnsOfAnAnswer = ["serverId", "syncVersion", "isDirty", "syncStatus", "lastSyncedAt"]
 
-  /// - Parameter old: what the row has; what is equal there is left out, since SQLite enters each trigger of a column that
-  ///   is set, whatever its condition.
+  /// - Parameter old: the values of the row. Equal values are left out, because SQLite enters each trigger of a
+  ///   column that is set, whatever its condition.
   private func common(
     _ state: RecordState, _ bookkeeping: Bookkeeping, over old: RecordState? = nil
   ) -> [(name: String, argument: SQLArgument)] {
@@ -160,7 +160,7 @@ extension RecordTable {
         return try statement.step() ? try statement.row.decode(Value.self, at: 0) : nil
       }
     }
-    // Other keys than the local id may change while a transaction runs.
+    // Keys other than the local id may change while a transaction runs.
     guard reference.isLocalId else { return try find(SQLArgument.self).flatMap { $0 == .null ? nil : $0 } }
     return try references.key(reference.table + uuid) { try find(Int64.self) }.map { .integer($0) }
   }

@@ -9,7 +9,7 @@ import SyncModel
 
 /// Reads and writes the rows of a synced entity as the values that device and server share.
 ///
-/// The caller says who writes: in ``WriteMode/sync`` the derived triggers take the values as they are.
+/// The caller sets the write mode: in ``WriteMode/sync`` the derived triggers store the values unchanged.
 package struct RecordTable: Sendable {
   package let entity: Entity
   package let rules: MergeRules
@@ -18,30 +18,30 @@ package struct RecordTable: Sendable {
   let places: [String: Int]
   package let keepsUserEdits: Bool
   let computations: [String: String]
-  /// The columns that are nobody's to set, ordered.
+  /// The generated columns, ordered.
   package let alwaysComputed: [String]
-  /// The columns that do not always count in digests.
+  /// The columns that digests leave out if they equal their added default.
   package let digestColumns: DigestColumns
-  /// Those of ``columns`` in the order of a ``SyncObject``, which is that of `selection`.
+  /// The columns of ``columns`` in the order of a ``SyncObject``, which is the order of `selection`.
   private let orderedColumns: [SharedColumn]
   private let selection: String
   private let presence: String
-  /// The columns of an INSERT of all that a server sends as a rule, the shared ones first in the order of their names, and
-  /// its text.
+  /// The text of an INSERT with the columns that a server usually sends, and these columns: the shared ones first, by
+  /// name.
   let usualNames: [String]
   let usualInsertion: String
-  /// An UPDATE of what is kept beside the shared values, which is all that changes when the server has taken an operation.
+  /// An UPDATE of the common fields, which are all that changes when the server has stored an operation.
   let usualUpdate: String
-  /// The columns that refer to synced records, and what reads the local ids in them.
+  /// The columns that reference synced records, and the query for the local ids in them.
   let references: [SharedColumn]
   private let referenceSelection: String
   private let statusUpdate: String
-  /// The shared columns of each UNIQUE constraint, that of the uuid excepted.
+  /// The shared columns of each UNIQUE constraint, except that of the UUID.
   let uniqueKeys: [[String]]
 
   static let userEditsColumn = "userEditedFields"
 
-  /// Nil for an entity that is not synced.
+  /// Returns `nil` for an entity that is not synced.
   package init?(_ entity: Entity, in entities: Entities) {
     guard let behaviour = entity.sync else { return nil }
     self.entity = entity
@@ -75,7 +75,7 @@ package struct RecordTable: Sendable {
     selection = "SELECT \(names.joined(separator: ", ")) FROM \(SQL.quoted(entity.table.name)) AS record "
   }
 
-  /// Whether there is a record of a uuid, also one that is marked as deleted.
+  /// Returns whether a record with a UUID exists, deleted or not.
   package func has(_ uuid: String, in connection: Connection) throws -> Bool {
     try connection.withStatement(presence) { statement in
       try statement.bind(uuid, at: 1)
@@ -83,17 +83,17 @@ package struct RecordTable: Sendable {
     }
   }
 
-  /// The record of a uuid, also one that is marked as deleted.
+  /// Returns the record with a UUID, deleted or not.
   package func find(_ uuid: String, in connection: Connection) throws -> StoredRecord? {
     try one(selection + "WHERE record.uuid = ?", .text(uuid), connection)
   }
 
-  /// The record of a local id, also one that is marked as deleted.
+  /// Returns the record with a local id, deleted or not.
   package func find(key: Int64, in connection: Connection) throws -> StoredRecord? {
     try one(selection + "WHERE record.\(SQL.quoted(entity.key)) = ?", .integer(key), connection)
   }
 
-  /// What a record refers to: the local ids of records that are synced, too.
+  /// Returns the local ids of the synced records that a record references.
   func parents(of key: Int64, in connection: Connection) throws -> [(column: SharedColumn, key: Int64)] {
     if references.isEmpty { return [] }
     return try connection.withStatement(referenceSelection) { statement in
@@ -107,7 +107,7 @@ package struct RecordTable: Sendable {
     }
   }
 
-  /// Writes how far a changed record is on its way. One with an open conflict keeps that.
+  /// Sets the `syncStatus` of a record. A record with an open conflict keeps its status.
   func setStatus(_ status: String, of key: Int64, in connection: WriteConnection) throws {
     try connection.withStatement(statusUpdate) { statement in
       try statement.bind(status, at: 1)
@@ -116,7 +116,7 @@ package struct RecordTable: Sendable {
     }
   }
 
-  /// Steps through the records that an SQL condition over the alias `record` lets pass.
+  /// Calls a closure with each record that meets an SQL condition over the alias `record`.
   package func forEach(
     where condition: SQL, in connection: Connection, _ body: (StoredRecord) throws -> Void
   ) throws {

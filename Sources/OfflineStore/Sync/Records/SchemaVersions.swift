@@ -1,6 +1,6 @@
 import CipherSQL
 
-/// The versions of the vault's schemas, which no transaction of sync changes, so that each is read once.
+/// The versions of the vault's schemas. No sync transaction changes them, so each is read once.
 final class SchemaVersions {
   private var known: [String: Int64] = [:]
 

@@ -2,7 +2,7 @@ import CipherSQL
 import SyncModel
 
 extension ServerId {
-  /// An id as a row has it; nil for NULL.
+  /// Creates the id from the value of a row; `nil` for NULL.
   init?(_ argument: SQLArgument) {
     switch argument {
     case .integer(let number): self = .integer(number)
@@ -11,7 +11,7 @@ extension ServerId {
     }
   }
 
-  /// The id as a row has it.
+  /// The value of the id in a row.
   package var sqlArgument: SQLArgument {
     switch self {
     case .integer(let number): .integer(number)

@@ -2,26 +2,26 @@ import CipherSQL
 import SyncModel
 import VaultKeys
 
-/// A column whose values are shared with the server, and how they are said there.
+/// A column whose values are shared with the server, and their form on the wire.
 package struct SharedColumn: Sendable {
   package let column: Catalog.Column
-  /// For a reference to another synced record: that record's table, its key, and its entity.
+  /// A reference to a synced record: the table, the key and the entity of that record.
   package let reference: Reference?
 
   package struct Reference: Sendable, Hashable {
     package let entityType: String
     package let table: String
     package let key: String
-    /// The column of the other record's local id, which ``key`` may be.
+    /// The column of the referenced record's local id. It may equal ``key``.
     package let localKey: String
     package var isLocalId: Bool { key == localKey }
-    /// Whether the record goes when the one that it refers to goes.
+    /// Whether a deletion of the referenced record deletes this record.
     package let cascades: Bool
   }
 
   package var name: String { column.name }
 
-  /// The condition that a row, by its alias, refers to the record with a local id.
+  /// Returns the condition that a row, given by its alias, references the record with a local id.
   package func refers(_ alias: String, to key: Int64) -> SQL {
     guard let reference, !reference.isLocalId else { return "\(raw: alias).\(identifier: name) = \(key)" }
     return """
@@ -30,7 +30,7 @@ package struct SharedColumn: Sendable {
       """
   }
 
-  /// The expression for the local id of the record that the column of a table refers to.
+  /// Returns the expression for the local id of the record that the column references.
   func target(_ table: String) -> String {
     let value = "\(table).\(SQL.quoted(name))"
     guard let reference, !reference.isLocalId else { return value }
@@ -40,7 +40,8 @@ package struct SharedColumn: Sendable {
       """
   }
 
-  /// The expression for the value in a SELECT over a table with an alias: a reference is read as the other's uuid.
+  /// Returns the expression for the value in a SELECT over a table with an alias. A reference is read as the UUID of
+  /// the referenced record.
   package func selection(_ alias: String) -> String {
     let value = "\(alias).\(SQL.quoted(name))"
     guard let reference else { return value }
@@ -48,7 +49,7 @@ package struct SharedColumn: Sendable {
       "(SELECT uuid FROM \(SQL.quoted(reference.table)) AS target WHERE target.\(SQL.quoted(reference.key)) = \(value))"
   }
 
-  /// The member of an object by which bytes in a column of any type differ from a text.
+  /// The member of an object that marks bytes in a column of any type.
   static let bytesMember = "base64"
 
   /// Reads the value of a selection.
@@ -80,7 +81,7 @@ package struct SharedColumn: Sendable {
     }
   }
 
-  /// Reads TEXT without replacing what is not UTF-8.
+  /// Reads TEXT without replacing invalid UTF-8.
   private func text(in row: borrowing Row, at index: Int32) throws -> String {
     let text = try row.withText(at: index) { (bytes) throws(SQLError) in String(validating: bytes, as: UTF8.self) }
     guard let text else { throw FieldProblem(message: "is not UTF-8") }
@@ -102,7 +103,7 @@ package struct SharedColumn: Sendable {
       throw FieldProblem(message: "is JSON that cannot be sent: \(error)")
     }
     guard value.depth <= SyncValue.greatestDepth else { throw tooDeep }
-    // On the wire it says that the field has no value.
+    // On the wire, JSON null means that the field has no value.
     guard value != .null else { throw FieldProblem(message: "is the JSON null; give it another value, or NULL") }
     return value
   }
@@ -110,7 +111,7 @@ package struct SharedColumn: Sendable {
   private static let tooDeep = FieldProblem(
     message: "is JSON that cannot be sent: it is nested more than \(SyncValue.greatestDepth) deep")
 
-  /// What a value of the table says to the server; not for references.
+  /// Returns the form of a stored value on the wire. Not for references.
   /// - Throws: ``FieldProblem`` for a value that cannot be sent.
   func value(of argument: SQLArgument) throws(FieldProblem) -> SyncValue {
     switch (column.type, argument) {
@@ -125,8 +126,8 @@ package struct SharedColumn: Sendable {
     }
   }
 
-  /// The value as the table keeps it. A reference is not looked up here: its uuid comes back as text.
-  /// - Throws: ``FieldProblem`` when it is no value of the column's type.
+  /// Returns the form of a value in the table. A reference stays a UUID as text.
+  /// - Throws: ``FieldProblem`` if the value does not have the type of the column.
   package func argument(_ value: SyncValue) throws(FieldProblem) -> SQLArgument {
     if value == .null { return .null }
     if reference != nil {

@@ -3,7 +3,7 @@ import SyncModel
 
 /// Finds the record whose base has the values of a unique key, by an index that is derived for each key.
 enum SyncBaseIndex {
-  /// The statements that make the indexes of an entity.
+  /// Returns the statements that create the indexes of an entity.
   static func statements(for entity: Entity, _ columns: [SharedColumn]) -> [String] {
     keys(of: entity, columns).enumerated().map { number, key in
       """
@@ -13,8 +13,8 @@ enum SyncBaseIndex {
     }
   }
 
-  /// The shared columns of each UNIQUE constraint and unique index, that of the uuid excepted. An index with a condition counts for all
-  /// records, because its values also move from one record to another in an order.
+  /// Returns the shared columns of each UNIQUE constraint and unique index, except that of the UUID. A partial index
+  /// counts for all records, because its values move between records in an order as well.
   static func keys(of entity: Entity, _ columns: [SharedColumn]) -> [[String]] {
     let partial = entity.table.uniqueIndexes.filter { $0.condition != nil }.map { index in
       index.terms.compactMap { term in entity.table.columns.first { SQL.quoted($0.name) == term.expression }?.name }
@@ -23,8 +23,8 @@ enum SyncBaseIndex {
     return (entity.table.uniqueKeys + partial).map { $0.filter(names.contains) }.filter { !$0.isEmpty }
   }
 
-  /// The condition that a base has the values of some fields; nil when one of them is NULL, which is equal to nothing, or no simple
-  /// value.
+  /// Returns the condition that a base has the values of some fields; `nil` if one of them is NULL, which equals
+  /// nothing, or is not a simple value.
   static func condition(_ columns: [String], _ fields: SyncObject) -> SQL? {
     var parts: [SQL] = []
     for name in columns {
@@ -45,7 +45,7 @@ enum SyncBaseIndex {
   static func literal(_ text: String) -> String { "'\(text.replacingQuotes)'" }
 
   private static func expression(_ name: String) -> String {
-    // In a path of JSON a name stands between quotes, with those in it escaped.
+    // In a JSON path, a name is quoted and its quotes are escaped.
     let path = "$.\"" + name.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     return "json_extract(fields, '\(path.replacingQuotes)')"
   }

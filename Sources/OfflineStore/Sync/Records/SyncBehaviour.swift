@@ -1,17 +1,17 @@
 import CipherSQL
 import SyncModel
 
-/// What the registry says of a synced entity: its rows of `SyncedEntity` and `SyncedColumn`.
+/// The registry's rows about a synced entity: `SyncedEntity` and `SyncedColumn`.
 public struct SyncBehaviour: Sendable, Hashable {
   /// The schema that declares the table.
   public let schemaName: String
-  /// 0 critical, 1 high, 2 medium, 3 low.
+  /// The priority: 0 critical, 1 high, 2 medium, 3 low.
   public let defaultPriority: Int
-  /// How two versions of a record become one.
+  /// The policy that merges two versions of a record.
   public let rules: MergeRules
-  /// SQL expressions of the columns that are made from others.
+  /// The SQL expressions of computed columns.
   public let computations: [String: String]
-  /// Those among them that are computed with each write of a person as well.
+  /// The computed columns that are also computed with each write of a user.
   public let alwaysComputed: Set<String>
 
   /// Reads the rows of all entities.

@@ -1,9 +1,9 @@
 import CipherSQL
 
-/// The synced entities of a vault, ready for reading and writing.
+/// The synced entities of a vault with their tables.
 package struct SyncCatalog: Sendable {
   package let entities: Entities
-  /// By entity type.
+  /// The tables by entity type.
   package let tables: [String: RecordTable]
 
   package init(_ entities: Entities) {
@@ -15,7 +15,7 @@ package struct SyncCatalog: Sendable {
     self.tables = tables
   }
 
-  /// The references from other entities to records of this one that go when it goes.
+  /// Returns the references from other entities that cascade a deletion of this one.
   package func children(of type: String) -> [(table: RecordTable, column: SharedColumn)] {
     tables.values.sorted { $0.entity.type < $1.entity.type }.flatMap { table in
       table.columns.filter { $0.reference?.entityType == type && $0.reference?.cascades == true }.map { (table, $0) }

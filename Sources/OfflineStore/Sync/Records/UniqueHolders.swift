@@ -1,23 +1,23 @@
 import CipherSQL
 import SyncModel
 
-/// A UNIQUE constraint or unique index of a table, other than of its uuid.
+/// A UNIQUE constraint or unique index of a table, except that of its UUID.
 package struct UniqueKey: Sendable {
-  /// Its shared columns. One over an expression has the other columns.
+  /// The shared columns of the key. For an index over an expression, its other columns.
   package let columns: [SharedColumn]
-  /// Of a partial index.
+  /// Whether the index is partial.
   let condition: String?
-  /// Whether it is about these columns alone.
+  /// Whether the key has these columns only.
   package let isWhole: Bool
 
-  /// The column that a row gives up so that another row can have its values, and the value that it gets instead: NULL where the
-  /// column takes it, else a value that no other row has.
+  /// The column that a row clears so that another row can have its values, and the value that it gets instead: NULL
+  /// if the column may be NULL, otherwise a value that no other row has.
   package var clearing: (column: SharedColumn, value: SQLArgument)? {
     let column = columns.first { !$0.column.isNotNull } ?? columns.first { $0.reference == nil } ?? columns.first
     return column.map { ($0, $0.column.isNotNull ? Self.unusedValue(of: $0) : .null) }
   }
 
-  /// The key with those of its columns that a version has.
+  /// Returns the key, reduced to the columns that a version has.
   func having(_ fields: SyncObject) -> UniqueKey {
     UniqueKey(columns: columns.filter { fields[$0.name] != nil }, condition: condition, isWhole: isWhole)
   }
@@ -35,13 +35,13 @@ package struct UniqueKey: Sendable {
 
 /// A record that has a UNIQUE value.
 package struct UniqueHolder: Sendable {
-  /// The key whose values it has.
+  /// The key whose values the record has.
   package let key: UniqueKey
-  /// The uuid of the record.
+  /// The UUID of the record.
   package let uuid: String
-  /// Whether it has changes of this device.
+  /// Whether the record has local changes.
   package let isDirty: Bool
-  /// Whether it is marked as deleted.
+  /// Whether the record is marked as deleted.
   package let isDeleted: Bool
 }
 
@@ -65,7 +65,7 @@ extension RecordTable {
     }
   }
 
-  /// The other records that have UNIQUE values of a version.
+  /// Returns the other records that have UNIQUE values of a version.
   package func holders(
     of fields: SyncObject, besides uuid: String, in connection: Connection
   ) throws -> [UniqueHolder] {
@@ -78,7 +78,7 @@ extension RecordTable {
         do throws(FieldProblem) {
           argument = try column.argument(value)
         } catch {
-          // No table takes this version.
+          // The table cannot store this version.
           return []
         }
         if let reference = column.reference, case .text(let uuid) = argument {
@@ -87,7 +87,7 @@ extension RecordTable {
               "SELECT \(identifier: reference.key) FROM \(identifier: reference.table) WHERE uuid = \(uuid)",
               as: SQLArgument.self) ?? .null
         }
-        // NULL is equal to nothing.
+        // NULL equals nothing.
         if argument == .null {
           conditions = []
           break
@@ -106,7 +106,7 @@ extension RecordTable {
     return holders
   }
 
-  /// The refusal of a version whose UNIQUE values another record has; nil when none has them.
+  /// Returns the refusal of a version whose UNIQUE values another record has; `nil` if no record has them.
   func refusal(of fields: SyncObject, besides uuid: String, in connection: Connection) throws -> VaultError? {
     guard let holder = try holders(of: fields, besides: uuid, in: connection).first else { return nil }
     let names = holder.key.columns.map(\.name).joined(separator: ", ")

@@ -7,31 +7,31 @@ import SyncModel
   import Foundation
 #endif
 
-/// Where a record stands on its way to the server, and what it waits for.
+/// The state of a record on its way to the server, and the operations that it waits for.
 public struct Explanation: Sendable, Hashable {
-  /// pending, syncing, synced, conflict or failed.
+  /// `pending`, `syncing`, `synced`, `conflict` or `failed`.
   public let syncStatus: String
-  /// In a sentence.
+  /// The reason, as a sentence.
   public let reason: String
-  /// What it waits for, the nearest first.
+  /// The operations that it waits for, the nearest first.
   public let chain: [Link]
 
-  /// An operation or a record on the way.
+  /// An operation or a record that another one waits for.
   public struct Link: Sendable, Hashable {
-    /// The kind of record.
+    /// The entity of the record.
     public let entityType: String
-    /// Which record.
+    /// The UUID of the record.
     public let entityUuid: String
-    /// Nil for a record without an operation.
+    /// The id of the operation; `nil` for a record without one.
     public let operationId: String?
-    /// Of the operation; or of the record, where it has none.
+    /// The status of the operation, or of a record without one.
     public let status: String
-    /// Why this one is not at the server.
+    /// The reason why the server does not have it yet.
     public let reason: String
   }
 }
 
-/// Finds out where a record stands.
+/// Finds the operations that a record waits for.
 struct Explainer {
   let catalog: SyncCatalog
   let connection: Connection
@@ -55,7 +55,7 @@ struct Explainer {
     return "the server has it as it is here, at version \(record.state.syncVersion)"
   }
 
-  /// A record on its way, and what it waits for itself.
+  /// A record with its operation and the parents that it waits for.
   private struct Step {
     let table: RecordTable
     let record: StoredRecord
@@ -64,7 +64,7 @@ struct Explainer {
     var parents: [(field: String, uuid: String)] = []
   }
 
-  /// What the record waits for, each before those that it waits for itself: the room before its project.
+  /// Returns the operations that the record waits for, each before the operations that it waits for itself.
   private func chain(_ table: RecordTable, _ record: StoredRecord) throws -> [Explanation.Link] {
     var order: [Step] = []
     var seen: Set<String> = []
@@ -79,11 +79,11 @@ struct Explainer {
         ?? waiting(step.operation)
       return Explanation.Link(
         entityType: step.table.entity.type, entityUuid: step.record.uuid, operationId: step.operation.operationId,
-        status: step.operation.status, reason: reason)
+        status: step.operation.operation.status, reason: reason)
     }
   }
 
-  /// Parents first, each once.
+  /// Visits parents first, each once.
   private func visit(
     _ table: RecordTable, _ record: StoredRecord, _ order: inout [Step], _ seen: inout Set<String>
   ) throws {
@@ -111,14 +111,14 @@ struct Explainer {
       "SELECT errorMessage, scheduledAt FROM OfflineSyncQueue WHERE queueNumber = \(operation.number)",
       as: Optional<String>.self, Optional<String>.self
     ).first
-    switch operation.status {
-    case "failed":
+    switch operation.state {
+    case .failed:
       return "it failed and is not tried again by itself: \(details?.0 ?? "the server did not say why"); "
         + "edit the record, or use fieldvault outbox retry or discard"
-    case "conflict": return "it is in conflict with the server's version: fieldvault conflicts list"
-    case "processing": return "it is being sent"
-    default:
-      guard operation.isScheduled, let time = details?.1 else { return nil }
+    case .conflicted: return "it is in conflict with the server's version: fieldvault conflicts list"
+    case .inFlight: return "it is being sent"
+    case .pending, .sealed, .acknowledged:
+      guard operation.operation.isScheduled, let time = details?.1 else { return nil }
       return "the server could not take it (\(details?.0 ?? "no reason given")); it is tried again at \(time)"
     }
   }
@@ -142,7 +142,7 @@ struct Explainer {
 }
 
 extension StoreStatus {
-  /// The settings alone, without counting.
+  /// Reads the settings without counting operations.
   static func settings(from connection: Connection) throws -> StoreStatus {
     var status = StoreStatus()
     status.mode = try SyncSettings.value(.mode, in: connection) ?? "cloud"

@@ -1,27 +1,27 @@
 import CipherSQL
 import SyncModel
 
-/// What a device finds out at the beginning of a round.
+/// The decisions of a device about the server at the beginning of a round.
 package struct ServerIdentity: Sendable {
-  /// Why there is to be no sync with this server.
+  /// The reason why the device does not sync with this server.
   package var problem: (message: String, hint: String, isSchema: Bool)?
-  /// Whether all records are to be compared.
+  /// Whether to compare all records.
   package var mustReconcile = false
-  /// Whether the server's data belong to another epoch than this vault's versions.
+  /// Whether the server's data belong to another epoch than the versions of this vault.
   package var isNewEpoch = false
-  /// What went because its project is not followed any more.
+  /// The records that were removed because their project is not followed any more.
   package var left = ScopeChange()
-  /// Whether versions wait that may be stored by now.
+  /// Whether the inbox has versions that may be stored by now.
   package var hasKept = false
 }
 
 extension SyncTransaction {
-  /// More waiting operations than this say that much has happened since the last contact.
+  /// If more operations wait, all records are compared.
   static let operationsUntilReconciliation = 100
   /// Seven days, in milliseconds.
   static let reconciliationInterval: Int64 = 7 * 86_400_000
 
-  /// Names this device; drawn at the first contact.
+  /// Returns the id of this device. It is drawn at the first contact.
   package func deviceId() throws -> String {
     if let id = try SyncSettings.value(.deviceId, in: connection) { return id }
     let id = SyncSettings.newIdentifier()
@@ -29,24 +29,24 @@ extension SyncTransaction {
     return id
   }
 
-  /// Counts a push of this device. It is stored before the push is sent, so that no counter names two pushes.
+  /// Returns the counter of the next push. It is stored before the push is sent, so that no counter names two pushes.
   package func nextDeviceCounter() throws -> Int64 {
     let last = try SyncSettings.value(.deviceCounter, in: connection).flatMap { Int64($0) } ?? 0
     try SyncSettings.set(.deviceCounter, String(last + 1), in: connection)
     return last + 1
   }
 
-  /// The epoch that the versions of this vault belong to; nil before the first contact.
+  /// Returns the epoch that the versions of this vault belong to; `nil` before the first contact.
   package func epoch() throws -> String? { try SyncSettings.value(.epoch, in: connection) }
 
-  /// Notes the difference between the server's clock and this device's; see ``ClockOffset``.
+  /// Stores the difference between the server's clock and the clock of this device; see ``ClockOffset``.
   package func note(serverTime: Int64, between sent: Int64, and received: Int64) throws {
     let known = try SyncSettings.value(.clockOffset, in: connection).flatMap { Int64($0) }
     let offset = ClockOffset.afterResponse(known: known, serverTime: serverTime, sent: sent, received: received)
     if offset != known { try SyncSettings.set(.clockOffset, String(offset), in: connection) }
   }
 
-  /// The first pull, or any later one, has come to its end.
+  /// Stores that a pull has reached its end.
   package func noteFilled() throws {
     guard try SyncSettings.value(.isFilled, in: connection) == nil else { return }
     try SyncSettings.set(.isFilled, "true", in: connection)
@@ -54,8 +54,8 @@ extension SyncTransaction {
     try SyncSettings.set(.reconcileNext, nil, in: connection)
   }
 
-  /// Takes who answers. Another server than before means that everything is new to it; another account of the same server
-  /// is refused, because the operations were made under the first.
+  /// Compares the server's identity with the stored one. For another server all records are queued as new. Another
+  /// account of the same server is refused, because the operations were made under the first account.
   package func identify(_ info: AccountInfo) throws -> ServerIdentity {
     var result = ServerIdentity()
     let server = try SyncSettings.value(.serverUuid, in: connection)
@@ -70,7 +70,8 @@ extension SyncTransaction {
       result.problem = problem
       return result
     }
-    // The first server that names its epoch has the cursor's history: it refuses a cursor of another one.
+    // The vault was filled before servers named epochs. The cursor belongs to the first epoch that a server names; a
+    // server with another history refuses it.
     if try epoch() == nil { try SyncSettings.set(.epoch, info.epoch, in: connection) }
     result.isNewEpoch = try epoch() != info.epoch
     for (name, value) in [
@@ -84,12 +85,12 @@ extension SyncTransaction {
       try SyncSettings.set(.leavesProjects, result.left.kept.isEmpty ? nil : "true", in: connection)
     }
     result.hasKept = try connection.fetchOne("SELECT 1 FROM SyncInbox LIMIT 1", as: Int.self) != nil
-    try applyKeptFields()
+    try changes.applyKeptFields()
     result.mustReconcile = try mustReconcile()
     return result
   }
 
-  /// Why records of this server cannot be stored without a sync, or at all; nil when they can. Nothing is changed.
+  /// Returns why versions of this server cannot be stored without a sync round; `nil` if they can. Changes nothing.
   func problem(with info: AccountInfo) throws -> (message: String, hint: String)? {
     if try SyncSettings.value(.serverUuid, in: connection) != info.serverUuid {
       return ("this vault has not synced with this server yet", "fieldvault sync, then try again")

@@ -2,33 +2,33 @@ import CipherSQL
 import SyncModel
 
 extension SyncTransaction {
-  /// Writes down that a round begins. Rounds of a worker that died are ended.
+  /// Stores the beginning of a round, and ends rounds whose process died.
   package func beginRun(cause: String) throws -> Int64 {
     try recover()
     try connection.execute("INSERT INTO SyncRun (startedAt, cause) VALUES (\(WireTime.text(now)), \(cause))")
     return connection.lastInsertedRowID
   }
 
-  /// Writes down that a step of a round takes long, so that a trace tells what a round that does not end waits for.
-  /// - Parameter step: nil when the round goes on.
+  /// Stores which step of a round takes long, so that a trace shows what an endless round waits for.
+  /// - Parameter step: `nil` when the round continues.
   package func noteSlow(step: String?) throws {
     if try SyncSettings.value(.slowStep, in: connection) == nil, step == nil { return }
     try SyncSettings.set(.slowStep, step.map { "\($0) since \(WireTime.text(now))" }, in: connection)
   }
 
-  /// What a round did, for the history.
+  /// The results of a round for the history.
   package struct RunResult: Sendable {
     package var pushed = 0, merged = 0, conflicts = 0, failed = 0, pulled = 0, repaired = 0
     package var bytesSent = 0, bytesReceived = 0
-    /// done, offline, paused, failed or cancelled.
+    /// `done`, `offline`, `paused`, `failed` or `cancelled`.
     package var outcome = "done"
     package var errorMessage: String?
 
     package init() {}
   }
 
-  /// Writes down what a round did, and tidies up: old history goes, and records whose deletion the server has.
-  /// - Returns: when the next operation becomes due that waits for its time, and whether ``tidy()`` has more to do.
+  /// Stores the results of a round and removes some old history and deleted records.
+  /// - Returns: the earliest scheduled time of an operation, and whether ``tidy()`` has more to remove.
   package func endRun(_ run: Int64, _ result: RunResult) throws -> (due: Int64?, isUntidy: Bool) {
     try connection.execute(
       """
@@ -44,19 +44,21 @@ extension SyncTransaction {
     case "done":
       try SyncSettings.set(.lastSync, WireTime.text(now), in: connection)
       try SyncSettings.set(.pause, nil, in: connection)
-      try forgetFollowersOfGone()
+      try changes.forgetFollowersOfGone()
       isUntidy = try tidy()
     case "paused": try SyncSettings.set(.pause, result.errorMessage, in: connection)
     default: break
     }
-    return (try nextDue(), isUntidy)
+    return (try outbox.nextDue(), isUntidy)
   }
 
-  /// Removes some of the old history, and of the records whose deletion the server has.
+  /// Removes some old history, and some records whose deletion the server acknowledged.
   /// - Returns: whether there may be more.
   package func tidy() throws -> Bool {
     let limit = 250
-    let forgotten = try forgetCompleted(before: now - 7 * 86_400_000, limit: limit)
+    let day: Int64 = 86_400_000
+    let forgotten = try outbox.removeAcknowledged(before: now - 7 * day, limit: limit)
+    try connection.execute("DELETE FROM SyncRun WHERE endedAt < \(WireTime.text(now - 30 * day))")
     let removed = try purgeDeleted(limit: limit)
     return forgotten == limit || removed == limit
   }

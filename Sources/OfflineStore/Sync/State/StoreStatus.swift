@@ -1,30 +1,31 @@
 import CipherSQL
 import SyncModel
 
-/// The store at a glance.
+/// The state of the outbox, of the inbox and of the last sync round.
 public struct StoreStatus: Sendable, Hashable {
-  /// Operations by where they stand; `waiting` of the pending ones are parked behind a failed or contested one.
+  /// The numbers of operations by status. `waiting` counts the pending operations that a failed or conflicted one
+  /// blocks.
   public var pending = 0, processing = 0, failed = 0, conflicts = 0, parked = 0
-  /// Records from the server that cannot be stored yet.
+  /// The number of versions from the server that cannot be stored yet.
   public var kept = 0
-  /// When the last round of sync ended well, as text.
+  /// The end of the last successful round, in ISO 8601.
   public var lastSync: String?
   /// `device` or `cloud`.
   public var mode = "cloud"
-  /// The server's address, where one is set.
+  /// The address of the server; `nil` if none is set.
   public var remoteURL: String?
-  /// Why the queue is paused.
+  /// The reason why sync is paused.
   public var pause: String?
-  /// Lists of a REST API whose last fetch failed, or brought only a part.
+  /// Lists of a REST remote whose last fetch failed or was incomplete.
   public var lists: [FetchedList] = []
-  /// How many records a comparison would delete that was held for a user to decide.
+  /// The number of records that a held comparison would delete.
   public var heldDeletions: Int?
-  /// Records of each entity, without deleted ones, by entity type.
+  /// The number of records of each entity without deleted ones, by entity type.
   public var entities: [(entityType: String, records: Int, dirty: Int)] = []
 
-  /// Equal with the same counts and settings.
+  /// Compares counts and settings.
   public static func == (left: StoreStatus, right: StoreStatus) -> Bool { left.comparable == right.comparable }
-  /// Hashes what ``==(_:_:)`` compares.
+  /// Hashes the values that ``==(_:_:)`` compares.
   public func hash(into hasher: inout Hasher) { hasher.combine(comparable) }
 
   private var comparable: [String] {
@@ -36,12 +37,12 @@ public struct StoreStatus: Sendable, Hashable {
       + lists.map { "\($0.entityType) \($0.isWhole) \($0.problem ?? "")" }
   }
 
-  /// Reads it, in one snapshot.
-  /// - Parameter entities: those whose records are counted; nil for none.
+  /// Reads the status in one snapshot.
+  /// - Parameter entities: the entities to count records of; `nil` for none.
   static func read(_ entities: Entities?, from connection: Connection) throws -> StoreStatus {
     var status = StoreStatus()
     func count(_ sql: SQL) throws -> Int { try connection.fetchOne(sql, as: Int.self) ?? 0 }
-    // Each by an index of operations that are not completed: the history would cost more than all of them.
+    // Each count uses an index of unfinished operations. A scan of the history would cost more than all of them.
     let parked = try count(
       "SELECT count(*) FROM OfflineSyncQueue WHERE parkedBehind IS NOT NULL AND status = 'pending' AND scheduledAt IS NULL"
     )
@@ -74,8 +75,8 @@ public struct StoreStatus: Sendable, Hashable {
     return status
   }
 
-  /// Counts records without reading them: all of them by the smallest index of their table, those that are deleted and those
-  /// that have an operation by indexes that hold nothing else.
+  /// Counts records without reading them: all records by the smallest index of their table, deleted records and
+  /// records with an operation by indexes that contain nothing else.
   private static func counts(
     _ entities: Entities, _ connection: Connection
   ) throws -> [(entityType: String, records: Int, dirty: Int)] {

@@ -1,6 +1,6 @@
 import CipherSQL
 
-/// What must hold between records, outbox and conflicts, whatever happened.
+/// The invariants between records, outbox and conflicts.
 package struct SyncInvariants {
   let catalog: SyncCatalog
   let connection: Connection
@@ -9,7 +9,7 @@ package struct SyncInvariants {
     (self.catalog, self.connection) = (catalog, connection)
   }
 
-  /// What does not hold, in words, with how many.
+  /// Returns a sentence with a count for each violated invariant.
   package func violations() throws -> [String] {
     var found: [String] = []
     func note(_ count: Int?, _ one: String, _ many: String) {
@@ -38,7 +38,7 @@ package struct SyncInvariants {
           try count("entityId", "NOT EXISTS (SELECT 1 FROM \(name) WHERE \(key) = operation.entityId)"),
           "operation is for a \(entity.type) that is not there",
           "operations are for records of \(entity.type) that are not there")
-        // Traces of rows that OR REPLACE removed before it was refused.
+        // Rows that OR REPLACE removed before it was refused may have left such operations.
         note(
           try count("queueNumber", Self.isOfAnother(entity)),
           "operation names another \(entity.type) than its row",
@@ -76,7 +76,8 @@ package struct SyncInvariants {
     return found
   }
 
-  /// Operations that have failed because a value of theirs cannot be sent, each with its record, field and reason.
+  /// Returns the operations that failed because one of their values cannot be sent, each with record, field and
+  /// reason.
   func unsendable() throws -> [String] {
     try connection.fetchRows(
       """
@@ -86,14 +87,14 @@ package struct SyncInvariants {
     ).map { "\($0) \($1): \($2)" }
   }
 
-  /// Why a version stays in the inbox until somebody acts: its entity is not in the schemas of this vault, or a rule of its table
-  /// refuses it.
+  /// A reason for which a version stays in the inbox until the schemas or the records change: its entity is unknown,
+  /// or a rule of its table refuses it.
   enum WaitingReason: String, CaseIterable {
     case unknownEntity = "unknown_entity"
     case refused
   }
 
-  /// The versions in the inbox that wait for a reason, in words, with how many.
+  /// Returns a text with a count for each entity with inbox versions of a reason.
   static func waitingVersions(_ reason: WaitingReason, in connection: Connection) throws -> [String] {
     guard try connection.fetchOne("SELECT 1 FROM sqlite_schema WHERE name = 'SyncInbox'", as: Int.self) != nil else {
       return []
@@ -125,8 +126,8 @@ package struct SyncInvariants {
     catalog.entities.catalog.tables.contains { $0.name == "AttachmentTransfer" }
   }
 
-  /// Selects a column of the unfinished operations that a condition over `operation` lets pass. Reads the two indexes of such
-  /// operations, and no completed operation.
+  /// Returns a query for a column of the unfinished operations that meet a condition over `operation`. It reads the
+  /// two indexes of unfinished operations and no acknowledged operation.
   private static func unfinished(_ column: SQL, _ condition: SQL) -> SQL {
     """
     SELECT \(column) FROM OfflineSyncQueue AS operation INDEXED BY OfflineSyncQueue_growing
@@ -148,7 +149,7 @@ package struct SyncInvariants {
       AND operation.entityId = conflict.entityId AND operation.entityType = conflict.entityType)
     """
 
-  /// Makes them hold again, without giving up a change: what is not known to be at the server is queued.
+  /// Repairs violated invariants without discarding a change: the difference to the server is queued.
   static func restore(_ catalog: SyncCatalog, on connection: WriteConnection) throws {
     try connection.execute("UPDATE SyncCascade SET isUnderWay = 0 WHERE isUnderWay = 1")
     try WriteMode.sync(on: connection) { try restoreQueue(catalog, on: connection) }
@@ -156,6 +157,7 @@ package struct SyncInvariants {
   }
 
   private static func restoreQueue(_ catalog: SyncCatalog, on connection: WriteConnection) throws {
+    let outbox = Outbox(catalog: catalog, connection: connection, now: Vault.now)
     for table in catalog.parentsFirst {
       let entity = table.entity
       let (name, key): (SQL, SQL) = ("\(identifier: entity.table.name)", "\(identifier: entity.key)")
@@ -163,15 +165,15 @@ package struct SyncInvariants {
         Self.unfinished(column, "entityType = \(entity.type) AND \(condition)")
       }
       let missing = operations("queueNumber", "entityId NOT IN (SELECT \(key) FROM \(name))")
-      try connection.execute("DELETE FROM OfflineSyncQueue WHERE queueNumber IN (\(missing))")
+      try outbox.remove(numbers: missing)
       var replaced = try connection.execute("DELETE FROM SyncBase WHERE \(isOrphaned(entity))")
       let others = operations("queueNumber", isOfAnother(entity))
-      replaced += try connection.execute("DELETE FROM OfflineSyncQueue WHERE queueNumber IN (\(others))")
-      // The server may have records whose rows are gone here: a comparison brings them back.
+      replaced += try outbox.remove(numbers: others)
+      // The server may have records whose rows are missing here. A comparison fetches them.
       if replaced > 0 { try SyncSettings.compareNext("repair", in: connection) }
       let queued = operations("entityId", "1")
       try connection.execute("UPDATE \(name) SET isDirty = 1 WHERE isDirty = 0 AND \(key) IN (\(queued))")
-      // A record that never left and is deleted has nothing to tell.
+      // A deleted record that was never sent needs no operation.
       try connection.execute(
         """
         UPDATE \(name) SET isDirty = 0
@@ -179,10 +181,12 @@ package struct SyncInvariants {
         """)
       if let outbox = OutboxTriggers(entity, in: catalog.entities) { try outbox.queueMissing(on: connection) }
     }
-    try connection.execute(
-      """
-      UPDATE OfflineSyncQueue AS operation SET status = 'pending' WHERE status = 'conflict' AND NOT \(isOpen)
-      """)
+    let orphaned = try QueuedOperation.all(
+      where: """
+        status = 'conflict' AND NOT EXISTS (SELECT 1 FROM OfflineConflictResolution AS conflict WHERE resolvedAt IS NULL
+          AND OfflineSyncQueue.entityId = conflict.entityId AND OfflineSyncQueue.entityType = conflict.entityType)
+        """, [], in: connection)
+    for operation in orphaned { try outbox.apply(.conflictResolved, to: operation) }
     try connection.execute(
       """
       UPDATE OfflineConflictResolution AS conflict SET resolvedAt = strftime('%Y-%m-%dT%H:%M:%fZ', 'now'),
@@ -193,7 +197,8 @@ package struct SyncInvariants {
 }
 
 extension Entity {
-  /// Whether the row `record` has an operation that is not done, as the two indexes of such operations have it.
+  /// The condition that the row `record` has an unfinished operation, in the form of the two indexes of such
+  /// operations.
   var hasOperation: SQL {
     let operation: SQL = """
       SELECT 1 FROM OfflineSyncQueue

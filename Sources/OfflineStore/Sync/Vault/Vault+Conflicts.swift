@@ -7,35 +7,35 @@ import SyncModel
   import Foundation
 #endif
 
-/// A row of the conflict table, for people.
+/// A row of the conflict table, as commands show it.
 public struct ConflictEntry: Sendable, Hashable {
-  /// Names the conflict.
+  /// The id of the conflict.
   public let conflictId: String
-  /// The kind of record.
+  /// The entity of the record.
   public let entityType: String
-  /// Which record.
+  /// The UUID of the record.
   public let entityUuid: String
-  /// concurrent_edit, deleted_remotely, deleted_locally, not_unique or parent_missing.
+  /// `concurrent_edit`, `deleted_remotely`, `deleted_locally`, `not_unique` or `parent_missing`.
   public let conflictType: String
-  /// What both sides started from, a JSON object; nil when the server never had the record.
+  /// The common version of both sides as a JSON object; `nil` if the server never had the record.
   public internal(set) var base: String?
-  /// This device's version, a JSON object; as it is now as long as the conflict is open.
+  /// The local version as a JSON object. While the conflict is open, it includes the latest edits.
   public internal(set) var localVersion: String
-  /// The server's version, a JSON object; nil when the server has none.
+  /// The remote version as a JSON object; `nil` if the server has none.
   public internal(set) var remoteVersion: String?
-  /// The fields to decide, or those whose value gave way.
+  /// The fields to decide, or the fields whose values were overwritten.
   public let fields: [String]
-  /// The record that stands in the way, if one does: the one that has the UNIQUE value, or that references what was deleted here.
+  /// The record that has the UNIQUE value, or that references the record that was deleted here.
   public let other: RecordReference?
-  /// When it was found, as text.
+  /// The time when it was found, in ISO 8601.
   public let detectedAt: String
-  /// When it was resolved; nil as long as it is open.
+  /// The time when it was resolved; `nil` while it is open.
   public let resolvedAt: String?
-  /// local_wins, remote_wins, merge or manual.
+  /// `local_wins`, `remote_wins`, `merge` or `manual`.
   public let resolution: String?
   /// The user who decided, or `policy`.
   public let resolvedBy: String?
-  /// What was said about it.
+  /// The note of the user, or the reason of the policy.
   public let notes: String?
 
   static let columns: SQL = """
@@ -67,8 +67,8 @@ public struct ConflictEntry: Sendable, Hashable {
 }
 
 extension Vault {
-  /// The conflicts, the oldest first.
-  /// - Parameter resolved: those that are resolved, too, also by a policy.
+  /// Returns the conflicts, the oldest first.
+  /// - Parameter resolved: whether to include resolved conflicts and those that a policy decided.
   public func conflicts(resolved: Bool = false) throws -> [ConflictEntry] {
     try database.read { connection in
       let condition: SQL = resolved ? "1" : "resolvedAt IS NULL"
@@ -76,7 +76,7 @@ extension Vault {
     }
   }
 
-  /// One conflict.
+  /// Returns a conflict.
   /// - Throws: ``VaultError`` with `noSuchRecord`.
   public func conflict(_ id: String) throws -> ConflictEntry {
     let found = try database.read { try conflicts("conflictId = \(id)", $0) }
@@ -96,7 +96,7 @@ extension Vault {
     let catalog = syncCatalog
     for index in entries.indices {
       guard let table = catalog.tables[entries[index].entityType] else { continue }
-      // A person may have gone on with the record since the conflict was found.
+      // The user may have edited the record since the conflict was found.
       if entries[index].resolvedAt == nil, let record = try table.find(entries[index].entityUuid, in: connection) {
         entries[index].localVersion = RecordVersion.json(record.state)
       }
@@ -107,19 +107,20 @@ extension Vault {
     return entries
   }
 
-  /// What is chosen for a field of a conflict.
+  /// A choice for a field of a conflict.
   public enum ConflictChoice: Sendable, Hashable {
     case local, remote
-    /// Another value, as text; a reference may be given as uuid.
+    /// Another value as text. A reference may be a UUID.
     case value(String)
   }
 
   /// Resolves a conflict.
   /// - Parameters:
-  ///   - takesLocal: whether this device's values count where nothing else is chosen.
-  ///   - choices: for single fields.
-  ///   - person: who decides, for the record.
-  /// - Throws: ``VaultError`` with `noSuchRecord`, `noSuchField`, `badValue` or `refused`; nothing is changed then.
+  ///   - takesLocal: whether the local values count for fields without a choice.
+  ///   - choices: the choices for single fields.
+  ///   - person: the name of the user who decides.
+  /// - Throws: ``VaultError`` with `noSuchRecord`, `noSuchField`, `badValue` or `refused`. Nothing is changed in this
+  ///   case.
   public func resolveConflict(
     _ id: String, takesLocal: Bool, choices: [String: ConflictChoice] = [:], note: String? = nil, person: String
   ) throws {
@@ -136,7 +137,7 @@ extension Vault {
         }
       }
       try SyncTransaction.run(on: connection, catalog, now: Self.now) { transaction in
-        try transaction.resolve(
+        try transaction.resolver.resolve(
           id, ConflictDecision(side: takesLocal ? .local : .remote, fields: fields, note: note, person: person))
       }
     }

@@ -1,35 +1,35 @@
 import CipherSQL
 import SyncModel
 
-/// A round of sync, as the history keeps it.
+/// A sync round in the history.
 public struct SyncRunEntry: Sendable, Hashable {
-  /// Counts up with each round.
+  /// The number of the round.
   public let runId: Int64
-  /// When it began, as text.
+  /// The begin of the round, in ISO 8601.
   public let startedAt: String
-  /// When it ended; nil while it runs, and for one whose process died.
+  /// The end of the round; `nil` while it runs, and after its process died.
   public let endedAt: String?
-  /// manual, local_write, remote_change, network, timer, resume or nudge.
+  /// `manual`, `local_write`, `remote_change`, `network`, `timer`, `resume` or `nudge`.
   public let cause: String
-  /// Operations that the server has stored.
+  /// The number of operations that the server stored.
   public let pushed: Int
-  /// Those of them that it merged.
+  /// The number of these operations that the server merged.
   public let merged: Int
-  /// Conflicts that were found.
+  /// The number of new conflicts.
   public let conflicts: Int
-  /// Operations that are not tried again by themselves.
+  /// The number of operations that are not sent again automatically.
   public let failed: Int
-  /// Records of the server that were new or changed here.
+  /// The number of versions from the server that were inserted or changed records.
   public let pulled: Int
-  /// Records that a comparison brought, took away or contested.
+  /// The number of records that a comparison fetched, removed or marked as conflicted.
   public let repaired: Int
-  /// Bodies of requests.
+  /// The bytes of the request bodies.
   public let bytesSent: Int
-  /// Bodies of answers.
+  /// The bytes of the response bodies.
   public let bytesReceived: Int
-  /// running, done, offline, paused, failed, cancelled or interrupted.
+  /// `running`, `done`, `offline`, `paused`, `failed`, `cancelled` or `interrupted`.
   public let outcome: String
-  /// What stood in the way.
+  /// The reason of a round that did not end well.
   public let errorMessage: String?
 
   init(_ row: borrowing Row) throws {
@@ -63,14 +63,14 @@ public struct SyncRunEntry: Sendable, Hashable {
 }
 
 extension Vault {
-  /// The rounds of sync, the newest first. They are kept for 30 days.
+  /// Returns the newest sync rounds, the newest first. The history keeps 30 days.
   public func history(limit: Int) throws -> [SyncRunEntry] {
     try database.read { try SyncRunEntry.newest(limit, in: $0) }
   }
 
-  /// Asks the worker that runs in another process for a round.
+  /// Requests a round from the worker of another process.
   /// - Parameter comparingAll: whether that round compares all records.
-  /// - Returns: the newest round so far: the one that was asked for comes after it.
+  /// - Returns: the newest round so far. The requested round has a higher number.
   package func requestRound(comparingAll: Bool) async throws -> Int64 {
     try await database.write { connection in
       if comparingAll { try SyncSettings.compareNext("wanted", in: connection) }
@@ -79,7 +79,7 @@ extension Vault {
     }
   }
 
-  /// The first round after another one, once it has ended.
+  /// Returns the first round after another one, after it has ended.
   package func endedRun(after run: Int64) async throws -> SyncRunEntry? {
     try await database.read { connection in
       try SyncRunEntry.newest(100, after: run, in: connection).last { $0.endedAt != nil }

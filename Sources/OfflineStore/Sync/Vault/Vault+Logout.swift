@@ -2,12 +2,12 @@ import CipherSQL
 import SyncModel
 
 extension Vault {
-  /// Forgets the token, the user, and reference data that nothing points to. The vault stays with its account, and what is
-  /// not sent stays queued: it is sent when a member of the same account logs in.
+  /// Removes the token, the user, and reference data that no record references. The vault stays with its account.
+  /// Unsent operations stay queued, and are sent when a member of the same account logs in.
   ///
-  /// Reference data is what the server decides about and what hangs on nothing but reference data, such as people and
-  /// materials. It comes back with the next login.
-  /// - Returns: how many records went.
+  /// Reference data are entities that the server owns and that reference only reference data, such as users and
+  /// materials. The next login fetches them again.
+  /// - Returns: the number of removed records.
   public func logout() throws -> Int {
     try syncNow { try $0.logout() }
   }
@@ -17,7 +17,7 @@ extension SyncTransaction {
   func logout() throws -> Int {
     for name in [SyncSettings.Name.remoteToken, .user, .pause] { try SyncSettings.set(name, nil, in: connection) }
     let cleared = try WriteMode.purge(on: connection, clearReferenceData)
-    // The cursor is behind what went: only a comparison brings it back.
+    // The cursor is behind the removed records, so only a comparison fetches them again.
     if cleared > 0 { try SyncSettings.compareNext("logout", in: connection) }
     return cleared
   }
@@ -26,7 +26,7 @@ extension SyncTransaction {
     var removed = 0
     for table in catalog.childrenFirst where catalog.isReferenceData(table.entity.type) {
       let entity = table.entity
-      // What stays is only what something points to: it is no cache any more.
+      // The remaining rows are referenced by other records, so they are not only a cache.
       try connection.execute("DELETE FROM SyncFetch WHERE entityType = \(entity.type)")
       let candidates = try connection.fetch(
         """
@@ -45,11 +45,11 @@ extension SyncTransaction {
 }
 
 extension SyncCatalog {
-  /// Whether records of this kind are the server's to decide about, and hang on nothing else.
+  /// Returns whether an entity is owned by the server and references only such entities.
   func isReferenceData(_ type: String) -> Bool { isReferenceData(type, seen: []) }
 
   private func isReferenceData(_ type: String, seen: Set<String>) -> Bool {
-    // In a circle the others decide.
+    // Within a cycle, the other entities decide.
     if seen.contains(type) { return true }
     guard let table = tables[type], table.rules.policy == .serverWins else { return false }
     return table.columns.allSatisfy { column in

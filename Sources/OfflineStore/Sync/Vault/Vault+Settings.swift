@@ -7,33 +7,33 @@ import SyncModel
   import Foundation
 #endif
 
-/// What a vault knows of its server.
+/// The server of a vault, as commands show it.
 public struct RemoteSettings: Sendable, Hashable {
-  /// The server's address.
+  /// The address of the server.
   public let url: String
-  /// The route file of an API that is no FieldVault server, as it was given; nil for a FieldVault server.
+  /// The route file of a REST remote, as it was given; `nil` for a FieldVault server.
   public let routes: String?
-  /// Whether a token is stored; it is shown to nobody.
+  /// Whether a token is stored. The token itself is never shown.
   public let hasToken: Bool
-  /// The account and the user, once the server has said whose token it is.
+  /// The account, after the server has named it.
   public let account: String?
-  /// The user whose token it is.
+  /// The user of the token.
   public let user: String?
 }
 
-/// The routes of an API that is no FieldVault server, as a vault keeps them.
+/// The routes of a REST remote, as a vault stores them.
 public struct RemoteRoutes: Sendable, Hashable {
   /// The route file.
   public let text: String
-  /// By entity type, what the API takes. Everything else is refused when it is written.
+  /// The kinds of write that the remote accepts, by entity type. Other writes are refused when they are made.
   public let takes: [String: Set<OperationKind>]
 
-  /// Routes; ``RouteFile`` of the engine makes them from a file.
+  /// Creates routes. `RouteFile` of the engine creates them from a file.
   public init(text: String, takes: [String: Set<OperationKind>]) { (self.text, self.takes) = (text, takes) }
 }
 
 extension Vault {
-  /// The server; nil where none is set.
+  /// The server; `nil` if none is set.
   public func remote() throws -> RemoteSettings? {
     try database.read { connection in
       guard let url = try SyncSettings.value(.remoteURL, in: connection) else { return nil }
@@ -44,14 +44,13 @@ extension Vault {
     }
   }
 
-  /// Sets the server. A token is kept in the encrypted database and nowhere else.
+  /// Sets the server. A token is stored in the encrypted database and nowhere else.
   ///
-  /// Whether it is another server than before shows at the next contact: then everything is queued as new.
+  /// The next contact shows whether it is another server than before. In this case everything is queued as new.
   /// - Parameters:
-  ///   - token: nil keeps the one that is there, unless the address is another: a token is sent only to the address that it
+  ///   - token: `nil` keeps the stored token, unless the address changes: a token is sent only to the address that it
   ///     was given for.
-  ///   - routes: for an API that is no FieldVault server its routes; nil keeps those that are there, unless the address is
-  ///     another.
+  ///   - routes: the routes of a REST remote; `nil` keeps the stored routes, unless the address changes.
   public func setRemote(url: String, token: String?, routes: RemoteRoutes? = nil) throws {
     try database.write { connection in
       let isSame = try SyncSettings.value(.remoteURL, in: connection) == url
@@ -63,8 +62,8 @@ extension Vault {
     }
   }
 
-  /// Forgets the server's address and token. Operations, versions and cursor stay, so that sync goes on where it was when
-  /// the same server is set again.
+  /// Removes the address and the token of the server. Operations, versions and cursor stay, so that sync continues
+  /// when the same server is set again.
   public func unsetRemote() throws {
     try database.write { connection in
       for name in [SyncSettings.Name.remoteURL, .remoteToken, .pause] {
@@ -81,34 +80,35 @@ extension Vault {
     try RouteTriggers.replace(for: entities, in: connection)
   }
 
-  /// The token, for the one who speaks to the server.
+  /// The token, for the type that sends requests.
   package func remoteToken() throws -> String? {
     try database.read { try SyncSettings.value(.remoteToken, in: $0) }
   }
 
-  /// A setting that a person may change.
+  /// A setting that a user may change.
   public enum Preference: String, CaseIterable, Sendable {
     /// `device`: nothing is sent or fetched, and nothing is lost. `cloud`: sync works.
     case mode
-    /// `true` or `false`: sync waits for a network that does not count bytes.
+    /// `true` or `false`: whether sync waits for an unmetered network.
     case unmeteredOnly = "unmetered-only"
-    /// Bytes that the files of attachments may take on this device, such as `2GB`; then those that the server has make room.
+    /// The most bytes that attachments may use on this device, such as `2GB`. Above it, files that the server has are
+    /// evicted.
     case storageLimit = "storage-limit"
-    /// `true` or `false`: files wait for a network that does not count bytes, and records do not.
+    /// `true` or `false`: whether files wait for an unmetered network. Records do not.
     case unmeteredFiles = "unmetered-files"
-    /// `ciphertext`: encrypted files are sent as they are. `plaintext`: the server gets what they hold.
+    /// `ciphertext` sends the encrypted files. `plaintext` sends their decrypted contents.
     case upload
-    /// `thumbnails` or `all`: what is fetched without being asked for.
+    /// `thumbnails` or `all`: the files that are fetched automatically.
     case download
-    /// `off`, or the longest side in pixels to which pictures are made smaller when they are taken in.
+    /// `off`, or the longest side in pixels to which added pictures are reduced.
     case recompress
     /// A ``LocationStripping``: `false`, `true` or `require`.
     case stripLocation = "strip-location"
-    /// `all`, `active`, or the uuids of the projects that this device follows, with commas between them.
+    /// `all`, `active`, or the UUIDs of the followed projects, separated by commas.
     case projects
   }
 
-  /// The value of a setting, as ``setPreference(_:_:)`` takes it.
+  /// Returns the value of a setting in the form that ``setPreference(_:_:)`` takes.
   public func preference(_ preference: Preference) throws -> String {
     try database.read { connection in
       switch preference {
@@ -128,8 +128,8 @@ extension Vault {
     }
   }
 
-  /// Changes a setting. A worker that runs takes it at once.
-  /// - Throws: ``VaultError`` with `badValue` that says what would be right.
+  /// Changes a setting. A running worker uses it at once.
+  /// - Throws: ``VaultError`` with `badValue` that names a valid value.
   public func setPreference(_ preference: Preference, _ value: String) throws {
     try syncNow { transaction in
       let connection = transaction.connection
@@ -146,7 +146,7 @@ extension Vault {
         let mode = try oneOf(["device", "cloud"])
         let before = try SyncSettings.value(.mode, in: connection) ?? "cloud"
         try SyncSettings.set(.mode, mode, in: connection)
-        // Much may have happened on both sides meanwhile.
+        // Much may have changed on both sides since the last sync.
         if before == "device", mode == "cloud" { try SyncSettings.compareNext("mode", in: connection) }
       case .unmeteredOnly: try SyncSettings.set(.unmeteredOnly, oneOf(["true", "false"]), in: connection)
       case .storageLimit:
@@ -189,7 +189,7 @@ extension Vault {
         .badValue, "projects is 'active', and this vault has no projects with a \(name)",
         hint: "give all, or uuids with commas between them", name: "projects")
     }
-    // The next round asks the server which these are.
+    // The next round asks the server for the active projects.
     if try SyncSettings.value(.activeProjects, in: transaction.connection) == nil {
       try SyncSettings.set(.activeProjects, "", in: transaction.connection)
     }

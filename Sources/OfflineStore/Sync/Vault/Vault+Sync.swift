@@ -8,7 +8,7 @@ import SyncModel
 #endif
 
 extension Vault {
-  /// The synced entities, ready for reading and writing.
+  /// The synced entities with their tables.
   package var syncCatalog: SyncCatalog {
     catalog.withLock { known in
       let catalog = known ?? SyncCatalog(entities)
@@ -17,7 +17,7 @@ extension Vault {
     }
   }
 
-  /// What sync does, in one transaction.
+  /// Performs sync commands in one write transaction.
   package func sync<Result: Sendable>(
     _ body: @escaping @Sendable (SyncTransaction) throws -> Result
   ) async throws -> Result {
@@ -27,7 +27,7 @@ extension Vault {
     }
   }
 
-  /// As ``sync(_:)``, on this thread.
+  /// Performs sync commands in one write transaction on the calling thread.
   @available(*, noasync, message: "use 'await' in asynchronous code")
   package func syncNow<Result>(_ body: (SyncTransaction) throws -> Result) throws -> Result {
     try database.write { connection in
@@ -35,17 +35,18 @@ extension Vault {
     }
   }
 
-  /// Milliseconds since 1970 by this device's clock.
+  /// The time of this device's clock, in milliseconds since 1970.
   package static var now: Int64 { Date.nowInMilliseconds().milliseconds }
 
-  /// The store at a glance.
-  /// - Parameter countsRecords: whether the records of each entity are counted, which costs more the more there are.
+  /// Returns the state of the outbox, of the inbox and of the last sync round.
+  /// - Parameter countsRecords: whether to count the records of each entity, which costs time in proportion to their
+  ///   number.
   public func status(countsRecords: Bool = true) throws -> StoreStatus {
     let counted = countsRecords ? entities : nil
     return try database.read { try StoreStatus.read(counted, from: $0) }
   }
 
-  /// Where a record stands on its way to the server.
+  /// Returns the state of a record on its way to the server.
   /// - Throws: ``VaultError`` with `noSuchRecord`; with `refused` for an entity that is not synced.
   public func why(_ entity: Entity, _ uuid: UUID) throws -> Explanation {
     let catalog = syncCatalog

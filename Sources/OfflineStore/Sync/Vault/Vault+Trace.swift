@@ -2,11 +2,11 @@ import CipherSQL
 import SyncModel
 
 extension Vault {
-  /// What sync did and what waits, for somebody who is to help: kinds, counts, states and times.
+  /// Returns a report of sync for support: entities, counts, states and times.
   ///
-  /// No value of a record is in it, no address, no name and no message of a server, which might repeat a value. Records and
-  /// operations have numbers that mean something within one trace only.
-  /// - Parameter rounds: how many of the newest rounds.
+  /// It contains no value of a record, no address, no name and no message of a server, which might repeat a value.
+  /// Records and operations have numbers that are valid within one report only.
+  /// - Parameter rounds: the number of the newest rounds to include.
   /// - Returns: JSON.
   public func trace(rounds: Int = 200) throws -> String {
     let status = try status()

@@ -3,7 +3,7 @@ import OfflineStore
 import SyncModel
 import WebTransport
 
-/// Compares the records of a list with those here: what is new or different is a change.
+/// Compares the records of a list with those of the vault. A new or different record is a change.
 struct RestComparison: Sendable {
   let client: RestClient
   let records: RestRecords
@@ -11,30 +11,31 @@ struct RestComparison: Sendable {
 
   struct Result: Sendable {
     var changes: [RemoteRecord] = []
-    /// Records of this device that are not in the list any more.
+    /// Records of the vault that the list lacks.
     var absent: [StoredRecord] = []
-    /// The uuid here and the record of the list, for what is within it.
+    /// The UUID here and the record of the list, for the lists below it.
     var items: [(uuid: String, value: SyncValue)] = []
-    /// What could not be read of it, for people.
+    /// The problem of a list that could not be read completely, for the user.
     var problem: String?
-    /// Whether all of it could be told apart; otherwise nothing says what is not there any more.
+    /// Whether all records could be identified. Otherwise a missing record proves nothing.
     var isWhole = true
   }
 
   /// - Parameters:
-  ///   - isWhole: whether what is not in it is not there any more.
-  ///   - parents: for a list within the records of another one, that one's entity and the uuids of those that have such a
-  ///     list, also an empty one.
+  ///   - isWhole: whether a record that the list lacks was deleted.
+  ///   - parents: for a list within records of another entity, that entity and the UUIDs of the records with such a
+  ///     list, including an empty one.
   func compare(
     _ items: [RestItem], isWhole: Bool, within parents: (type: String, uuids: Set<String>)?
   ) async throws(RemoteFailure) -> Result {
     var result = Result()
     guard let table = records.table(type), let routes = client.file.entities[type] else { return result }
     let known = try await records.known(type)
-    // A creation whose answer was lost may be what is new here: that is told by its repetition, and comes with the next list.
-    let waits = routes.create == nil ? false : try await records.hasUnansweredCreations(type)
+    // A record that is new here may come from a create whose response was lost. The repetition of the create finds
+    // it, and the next list includes it.
+    let waits = routes.create == nil ? false : try await records.query { try $0.hasUnansweredCreations(type) }
     let references = try await knownReferences(table, routes)
-    var nameless = try await records.nameless(type)
+    var nameless = try await records.unnamed(type)
     var seen: Set<ServerId> = []
     for item in items {
       guard let id = RestItem.id(of: item.value, at: routes.id, isOnly: item.isOnly, table) else {
@@ -53,7 +54,7 @@ struct RestComparison: Sendable {
         fields = try self.fields(of: item, table, routes, references)
       } catch {
         result.problem = "record \(id): \(error.message)"
-        // An object that is nothing of what a list has may be an error of the API.
+        // An object without any field of the entity may be an error of the API.
         if item.isOnly { result.isWhole = false }
         continue
       }
@@ -64,12 +65,12 @@ struct RestComparison: Sendable {
       result.items.append((uuid, item.value))
       if let old {
         if old.serverId != nil, !old.state.isDeleted, old.state.hasAll(fields) { continue }
-        // What the list does not say stays as it is.
+        // Fields that the list lacks keep their values.
         fields = old.state.fields.overlaid(with: fields)
       }
       result.changes.append(remote(uuid, id, fields, after: old))
     }
-    // One record without an id is that record's; when no id fits, none of a new record will.
+    // A single record without an id is that record. If no id can be stored, no id of a new record can either.
     if !seen.isEmpty {
       client.note(unfitId: nil, of: table, at: routes.id)
     } else if let value = items.lazy.compactMap({ routes.id.value(in: $0.value) }).first {
@@ -81,7 +82,7 @@ struct RestComparison: Sendable {
     return result
   }
 
-  /// Of records within others only those are gone whose parent was in the list and has them no more.
+  /// Of records within others, only those whose parent was in the list without them were deleted.
   private static func hangs(
     _ record: StoredRecord, on parents: (type: String, uuids: Set<String>), _ table: RecordTable
   ) -> Bool {

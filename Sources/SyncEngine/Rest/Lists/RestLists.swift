@@ -7,10 +7,10 @@ struct RestLists: Sendable {
   let client: RestClient
   let records: RestRecords
 
-  /// The cursor of one who has fetched all lists.
+  /// The cursor of a device that has fetched all lists.
   static let end = "lists"
 
-  /// The entities that have a list of their own, those before others that these refer to.
+  /// The entities with a list of their own, those before others that they reference.
   private var order: [String] {
     records.catalog.parentsFirst.map(\.entity.type).filter { type in
       if case .call? = client.file.entities[type]?.list { return true }
@@ -21,8 +21,8 @@ struct RestLists: Sendable {
   /// The next list after a cursor.
   func page(_ cursor: String?) async throws(RemoteFailure) -> ChangesPage {
     let order = order
-    let fetched = try await records.fetchTimes()
-    // Who has fetched all once is given only what has become old.
+    let fetched = try await records.query { try $0.fetchTimes() }
+    // A device that has fetched all lists once fetches only old ones again.
     let isAgain = cursor == Self.end || cursor?.hasPrefix("old ") == true
     func isDue(_ type: String) -> Bool {
       guard isAgain, let time = fetched[type] else { return true }
@@ -60,7 +60,7 @@ struct RestLists: Sendable {
     }
   }
 
-  /// A list with what is within it.
+  /// A list with the lists within its records.
   private func fetch(_ type: String) async throws(RemoteFailure) -> Fetch {
     guard let routes = client.file.entities[type],
       case .call(let call, let items, let paging, let isComplete)? = routes.list
@@ -89,7 +89,7 @@ struct RestLists: Sendable {
       var result = try await comparison.compare(
         items, isWhole: isSteady && isComplete, within: parents)
       if kind == type, !result.absent.isEmpty, paging != .none {
-        // What was missing may have slipped from one page to another while the list was read.
+        // A missing record may have moved between pages while the list was read.
         result.absent = try await stillAbsent(result.absent, pages)
       }
       fetch.changes += result.changes
@@ -106,7 +106,7 @@ struct RestLists: Sendable {
           case .array(let values)?: inner += values.map { RestItem(value: $0, parent: (kind, uuid)) }
           case .object(let object)?: inner.append(RestItem(value: .object(object), parent: (kind, uuid)))
           case .null?: break
-          // What a record does not say of its list is not known.
+          // Fields that a record of its list lacks are unknown.
           default: continue
           }
           parents.insert(uuid)
@@ -146,14 +146,14 @@ struct RestLists: Sendable {
   }
 }
 
-/// A record of a list, and the record that it stands within.
+/// A record of a list, and the record that contains it.
 struct RestItem: Sendable {
   let value: SyncValue
   let parent: (type: String, uuid: String)?
   /// Whether an object stood in place of a list.
   var isOnly = false
 
-  /// The API's id of a record. One that is alone needs none: of its kind there is one.
+  /// The API's id of a record. A single record of its entity needs none.
   static func id(
     of value: SyncValue, at place: JSONPlace, isOnly: Bool, _ table: RecordTable? = nil
   ) -> ServerId? {

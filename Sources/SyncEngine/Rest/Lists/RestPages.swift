@@ -1,13 +1,14 @@
 import SyncModel
 import WebTransport
 
-/// How much of one list is read. A list beyond a limit is reported as incomplete; the other lists and sending go on.
+/// The limits for reading one list. A list beyond a limit is reported as incomplete. Other lists and sending
+/// continue.
 public struct ListLimits: Equatable, Sendable {
   /// Pages of a list.
   public var pages = 10_000
   /// Bytes of all pages, after decompression.
   public var bytes = 64 << 20
-  /// Seconds after which no further page is asked for.
+  /// Seconds after which no further page is requested.
   public var seconds = 300
 
   /// The usual limits: 10,000 pages, 64 MiB, 300 s.
@@ -117,7 +118,7 @@ struct RestPages: Sendable {
     }
   }
 
-  /// Resolves what a page names as the next one.
+  /// Resolves the reference to the next page.
   private func url(of reference: String, after position: Position) throws(Problem) -> String {
     var page = client.file.base + path
     if case .address(let url) = position { page = url }
@@ -149,7 +150,7 @@ struct RestPages: Sendable {
       (answer, bytes) = try await client.fetch(HTTPRequest(path, query: query))
     } catch {
       switch error.answer {
-      // The server has answered a moment ago: what this list takes too long or too much for concerns this list.
+      // The server responded a moment ago, so a timeout or an oversized response concerns this list only.
       case .tooLarge, .refused: throw .list(error.message)
       default: throw .failure(error)
       }

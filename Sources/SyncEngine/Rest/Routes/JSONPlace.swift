@@ -1,7 +1,7 @@
 import SyncModel
 
-/// Where a value stands in a JSON document: names of members with dots between them, such as `data.items`; nothing for the
-/// document itself.
+/// The position of a value in a JSON document: names of members separated by dots, such as `data.items`; empty for
+/// the document itself.
 public struct JSONPlace: Hashable, Sendable, CustomStringConvertible {
   /// The names, from the outside in.
   public let names: [String]
@@ -20,10 +20,10 @@ public struct JSONPlace: Hashable, Sendable, CustomStringConvertible {
 
   private init(names: [String]) { self.names = names }
 
-  /// As it stands in a route file.
+  /// The form in a route file.
   public var description: String { names.joined(separator: ".") }
 
-  /// The value there; nil where there is none.
+  /// Returns the value at the position; `nil` if there is none.
   public func value(in document: SyncValue) -> SyncValue? {
     var value = document
     for name in names {

@@ -1,9 +1,10 @@
 import WebTransport
 
-/// A path with places for values, such as `/sessions/{sessionId}/dope`.
+/// A path with variables, such as `/sessions/{sessionId}/dope`.
 ///
-/// `{id}` is the server's id of the record itself, `{uuid}` its uuid, any other name a field of it; of a field that refers to
-/// another record it is the server's id of that one. `{chronoSessionId.sessionId}` goes on from there.
+/// `{id}` is the server's id of the record itself, `{uuid}` its UUID, and any other name is a field of it. For a
+/// reference it is the server's id of the referenced record. `{chronoSessionId.sessionId}` continues from that
+/// record.
 public struct PathTemplate: Equatable, Sendable, CustomStringConvertible {
   /// A piece of a path.
   enum Part: Equatable, Sendable {
@@ -12,7 +13,7 @@ public struct PathTemplate: Equatable, Sendable, CustomStringConvertible {
     case value([String])
   }
   let parts: [Part]
-  /// As it stands in a route file.
+  /// The form in a route file.
   public let description: String
 
   /// A path.
@@ -40,7 +41,7 @@ public struct PathTemplate: Equatable, Sendable, CustomStringConvertible {
     (self.parts, description) = (parts, text)
   }
 
-  /// Refuses a text that would leave the place where it is put: below the server's address.
+  /// Refuses a text that would leave its position below the server's address.
   static func check(_ text: String) throws(RouteProblem) {
     guard text.hasPrefix("/"), !text.hasPrefix("//") else {
       throw RouteProblem("'\(text)' is no path", hint: "a path begins with one /")
@@ -61,7 +62,7 @@ public struct PathTemplate: Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// A value that would make the path lead to another resource.
+  /// A value that would make the path name another resource.
   struct UnsafePathValue: Error {
     let names: [String]
     let value: String
@@ -105,10 +106,10 @@ public struct RouteCall: Equatable, Sendable, CustomStringConvertible {
   /// Below the base of the route file.
   public let path: PathTemplate
 
-  /// As it stands in a route file.
+  /// The form in a route file.
   public var description: String { "\(method) \(path)" }
 
-  /// - Parameter methods: those that make sense here.
+  /// - Parameter methods: the allowed methods.
   init(_ text: String, methods: [String]) throws(RouteProblem) {
     let words = text.split(separator: " ", maxSplits: 1).map(String.init)
     guard words.count == 2, methods.contains(words[0]) else {

@@ -18,7 +18,7 @@ extension RouteFile {
     if !problems.isEmpty { throw RouteFileError(problems: problems) }
   }
 
-  /// Records that can never be made, because each needs the other's id at the API.
+  /// Finds records that can never be created, because each needs the other's id at the API.
   private func circles(_ catalog: SyncCatalog) -> [RouteProblem] {
     var done: Set<String> = []
     func circle(from type: String, _ path: [String]) -> [String]? {
@@ -82,14 +82,14 @@ struct RouteCheck {
     }
   }
 
-  /// Whether a name can be put into a path; what is wrong otherwise.
+  /// Checks that a name can be used in a path, and returns the problem otherwise.
   private func placeholders(of path: PathTemplate, _ member: String) -> [RouteProblem] {
     path.placeholders.compactMap { names in
       if names == ["key"], member == "image.confirm" { return nil }
       var table = table
       for (index, name) in names.enumerated() {
         if index == names.count - 1, name == "id" || name == "uuid" {
-          // The id of a record that is only being made is not known yet.
+          // The id of a record that is being created is unknown.
           let isOwn = names.count == 1 && name == "id" && member == "create"
           return isOwn
             ? RouteProblem("a new record has no {id} yet", hint: "{uuid}, or the id of a parent", at: at(member)) : nil
@@ -220,17 +220,17 @@ struct RouteCheck {
     }
   }
 
-  /// The request that makes a record.
+  /// The request that creates a record.
   private var creation: RouteCall? {
     if let call = routes.create { return call }
     if case .multipart(let call, _)? = routes.image { return call }
     return nil
   }
 
-  /// Where each field stands that is sent.
+  /// The position of each sent field.
   var sentFields: [String: JSONPlace] { routes.sentFields(of: table) }
 
-  /// The entities without whose id at the API a record cannot be made.
+  /// The entities whose id at the API is needed to create a record.
   func neededParents() -> [String] {
     guard let creation else { return [] }
     let inPath = Set(creation.path.placeholders.compactMap(\.first))
@@ -246,7 +246,7 @@ extension EntityRoutes {
   /// Whether the API ever tells the id of a record of this kind.
   var givesIds: Bool { create != nil || list != nil || goesWithImage }
 
-  /// Where each field stands that is sent and read. What stands in the path is not sent in the body by itself.
+  /// The position of each field that is sent and read. A field of the path is not sent in the body automatically.
   func sentFields(of table: RecordTable) -> [String: JSONPlace] {
     if let fields { return fields }
     let inPath = Set((create?.path.placeholders ?? []).compactMap(\.first))

@@ -2,16 +2,16 @@ import OfflineStore
 import SyncModel
 
 extension RouteFile {
-  /// Reads a route file and holds it against the tables of a vault.
-  /// - Returns: the routes as ``Vault/setRemote(url:token:routes:)`` takes them.
-  /// - Throws: ``RouteFileError`` with everything that is wrong.
+  /// Reads a route file and checks it against the tables of a vault.
+  /// - Returns: the routes for ``Vault/setRemote(url:token:routes:)``.
+  /// - Throws: ``RouteFileError`` with all problems.
   public static func routes(json: String, for vault: Vault) throws(RouteFileError) -> RemoteRoutes {
     let file = try RouteFile(json: json)
     try file.check(against: vault.syncCatalog)
     return RemoteRoutes(text: json, takes: file.takes)
   }
 
-  /// By entity type, what the API takes.
+  /// The kinds of write that the API accepts, by entity type.
   var takes: [String: Set<OperationKind>] {
     entities.mapValues { routes in
       var kinds: Set<OperationKind> = []
@@ -22,8 +22,8 @@ extension RouteFile {
     }
   }
 
-  /// What a person should know before this file is used: records that a lost answer may make twice, and what no document
-  /// of the API says. One line each.
+  /// Returns warnings for the user, one line each: records that a lost response may duplicate, and assumptions that
+  /// no document of the API confirms.
   public var warnings: [String] {
     entities.sorted { $0.key < $1.key }.flatMap { type, routes in
       (routes.repeats == .mayDuplicate

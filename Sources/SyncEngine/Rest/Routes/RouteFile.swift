@@ -1,52 +1,52 @@
 import SyncModel
 
-/// How an API that exists already takes and gives the records of a vault. The article "REST remotes" says how such a file
-/// is written; ``init(json:)`` reads it and `check(against:)` holds it against the tables.
+/// The mapping between the records of a vault and an existing API. The article "REST remotes" describes the file.
+/// ``init(json:)`` parses it, and `check(against:)` compares it with the tables.
 public struct RouteFile: Equatable, Sendable {
-  /// What the API calls itself, for people.
+  /// The name of the API, for the user.
   public var service: String
   /// Before every path, such as `/api`; empty for nothing.
   public var base: String
-  /// What is asked to find out whether the API is there; nil asks for the base.
+  /// The request that shows whether the API is reachable; `nil` requests the base.
   public var health: RouteCall?
-  /// Who the token belongs to; nil where the API does not say.
+  /// The request for the user of the token; `nil` if the API has none.
   public var account: AccountRoute?
-  /// How answers look.
+  /// The form of responses.
   public var answers: ResponseRules
   /// Seconds for which a list that was fetched counts as new.
   public var freshSeconds: Int64
   /// By entity type.
   public var entities: [String: EntityRoutes]
 
-  /// `GET` that says who the token belongs to.
+  /// A `GET` that returns the user of the token.
   public struct AccountRoute: Equatable, Sendable {
-    /// What is asked.
+    /// The path.
     public var call: RouteCall
-    /// Where the account's id stands.
+    /// The position of the account's id.
     public var id: JSONPlace
-    /// Where the user's name stands.
+    /// The position of the user's name.
     public var user: JSONPlace?
   }
 }
 
-/// How answers of an API look.
+/// The form of an API's responses.
 public struct ResponseRules: Equatable, Sendable {
-  /// Where the record stands in an answer.
+  /// The position of the record.
   public var record = JSONPlace.whole
-  /// What has to be true in an answer that is no refusal, whatever its status says; nil where the status says all.
+  /// A value that must be true in a successful response, whatever its status is; `nil` if the status decides.
   public var ok: JSONPlace?
-  /// Where a refusal says why, the first that is there.
+  /// The positions of the reason of a refusal. The first existing one counts.
   public var problem: [JSONPlace] = []
   /// Statuses that mean something else here than usual.
   public var meanings: [Int: Meaning] = [:]
 
-  /// What a status may mean.
+  /// The meaning of a status.
   public enum Meaning: String, CaseIterable, Sendable {
     /// Done; an earlier attempt has done it perhaps.
     case done
-    /// What the path names is not there any more.
+    /// The resource of the path does not exist any more.
     case gone
-    /// The record is wrong; a person has to look.
+    /// The record is invalid, and the user has to act.
     case invalid
     /// Not now; no attempt is counted.
     case later
@@ -59,36 +59,37 @@ public struct ResponseRules: Equatable, Sendable {
 
 /// How the records of one entity go to an API and come from it.
 public struct EntityRoutes: Equatable, Sendable {
-  /// The fields that are sent and read, each with where it stands in a body. Nil: all that are not local, under their names.
+  /// The fields that are sent and read, each with its position in a body. `nil`: all fields that are not device-only,
+  /// under their names.
   public var fields: [String: JSONPlace]?
-  /// Where the server's id stands in a record.
+  /// The position of the server's id in a record.
   public var id = JSONPlace(member: "id")
-  /// How a record is made; nil where devices make none.
+  /// The request that creates a record; `nil` if devices create none.
   public var create: RouteCall?
   /// How a record is changed.
   public var update: RouteCall?
   /// How a record is deleted.
   public var delete: RouteCall?
-  /// How a record is looked at; used to find out which of several parents is gone.
+  /// The request that reads a record, to find out which of several parents is missing.
   public var get: RouteCall?
-  /// What makes a repeated creation harmless.
+  /// The rule that makes a repeated create harmless.
   public var repeats: RepeatRule?
-  /// Where records of this kind come from. An object in place of a list is the one record that there is, and needs no id.
+  /// The source of the entity's records. An object instead of a list is the only record, and needs no id.
   public var list: ListRoute?
   /// How the image of a record is sent.
   public var image: ImageRoute?
-  /// What of this no document of the API says; shown to people.
+  /// Assumptions that no document of the API confirms, for the user.
   public var assumed: String?
 
-  /// Whether a record goes to the API together with its image, in one request.
+  /// Whether a record is sent together with its image in one request.
   var goesWithImage: Bool { image?.makesRecord == true }
 }
 
-/// What makes it harmless to send a creation again whose answer was lost.
+/// The rule that makes it harmless to repeat a create whose response was lost.
 public enum RepeatRule: Equatable, Sendable {
   /// The API knows an operation by the id in this header.
   case header(String)
-  /// The records that are there are looked through before a creation is repeated.
+  /// The existing records are searched before a create is repeated.
   case lookUp(RouteCall, items: JSONPlace, match: [String])
   /// Nothing: the record may be there twice then.
   case mayDuplicate
@@ -96,55 +97,55 @@ public enum RepeatRule: Equatable, Sendable {
 
 /// A list of records that an API gives.
 public enum ListRoute: Equatable, Sendable {
-  /// A request of its own. `isComplete`: what is not in it is not there any more.
+  /// A request of its own. `isComplete`: a record that the list lacks was deleted.
   case call(RouteCall, items: JSONPlace, paging: Paging, isComplete: Bool)
   /// Within each record of another list.
   case within(String, items: JSONPlace)
 }
 
-/// How a list goes on.
+/// The way to the next page of a list.
 public enum Paging: Equatable, Sendable {
   /// It is whole.
   case none
   /// By the number of the page, from `first` on, `count` records each.
   case number(parameter: String, first: Int64, size: String?, count: Int64)
-  /// By how many records are passed over, `count` records each.
+  /// By the number of skipped records, with `count` records per page.
   case offset(parameter: String, size: String?, count: Int64)
-  /// By what an answer names: an address, or a text for a parameter.
+  /// By a value in the response: an address, or a text for a parameter.
   case next(JSONPlace, parameter: String?)
 }
 
 /// How an image is sent.
 public enum ImageRoute: Equatable, Sendable {
-  /// As a form of several parts (RFC 7578): the image under `file`, the fields of the record beside it. The answer has the
-  /// id of the record, which this request makes.
+  /// A multipart form (RFC 7578): the image as `file`, and the fields of the record. The response has the id of the
+  /// record that this request creates.
   case multipart(RouteCall, file: String)
   /// To an address that the API gives, which is confirmed then.
   case presigned(PresignedRoute)
   /// By tus 1.0; the metadata are fields of the record under the names that the API has for them.
   case tus(PathTemplate, metadata: [String: String])
 
-  /// Whether the request that sends the image makes the record.
+  /// Whether the request with the image creates the record.
   var makesRecord: Bool {
     if case .multipart = self { return true }
     return false
   }
 }
 
-/// An upload in three steps: an address is asked for, the image is put there, and the API is told.
+/// An upload in three steps: an address is requested, the image is sent there, and the upload is confirmed.
 public struct PresignedRoute: Equatable, Sendable {
   /// Asks for the address; the body has `contentType`, `fileName` and `byteCount` under the names of `body`.
   public var address: RouteCall
-  /// Names of the API for what is said of the image.
+  /// The API's names for facts about the image.
   public var body: [String: JSONPlace]
-  /// Where the address stands in the answer.
+  /// The position of the address in the response.
   public var url: JSONPlace
-  /// Where the headers stand that go with the image; nil for none.
+  /// The position of the headers for the image; `nil` for none.
   public var headers: JSONPlace?
-  /// Where the key of the image stands.
+  /// The position of the image's key.
   public var key: JSONPlace?
-  /// Tells the API that the image is there; nil where nobody wants to know.
+  /// The confirmation; `nil` if the API needs none.
   public var confirm: RouteCall?
-  /// Where the key stands in the body of the confirmation.
+  /// The position of the key in the body of the confirmation.
   public var confirmKey: JSONPlace?
 }

@@ -1,10 +1,10 @@
-/// What is wrong with a route file, where, and what would be right.
+/// A problem of a route file: its place, the problem and a valid value.
 public struct RouteProblem: Error, Equatable, Sendable, CustomStringConvertible {
   /// The member that is wrong, such as `entities.DopeEntry.create`; empty for the file itself.
   public var place: String
-  /// What is wrong.
+  /// The problem.
   public let message: String
-  /// What would be right.
+  /// A valid value.
   public let hint: String
 
   init(_ message: String, hint: String, at place: String = "") {

@@ -1,13 +1,13 @@
 import SyncModel
 
-/// What is wrong with a file, found one after the other, so that a person hears of all of it at once.
+/// Collects the problems of a file, so that the user sees all of them at once.
 final class RouteProblems {
   private(set) var list: [RouteProblem] = []
   func add(_ problem: RouteProblem) { list.append(problem) }
 }
 
-/// Reads the members of one object of a route file and tells of those that nobody asked for: a name that is mistyped would
-/// otherwise say nothing.
+/// Reads the members of one object of a route file, and reports unknown members. A mistyped name would otherwise have
+/// no effect.
 struct RouteReader {
   let place: String
   private let object: SyncObject
@@ -25,7 +25,7 @@ struct RouteReader {
     problems.add(RouteProblem(message, hint: hint, at: place(name)))
   }
 
-  /// Tells of members other than these. What begins with an underscore is a comment.
+  /// Reports members other than these. A name that begins with an underscore is a comment.
   func onlyHas(_ names: [String]) {
     for name in object.names where !names.contains(name) && !name.hasPrefix("_") {
       wrong(name, "nobody knows '\(name)'", hint: "what may stand here: \(names.joined(separator: ", "))")
@@ -115,7 +115,7 @@ struct RouteReader {
 
   /// Refuses places of which one overwrites another: equal ones, and one that is within another.
   func checkPlaces(_ places: [String: JSONPlace]) {
-    // Sorted by their names, a place comes directly before those that are within it.
+    // Sorted by name, a position comes directly before the positions within it.
     let sorted = places.sorted { left, right in
       left.value == right.value
         ? left.key < right.key : left.value.names.lexicographicallyPrecedes(right.value.names)

@@ -1,31 +1,31 @@
 import CipherSQL
 import SyncModel
 
-/// An operation of the outbox, for people.
+/// An operation of the outbox, as commands show it.
 public struct OutboxEntry: Sendable, Hashable {
-  /// Names the operation for ever.
+  /// The id of the operation, unique in the vault.
   public let operationId: String
-  /// The kind of record.
+  /// The entity of the record.
   public let entityType: String
-  /// Which record.
+  /// The UUID of the record.
   public let entityUuid: String
-  /// create, update or delete.
+  /// `create`, `update` or `delete`.
   public let operationType: String
-  /// 0 critical to 3 low.
+  /// The priority, from 0 (critical) to 3 (low).
   public let priority: Int
-  /// pending, processing, completed, failed or conflict.
+  /// `pending`, `processing`, `completed`, `failed` or `conflict`.
   public let status: String
-  /// How often the server answered it with an error.
+  /// The number of failed attempts.
   public let retryCount: Int
-  /// What the server said last, or why the operation cannot be sent.
+  /// The reason of the last failure.
   public internal(set) var errorMessage: String?
-  /// When it was queued.
+  /// The time when it was queued, in ISO 8601.
   public let createdAt: String
-  /// Not tried before; nil for at once.
+  /// The earliest time of the next attempt, in ISO 8601; `nil` if it is ready.
   public let scheduledAt: String?
-  /// When it was sent last.
+  /// The time of the last attempt, in ISO 8601.
   public let lastAttemptAt: String?
-  /// Whether it waits for another that has stopped.
+  /// Whether it waits for a failed, conflicted or scheduled operation.
   public let isParked: Bool
 
   static let columns: SQL = """
@@ -50,8 +50,8 @@ public struct OutboxEntry: Sendable, Hashable {
 }
 
 extension Vault {
-  /// Steps through the outbox in the order in which it is sent.
-  /// - Parameter completed: the history, too.
+  /// Calls a closure with the operations in the order in which they are sent.
+  /// - Parameter completed: whether to include acknowledged operations.
   public func forEachOperation(completed: Bool = false, _ body: (OutboxEntry) throws -> Void) throws {
     try database.read { connection in
       let condition: SQL = completed ? "1" : "completedAt IS NULL"
@@ -61,7 +61,7 @@ extension Vault {
     }
   }
 
-  /// One operation, and what is or would be sent as JSON; nil when it would send nothing any more.
+  /// Returns an operation and its payload as JSON; the payload is `nil` if there is nothing to send.
   /// - Throws: ``VaultError`` with `noSuchRecord`.
   public func operation(_ id: String) throws -> (entry: OutboxEntry, payload: String?) {
     let found = try database.write { connection in
@@ -83,7 +83,7 @@ extension Vault {
   }
 
   /// Queues all failed operations again.
-  /// - Returns: how many.
+  /// - Returns: the number of operations.
   public func retryAll() throws -> Int {
     try syncNow { transaction in
       let failed = try transaction.connection.fetch(
@@ -93,15 +93,15 @@ extension Vault {
     }
   }
 
-  /// Gives up operations, all or none: their records are again as the server is known to have them, and those that it never
-  /// had go.
-  /// - Returns: how many records went.
-  /// - Throws: ``VaultError`` with `noSuchRecord`, `busy`, or `badValue` and `refused` when another record has a value by now that
-  ///   the record would take back.
+  /// Discards operations, all or none. Their records return to the versions that the server has. Records that the
+  /// server never had are removed with their dependents.
+  /// - Returns: the number of removed records.
+  /// - Throws: ``VaultError`` with `noSuchRecord` or `busy`; with `badValue` or `refused` if another record has a
+  ///   UNIQUE value that a record would take back.
   public func discard(_ ids: [String]) throws -> Int {
     try syncNow { transaction in
       for id in ids { try transaction.requireWaiting(id) }
-      // One that goes may take others along: those of the same record, and of what hangs on it.
+      // Discarding one operation may remove others: those of the same record and of its dependents.
       return try ids.reduce(0) { count, id in
         try transaction.isWaiting(id) ? count + transaction.discard(id) : count
       }
@@ -110,7 +110,7 @@ extension Vault {
 }
 
 extension SyncTransaction {
-  /// An operation as it is sent, or would be.
+  /// Returns an operation with its payload, or with the payload that it would have now.
   func preview(_ id: String) throws -> (entry: OutboxEntry, payload: String?)? {
     var entry: OutboxEntry?
     try connection.forEach(
@@ -122,7 +122,7 @@ extension SyncTransaction {
     guard let operation = queued.first else { return (entry, nil) }
     let content: String?
     do {
-      content = try operation.payload ?? wouldSend(operation)?.wire.json
+      content = try operation.payload ?? PayloadBuilder(sync: self).preview(operation)?.wire.json
     } catch let unsendable as UnsendableField {
       entry.errorMessage = unsendable.message
       return (entry, nil)

@@ -1,70 +1,68 @@
 import CipherSQL
 import SyncModel
 
-/// Chooses what is sent next: by priority, then by age, and what a record refers to before the record.
+/// The operations of the next batch, in the order in which the server can store them: a record follows the records that it
+/// references.
 ///
-/// A parent is taken when the first of those that wait for it is, so it inherits the highest priority among them. What
-/// waits for an operation that has stopped is set aside once (`parkedBehind`) and looked at again when that one goes on.
-/// So the cost of a batch depends on its size, not on how much waits.
-struct BatchPlan {
-  let catalog: SyncCatalog
-  let connection: WriteConnection
+/// A parent is taken with the first of its dependents, so it inherits their highest priority. An operation that waits for a
+/// stopped one is blocked once and not looked at again. So the cost of a batch depends on its size and not on the outbox's.
+struct BatchPlan: SyncComponent {
+  let sync: SyncTransaction
   let limit: Int
-  /// Whether the batch is sent only after all that is under way was stored, so that others may refer to that.
-  let isPrefetch: Bool
+  /// Whether the batch is sent only after all operations in flight were stored, so that it may reference their records.
+  private let isPrefetch: Bool
 
   private(set) var batch: [QueuedOperation] = []
-  /// Operations that were looked at, so that a plan ends.
+  /// The number of operations that the plan has looked at.
   private(set) var looked = 0
-  private var isSettingAside = false
+  private var hasBlocked = false
   private var taken: Set<Int64> = []
-  /// Those whose predecessors are looked at now.
+  /// The operations on the current path of the traversal.
   private var visited: Set<Int64> = []
   private var ofParents: [String: [Int64: [QueuedOperation]]] = [:]
   private var ofEntities: [String: [Dependency]] = [:]
-  /// References that go round in a circle, by operation: they are left out at first and follow in an update.
+  /// References that form a cycle, by operation. The payload leaves them out, and an update follows.
   private(set) var circular: [Int64: Set<String>] = [:]
-  /// UNIQUE columns whose values go round in a circle, by operation: they are NULL at first and follow in an update.
+  /// UNIQUE columns whose values move in a cycle, by operation. They are NULL in the payload, and an update follows.
   private(set) var cleared: [Int64: Set<String>] = [:]
 
-  init(catalog: SyncCatalog, connection: WriteConnection, limit: Int, isPrefetch: Bool) {
-    (self.catalog, self.connection, self.limit, self.isPrefetch) = (catalog, connection, limit, isPrefetch)
+  init(sync: SyncTransaction, limit: Int, isPrefetch: Bool) {
+    (self.sync, self.limit, self.isPrefetch) = (sync, limit, isPrefetch)
   }
 
-  private enum Verdict {
+  private enum Decision {
     case taken
-    /// Not in this batch, and nothing has to happen before the next.
+    /// Not in this batch, but perhaps in the next.
     case later
-    /// Waits for a stopped operation.
-    case behind(Int64)
+    /// Blocked by the operation with this number.
+    case blocked(Int64)
   }
 
   var isFull: Bool { batch.count >= limit }
 
-  /// Whether another plan would find other operations: some were set aside, or are taken by this one.
-  var hasProgress: Bool { isSettingAside || !batch.isEmpty }
+  /// Whether another plan would find other operations: this one has blocked or taken some.
+  var hasProgress: Bool { hasBlocked || !batch.isEmpty }
 
   mutating func consider(_ operation: QueuedOperation) throws {
     looked += 1
-    if case .behind(let number) = try take(operation) {
-      isSettingAside = true
-      try connection.execute(
-        "UPDATE OfflineSyncQueue SET parkedBehind = \(number) WHERE queueNumber = \(operation.number)")
+    if case .blocked(let number) = try take(operation) {
+      hasBlocked = true
+      try outbox.block(operation, behind: number)
     }
   }
 
-  private mutating func take(_ operation: QueuedOperation) throws -> Verdict {
+  private mutating func take(_ operation: QueuedOperation) throws -> Decision {
     if taken.contains(operation.number) { return .taken }
-    if operation.isStopped { return .behind(operation.number) }
-    if let parked = operation.parkedBehind, try isStopped(parked) { return .behind(parked) }
-    if operation.status != "pending" { return .later }
+    if operation.operation.blocksOthers { return .blocked(operation.number) }
+    if let number = operation.blockedBy, try blocksOthers(number) { return .blocked(number) }
+    if operation.state == .inFlight || operation.state == .acknowledged { return .later }
     guard visited.insert(operation.number).inserted else { return .taken }
     defer { visited.remove(operation.number) }
-    if operation.payload == nil, operation.beside.hasSealed,
+    if operation.payload == nil, operation.related.hasSealed,
       let first = try QueuedOperation.sealed(operation.entityType, operation.entityId, in: connection).first
     {
-      // The answer to the first decides what the second is based on.
-      if case .behind(let number) = try take(first) { return .behind(number) }
+      // The response to the sealed operation decides about the base of this one.
+      if case .blocked(let number) = try take(first) { return .blocked(number) }
       return .later
     }
     for before in try predecessors(of: operation) {
@@ -78,10 +76,10 @@ struct BatchPlan {
         }
         continue
       }
-      if isPrefetch, before.operation.status == "processing" { continue }
+      if isPrefetch, before.operation.state == .inFlight { continue }
       switch try take(before.operation) {
       case .taken: continue
-      case let verdict: return verdict
+      case let decision: return decision
       }
     }
     if isFull { return .later }
@@ -90,19 +88,20 @@ struct BatchPlan {
     return .taken
   }
 
-  private func isStopped(_ number: Int64) throws -> Bool {
-    try QueuedOperation.all(where: "queueNumber = ?", [.integer(number)], in: connection).first?.isStopped ?? false
+  private func blocksOthers(_ number: Int64) throws -> Bool {
+    try QueuedOperation.all(where: "queueNumber = ?", [.integer(number)], in: connection).first?.operation.blocksOthers
+      ?? false
   }
 
   private struct Predecessor {
     let operation: QueuedOperation
-    /// What is left out, or cleared, where the operations wait for each other; nil where nothing can be.
+    /// The column that is left out or cleared if the operations wait for each other; `nil` if none can be.
     var column: String?
-    /// Whether the column is UNIQUE, and the other record has to give up its value.
+    /// Whether the column is UNIQUE and the other record has to release its value.
     var isUnique = false
   }
 
-  /// What the server must have before it can take an operation.
+  /// Returns the operations that the server must store before it can store an operation.
   private mutating func predecessors(of operation: QueuedOperation) throws -> [Predecessor] {
     if operation.kind == .delete { return try formerDependents(of: operation) }
     guard let table = catalog.tables[operation.entityType] else { return [] }
@@ -111,22 +110,23 @@ struct BatchPlan {
       guard let reference = column.reference else { continue }
       let waiting = try operations(of: reference.entityType, key)
       if waiting.isEmpty { continue }
-      let maker =
+      let creation =
         try waiting.first { $0.kind == .create }
-        ?? (try isToComeBack(reference.entityType, key) ? waiting.first : nil)
-      if let maker {
-        result.append(Predecessor(operation: maker, column: column.column.isNotNull ? nil : column.name))
+        ?? (try isRestored(reference.entityType, key) ? waiting.first : nil)
+      if let creation {
+        result.append(Predecessor(operation: creation, column: column.column.isNotNull ? nil : column.name))
       }
     }
     return result + (try holders(of: operation, table))
   }
 
-  /// The operations by which other records give up UNIQUE values that this one takes: the server has those values in them yet.
+  /// Returns the operations with which other records release UNIQUE values that this record takes. At the server these records
+  /// still have the values.
   private mutating func holders(of operation: QueuedOperation, _ table: RecordTable) throws -> [Predecessor] {
     guard operation.payload == nil, !table.uniqueKeys.isEmpty,
       let record = try table.find(key: operation.entityId, in: connection)
     else { return [] }
-    let base = operation.beside.hasBase ? try BaseTable.find(operation.entityType, record.key, in: connection) : nil
+    let base = operation.related.hasBase ? try BaseTable.find(operation.entityType, record.key, in: connection) : nil
     var result: [Predecessor] = []
     for columns in table.uniqueKeys {
       guard base == nil || columns.contains(where: { base?.fields[$0] != record.state.fields[$0] }),
@@ -146,7 +146,7 @@ struct BatchPlan {
     return result
   }
 
-  /// What an operation refers to: the record as it is, or as it was when the operation was frozen.
+  /// Returns the parents of an operation's record: those of its row, or those of the sealed payload.
   private func parents(
     of operation: QueuedOperation, _ table: RecordTable
   ) throws -> [(column: SharedColumn, key: Int64)] {
@@ -155,13 +155,13 @@ struct BatchPlan {
     do throws(SyncModelError) {
       patch = try PushOperation(json: Array(payload.utf8)).patch
     } catch {
-      // It fails alone when it is to be sent.
+      // The operation fails alone when it is sent.
       return []
     }
     var sent = patch.fields
     if patch.isDeleted == false, let base = try BaseTable.find(operation.entityType, operation.entityId, in: connection)
     {
-      // What comes back hangs on all that it hung on.
+      // A restored record references all of its parents again.
       sent = base.fields.overlaid(with: sent)
     }
     return try table.references.compactMap { column in
@@ -172,7 +172,7 @@ struct BatchPlan {
     }
   }
 
-  /// The operations of a record that others refer to, which is looked at once for all of them.
+  /// Returns the operations of a parent, read once for all of its dependents.
   private mutating func operations(of type: String, _ key: Int64) throws -> [QueuedOperation] {
     if let known = ofParents[type]?[key] { return known }
     let found = try QueuedOperation.ofRecord(type, key, in: connection)
@@ -180,14 +180,14 @@ struct BatchPlan {
     return found
   }
 
-  /// Whether the server has a record as deleted that was brought back here.
-  private func isToComeBack(_ type: String, _ key: Int64) throws -> Bool {
+  /// Returns whether a record was restored on this device and is deleted at the server.
+  private func isRestored(_ type: String, _ key: Int64) throws -> Bool {
     try connection.fetchOne(
       "SELECT isDeleted FROM SyncBase WHERE entityId = \(key) AND entityType = \(type)", as: Bool.self) ?? false
   }
 
-  /// The operations of records that referenced this one before it was deleted. Without them the server would delete these records, change
-  /// their references, or refuse the deletion.
+  /// Returns the operations of records that referenced this one before it was deleted. Without them the server would delete these
+  /// records, change their references, or refuse the deletion.
   private mutating func formerDependents(of operation: QueuedOperation) throws -> [Predecessor] {
     var result: [Predecessor] = []
     let moved = try connection.fetchRows(

@@ -1,20 +1,28 @@
 import CipherSQL
 
-/// The operations that a write has made, to be asked what became of them.
-struct SaveTracking: Sendable {
-  typealias Waiting = (status: String, message: String?, code: Int?, isScheduled: Bool)
+/// The operations that one write queued, so that the writer can ask later whether the server has stored them.
+package struct SaveTracking: Sendable {
+  /// An operation that is not acknowledged.
+  package typealias Waiting = (status: String, message: String?, code: Int?, isScheduled: Bool)
 
   private struct RecordKey: Equatable, Sendable {
     let type: String
     let id: Int64
   }
 
-  /// Up to here there were operations before.
+  /// The highest `queueNumber` before the write.
   private let before: Int64
-  /// The records of those behind, by the numbers of the operations.
+  /// The records of the operations that the write queued, by `queueNumber`.
   private let records: [Int64: RecordKey]
 
-  init(after before: Int64, _ connection: Connection) throws {
+  /// Returns the highest `queueNumber`.
+  package static func lastOperation(in connection: Connection) throws -> Int64 {
+    try connection.fetchOne("SELECT coalesce(max(queueNumber), 0) FROM OfflineSyncQueue", as: Int64.self) ?? 0
+  }
+
+  /// Creates the tracking of a write.
+  /// - Parameter before: ``lastOperation(in:)`` before the write.
+  package init(after before: Int64, _ connection: Connection) throws {
     self.before = before
     let made = try connection.fetchRows(
       "SELECT queueNumber, entityType, entityId FROM OfflineSyncQueue WHERE queueNumber > \(before)",
@@ -22,11 +30,12 @@ struct SaveTracking: Sendable {
     records = Dictionary(uniqueKeysWithValues: made.map { ($0, RecordKey(type: $1, id: $2)) })
   }
 
-  /// False when what was changed is part of an operation that waited already, or took one back: then all that waits counts.
-  var isNew: Bool { !records.isEmpty }
+  /// Whether the write queued an operation. Otherwise its changes became part of a pending operation, or returned a record to its
+  /// base, and all earlier operations count.
+  package var isNew: Bool { !records.isEmpty }
 
-  /// Those that are not done. One that is not there any more has become part of another one of its record.
-  func waiting(_ connection: Connection) throws -> [Waiting] {
+  /// Returns the operations that are not acknowledged. An operation that is missing became part of another one of its record.
+  package func waiting(_ connection: Connection) throws -> [Waiting] {
     guard let first = records.keys.min(), let last = records.keys.max() else {
       return try Self.waiting("queueNumber <= \(before)", connection)
     }
@@ -39,7 +48,7 @@ struct SaveTracking: Sendable {
       """
     try connection.forEach(operations) { row in
       let number: Int64 = try row.decode(at: 4)
-      // A number that is free may have gone to another record.
+      // The number of a removed operation may have been given to another record.
       guard records[number] == RecordKey(type: try row.decode(at: 5), id: try row.decode(at: 6)) else { return }
       absent[number] = nil
       if try !row.decode(Bool.self, at: 7) {
@@ -48,7 +57,7 @@ struct SaveTracking: Sendable {
       }
     }
     for record in absent.values {
-      // Said as the two indexes of what is not done have it.
+      // One condition for each of the two indexes of unfinished operations.
       for payload in ["payload IS NULL", "payload IS NOT NULL"] {
         waiting += try Self.waiting(
           "entityId = \(record.id) AND entityType = \(record.type) AND \(raw: payload)", connection)

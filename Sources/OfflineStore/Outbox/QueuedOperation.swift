@@ -1,7 +1,7 @@
 import CipherSQL
 import SyncModel
 
-/// A row of the outbox as the worker needs it.
+/// A row of the outbox.
 package struct QueuedOperation: Sendable {
   package let number: Int64
   package let operationId: String
@@ -11,24 +11,21 @@ package struct QueuedOperation: Sendable {
   package let entityId: Int64
   package let entityUuid: String
   package let kind: OperationKind
-  /// As it is sent; nil as long as the operation grows.
+  /// The payload; `nil` while the operation is pending.
   package let payload: String?
-  package let status: String
-  package let retryCount: Int
-  package let maxRetries: Int
-  package let isScheduled: Bool
-  package let parkedBehind: Int64?
-  /// How often it was handed over to be sent.
-  package let sendCount: Int
-  let beside: RelatedRows
+  /// The `queueNumber` of the operation that this one waits for.
+  let blockedBy: Int64?
+  let related: RelatedRows
+  /// The facts that its transitions depend on.
+  package let operation: OutboxOperation
+
+  package var state: OutboxOperation.State { operation.state }
+  var sendCount: Int { operation.sendCount }
 
   private static let columns = """
     queueNumber, operationId, entityType, entityId, entityUuid, operationType, payload, status, retryCount, maxRetries,
     scheduledAt IS NOT NULL, parkedBehind, sendCount, \(RelatedRows.columns), idempotencyKey
     """
-
-  /// Whether it will not be sent soon, so that others wait behind it.
-  var isStopped: Bool { status == "failed" || status == "conflict" || isScheduled && status == "pending" }
 
   static func all(
     where condition: String, _ arguments: [SQLArgument], in connection: Connection
@@ -47,27 +44,29 @@ package struct QueuedOperation: Sendable {
     entityUuid = try row.decode(at: 4)
     kind = OperationKind(rawValue: try row.decode(at: 5)) ?? .update
     payload = try row.decode(at: 6)
-    status = try row.decode(at: 7)
-    retryCount = try row.decode(at: 8)
-    maxRetries = try row.decode(at: 9)
-    isScheduled = try row.decode(at: 10)
-    parkedBehind = try row.decode(at: 11)
-    sendCount = try row.decode(at: 12)
-    beside = try RelatedRows(row, from: 13)
+    blockedBy = try row.decode(at: 11)
+    related = try RelatedRows(row, from: 13)
     idempotencyKey = try row.decode(at: 13 + RelatedRows.count)
+    operation = OutboxOperation(
+      state: OutboxOperation.state(status: try row.decode(at: 7), hasPayload: payload != nil), kind: kind,
+      hasPayload: payload != nil, hasKey: idempotencyKey != nil, isFollowed: payload != nil && related.hasPending,
+      isScheduled: try row.decode(at: 10), retryCount: try row.decode(at: 8), maxRetries: try row.decode(at: 9),
+      sendCount: try row.decode(at: 12))
   }
 
-  /// The operations of a record that are not completed, the sealed one first.
+  /// Returns the operations of a record that are not acknowledged, the sealed one first.
   static func ofRecord(_ type: String, _ key: Int64, in connection: Connection) throws -> [QueuedOperation] {
     try sealed(type, key, in: connection) + pending(type, key, in: connection)
   }
 
+  /// Returns the pending operation of a record, or its conflicted one; at most one.
   static func pending(_ type: String, _ key: Int64, in connection: Connection) throws -> [QueuedOperation] {
     try all(
       where: "entityId = ? AND entityType = ? AND payload IS NULL AND completedAt IS NULL",
       [.integer(key), .text(type)], in: connection)
   }
 
+  /// Returns the operation of a record that has a payload; at most one.
   static func sealed(_ type: String, _ key: Int64, in connection: Connection) throws -> [QueuedOperation] {
     try all(
       where: "entityId = ? AND entityType = ? AND payload IS NOT NULL AND completedAt IS NULL",

@@ -1,9 +1,10 @@
 import CipherSQL
 import SyncModel
 
-/// Records that go to an API together with their image: the request that sends the image makes the record there.
+/// Records that are sent to a REST remote together with their image: the request with the image creates the record
+/// there.
 extension SyncTransaction {
-  /// Keeps the id that the API has given a record.
+  /// Stores the id that the remote gave to a record.
   package func keep(_ id: ServerId, of table: RecordTable, _ uuid: String) throws {
     try connection.execute(
       """
@@ -12,12 +13,12 @@ extension SyncTransaction {
       """)
   }
 
-  /// The image cannot be sent, because what it belongs to is gone at the API: the record is one that was never there, and a
-  /// person decides.
+  /// Opens a conflict for an image that cannot be sent, because its parent is missing at the remote. The record
+  /// counts as never sent, and the user decides.
   package func openImageConflict(of table: RecordTable, _ uuid: String, field: String) throws {
     try connection.execute(
       "UPDATE \(identifier: table.entity.table.name) SET syncVersion = 0, lastSyncedAt = NULL WHERE uuid = \(uuid)")
     guard let record = try table.find(uuid, in: connection), record.syncStatus != "conflict" else { return }
-    try openConflict(.deletedRemotely, [field], base: nil, remote: nil, record, table)
+    try conflicts.open(.deletedRemotely, [field], base: nil, remote: nil, record, table)
   }
 }

@@ -1,14 +1,14 @@
 import CipherSQL
 import SyncModel
 
-/// What a person decides about a conflict.
+/// A user's decision about a conflict.
 package struct ConflictDecision: Sendable {
-  /// Whose values count where nothing else is said; also for a deletion.
+  /// The side whose values count for fields without a choice, and for a deletion.
   package var side: MergeSide
   /// Choices for single fields.
   package var fields: [String: FieldChoice]
   package var note: String?
-  /// Who decides.
+  /// The name of the user.
   package var person: String
 
   package init(side: MergeSide, fields: [String: FieldChoice] = [:], note: String? = nil, person: String) {
@@ -16,11 +16,14 @@ package struct ConflictDecision: Sendable {
   }
 }
 
-extension SyncTransaction {
-  /// Resolves a conflict. What comes of it is a new operation on top of the remote version, or nothing when the record is
-  /// then as the server has it.
-  /// - Throws: ``VaultError`` with `noSuchRecord` for a conflict that is not open, `noSuchField`, `badValue` for a value
-  ///   that the table refuses, `refused` when the choice does not solve it.
+/// Performs a user's decision about a conflict.
+package struct ConflictResolver: SyncComponent {
+  let sync: SyncTransaction
+
+  /// Resolves a conflict. The result is a new operation on top of the remote version, or none if the record is equal
+  /// to it.
+  /// - Throws: ``VaultError`` with `noSuchRecord` for a conflict that is not open, `noSuchField`, `badValue` for a
+  ///   value that the table refuses, `refused` if the decision does not resolve the conflict.
   package func resolve(_ conflictId: String, _ decision: ConflictDecision) throws {
     let conflict = try OpenConflict.find(conflictId, in: connection)
     guard let table = catalog.tables[conflict.entityType],
@@ -53,8 +56,8 @@ extension SyncTransaction {
     try close(decision, record, table)
   }
 
-  /// Says which value keeps a record from being as a person wants it.
-  /// - Throws: ``VaultError`` with `badValue` or `refused` for a rule of the table; what else `body` throws.
+  /// Translates a violated constraint into an error that names the field.
+  /// - Throws: ``VaultError`` with `badValue` or `refused` for a rule of the table, and the other errors of `body`.
   func explainingConstraints(of table: RecordTable, _ body: () throws -> Void) throws {
     do {
       try body()
@@ -64,7 +67,7 @@ extension SyncTransaction {
           .refused, "what would come back with it cannot: another record has the same \(clash) by now",
           hint: "change that record first, or keep the deletion")
       }
-      // Said by a trigger, which knows no field.
+      // A trigger raised the error, and it names no field.
       if case .other(let message) = error.constraint {
         throw VaultError(.refused, message, hint: "change or delete that record first")
       }
@@ -78,7 +81,7 @@ extension SyncTransaction {
     }
   }
 
-  /// The unique columns of another entity as a person knows them; nil when they are of this one.
+  /// Returns the unique columns of another entity for a message; `nil` if they belong to this entity.
   private func clash(of columns: [String], besides entity: Entity) -> String? {
     let places = columns.map { $0.split(separator: ".", maxSplits: 1).map(String.init) }
     guard let table = places.first?.first, table != entity.table.name else { return nil }
@@ -86,7 +89,8 @@ extension SyncTransaction {
     return places.compactMap(\.last).map { "\(type).\($0)" }.joined(separator: ", ")
   }
 
-  /// Whether the server has not taken the record because what it refers to is gone, and not because of the record itself.
+  /// Returns whether the server refused the record because a referenced record is deleted, and not because of the
+  /// record itself.
   private func isAboutParents(_ conflict: OpenConflict, _ record: StoredRecord, _ table: RecordTable) throws -> Bool {
     guard conflict.kind == .deletedRemotely, let remote = conflict.remote else { return false }
     let own = merged(conflict, remote, record, table).conflict?.fields ?? []
@@ -95,7 +99,7 @@ extension SyncTransaction {
     }
   }
 
-  /// Merged again, because a person may have gone on with the local version.
+  /// Merges again, because the user may have edited the local version.
   private func merged(
     _ conflict: OpenConflict, _ remote: RecordState, _ record: StoredRecord, _ table: RecordTable
   ) -> MergeResult {
@@ -115,11 +119,11 @@ extension SyncTransaction {
           if case .value(let value) = choice { return (name, ["value": value]) }
           return (name, .text(choice.word))
         }))
-    try closeConflict(
+    try conflicts.close(
       of: record, table, resolution: resolution, by: decision.person, note: decision.note, choices: choices)
   }
 
-  /// Two versions of the record become one.
+  /// Merges two versions of a record with the user's choices.
   private func resolve(
     _ conflict: OpenConflict, _ remote: RecordState, _ record: StoredRecord, _ table: RecordTable,
     _ decision: ConflictDecision
@@ -135,7 +139,7 @@ extension SyncTransaction {
         choosing: choices, deletion: open.isAboutDeletion ? decision.side : nil, rules: table.rules, at: now
       ).state
     } else {
-      // The server refuses the deletion because of another record: then the two versions themselves do not conflict.
+      // The server refused the deletion because of another record, so the two versions themselves do not conflict.
       var state = conflict.kind == .deletedLocally && decision.side == .remote ? remote : result.merged
       for (field, choice) in choices {
         switch choice {
@@ -149,18 +153,18 @@ extension SyncTransaction {
     try adopt(record, on: target, remote: remote, table)
   }
 
-  /// Gives the record a version that a person has chosen over the server's, and queues what the server does not have.
+  /// Gives a record the version that the user chose over the remote version, and queues the difference.
   func adopt(
     _ record: StoredRecord, on target: RecordState, remote: RecordState, _ table: RecordTable
   ) throws {
     let type = table.entity.type
     var record = record
     if record.state.isDeleted, !target.isDeleted {
-      try asUser { try revive(record, table) }
+      try sync.asUser { try sync.revive(record, table) }
       record = try table.find(key: record.key, in: connection) ?? record
       try restoreAncestors(of: record, table)
     }
-    try forgetOperations(of: record, table)
+    try outbox.removeUnfinished(type, record.key)
     var shared = target
     shared.fields = target.fields.filter { table.places[$0.name] != nil }
     shared.syncVersion = remote.syncVersion
@@ -171,7 +175,7 @@ extension SyncTransaction {
       shared.updatedAt = remote.updatedAt
     } else {
       try BaseTable.set(base, type, record.key, keepsUserEdits: table.keepsUserEdits, in: connection)
-      try ensurePending(patch.isDeleted == true ? .delete : .update, [], record, table)
+      try outbox.queue(patch.isDeleted == true ? .delete : .update, record, table, pending: [])
       shared.updatedAt = now
     }
     try table.update(
@@ -182,10 +186,10 @@ extension SyncTransaction {
     if !patch.isEmpty { try table.compute(ofKey: record.key, in: connection) }
   }
 
-  /// The server has not stored the record as it stands: its parent is gone, or a value stands in another record.
+  /// Resolves a conflict about the parent or a UNIQUE value of a record.
   ///
-  /// Remote lets it go, or back to what the server has. Local with another value moves it or renames it. Local alone brings
-  /// a deleted parent back.
+  /// The choice `remote` removes the record or returns it to the server's version. The choice `local` with another
+  /// value moves or renames it. `local` alone restores a deleted parent.
   private func resolveOrphan(
     _ conflict: OpenConflict, _ record: StoredRecord, _ table: RecordTable, _ decision: ConflictDecision
   ) throws {
@@ -204,9 +208,9 @@ extension SyncTransaction {
     }
     if decision.side == .remote {
       if let remote = conflict.remote { return try adopt(record, on: remote, remote: remote, table) }
-      return try discardRecord(record, table)
+      return try sync.discardRecord(record, table)
     }
-    // Of the columns of a unique key one other value is enough.
+    // For a unique key, another value in one of its columns is enough.
     let solved =
       conflict.kind == .notUnique
       ? conflict.fields.contains { changes[$0] != nil } : conflict.fields.allSatisfy { changes[$0] != nil }
@@ -221,22 +225,22 @@ extension SyncTransaction {
     var state = record.state
     state.fields = state.fields.overlaid(with: changes)
     if let remote = conflict.remote { return try adopt(record, on: state, remote: remote, table) }
-    try forgetOperations(of: record, table)
+    try outbox.removeUnfinished(table.entity.type, record.key)
     state.updatedAt = now
     let isRestored = conflict.kind == .deletedRemotely && conflict.fields.isEmpty
     if isRestored {
-      // The server remembers the deletion, and takes the record back only as one that is restored.
+      // The server remembers the deletion and accepts the record only as a restored one.
       try BaseTable.set(
         .tombstone(at: state.updatedAt), table.entity.type, record.key, keepsUserEdits: table.keepsUserEdits,
         in: connection)
     }
-    try ensurePending(state.syncVersion == 0 && !isRestored ? .create : .update, [], record, table)
+    try outbox.queue(state.syncVersion == 0 && !isRestored ? .create : .update, record, table, pending: [])
     try table.update(
       record.key, from: record.state, to: state,
       .init(serverId: record.serverId, isDirty: true, syncStatus: "pending"), references: references, in: connection)
   }
 
-  /// Brings the record back that a field refers to and that is deleted.
+  /// Restores the deleted record that a field references.
   private func restoreTarget(_ field: String, of record: StoredRecord, _ table: RecordTable) throws {
     guard let place = table.places[field], let reference = table.columns[place].reference,
       let parents = catalog.tables[reference.entityType], case .text(let uuid)? = record.state.fields[field],
@@ -246,20 +250,20 @@ extension SyncTransaction {
         .refused, "what \(table.entity.type).\(field) refers to is not on this device any more",
         hint: "move the record: --take local --set \(field)==UUID, or let it go: --take remote")
     }
-    // One that was brought back already is on its way, and the record waits for it.
+    // A parent that was restored already has an operation, which this record waits for.
     if !parent.state.isDeleted { return }
-    try asUser { try revive(parent, parents) }
+    try sync.asUser { try sync.revive(parent, parents) }
     try restoreAncestors(of: parent, parents)
   }
 
-  /// Brings back what a record goes with, up to what is not deleted: without it the server would not take the record.
+  /// Restores the deleted parents of a record, because the server would not accept the record without them.
   private func restoreAncestors(of record: StoredRecord, _ table: RecordTable) throws {
     for column in table.columns {
       guard let reference = column.reference, reference.cascades, let parents = catalog.tables[reference.entityType],
         case .text(let uuid)? = record.state.fields[column.name],
         let parent = try parents.find(uuid, in: connection), parent.state.isDeleted
       else { continue }
-      try asUser { try revive(parent, parents) }
+      try sync.asUser { try sync.revive(parent, parents) }
       try restoreAncestors(of: parent, parents)
     }
   }

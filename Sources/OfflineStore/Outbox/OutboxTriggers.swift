@@ -1,13 +1,13 @@
 import CipherSQL
 
-/// The triggers of one synced entity that stamp a change, queue it, and keep what the server had.
+/// The triggers of one synced entity that stamp a change, queue it, and store the base.
 ///
-/// A record has at most one operation that still grows: its payload is made when it is sent, so that further edits of
-/// the record need no work here. Operations that may have been sent are sealed, and what comes later queues behind them.
+/// A record has at most one pending operation. Its payload is built when it is sealed, so further edits of the record
+/// change nothing here. Edits behind a sealed operation queue the next one.
 ///
-/// No statement here relies on `OR IGNORE` or `OR REPLACE`: SQLite replaces it by that of the statement that fired the
-/// trigger. `ON CONFLICT DO NOTHING` stays what it is. It stands where a statement would have to look into the table that
-/// it writes to, for which SQLite makes a temporary table each time.
+/// No statement uses `OR IGNORE` or `OR REPLACE`, because SQLite replaces them by the conflict clause of the
+/// statement that fired the trigger. `ON CONFLICT DO NOTHING` keeps its meaning. It replaces queries of the table
+/// that the statement writes, for which SQLite would create a temporary table each time.
 struct OutboxTriggers {
   let entity: Entity
   let priority: Int
@@ -36,10 +36,11 @@ struct OutboxTriggers {
     [insertion, base, edit, move, furtherEdit, queueingAgain, deletion, identity, times, flags].compactMap { $0 }
   }
 
-  /// Queues changed records that have no operation: those that an import made, and those that a migration wrote while
-  /// there were no triggers.
+  /// Queues changed records without an operation: those of an import, and those that a migration wrote while there
+  /// were no triggers.
   ///
-  /// Some thousand at a time: SQLite keeps what a statement reads from the table that it writes to in memory.
+  /// Works on some thousand records at a time, because SQLite keeps the rows that a statement reads from the table it
+  /// writes in memory.
   /// - Parameter lastKey: only records with a greater local id.
   func queueMissing(after lastKey: Int64 = .min, on connection: WriteConnection) throws {
     var first = lastKey
@@ -75,11 +76,11 @@ struct OutboxTriggers {
   var type: String { "'\(entity.type.replacingQuotes)'" }
   private var byUser: String { WriteMode.isByUser }
 
-  /// The operation of this record that still grows.
+  /// The pending or conflicted operation of the record.
   private var pending: String {
     "entityId = NEW.\(key) AND entityType = \(type) AND payload IS NULL AND completedAt IS NULL"
   }
-  /// The one that may have been sent.
+  /// The sealed operation of the record.
   private var sealed: String {
     "entityId = NEW.\(key) AND entityType = \(type) AND payload IS NOT NULL AND completedAt IS NULL"
   }
@@ -87,7 +88,7 @@ struct OutboxTriggers {
   private var hasSealed: String { "EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE \(sealed))" }
   private var hasOperation: String { "(\(hasPending) OR \(hasSealed))" }
   private var ofRecord: String { "entityId = NEW.\(key) AND entityType = \(type)" }
-  /// Whether it is deleted or restored with another record, which is queued instead of it.
+  /// Whether the record is deleted or restored by a cascade. The root is queued instead.
   private var isUnderWay: String { CascadeTriggers.isUnderWay(entity, row: "NEW") }
 
   private var hasBase: String { "EXISTS (SELECT 1 FROM SyncBase WHERE \(ofRecord))" }
@@ -102,10 +103,10 @@ struct OutboxTriggers {
     "(" + names.map { "NEW.\(SQL.quoted($0)) IS NOT OLD.\(SQL.quoted($0))" }.joined(separator: " OR ") + ")"
   }
 
-  /// As strftime with `%Y-%m-%dT%H:%M:%fZ` says it, in less time.
+  /// Equal to strftime with `%Y-%m-%dT%H:%M:%fZ`, but faster.
   private static let now = "(date('now') || 'T' || time('now', 'subsec') || 'Z')"
 
-  /// Queues the record unless it has an operation that still grows.
+  /// Queues the record unless it has a pending operation.
   private func queue(_ operation: String, where condition: String? = nil) -> String {
     let values = "\(type), NEW.\(key), NEW.uuid, \(operation), \(priority)"
     return """
@@ -114,7 +115,7 @@ struct OutboxTriggers {
       """
   }
 
-  /// Queues a failed operation again.
+  /// Performs `OutboxEvent.edited` on a failed operation.
   private func queueFailedAgain(where condition: String = "") -> String {
     """
       UPDATE OfflineSyncQueue SET status = 'pending', retryCount = 0, scheduledAt = NULL, errorMessage = NULL, errorStatus = NULL
@@ -122,7 +123,7 @@ struct OutboxTriggers {
     """
   }
 
-  /// - Parameter goesOn: whether ``queueingAgain`` follows.
+  /// - Parameter goesOn: whether the trigger ``queueingAgain`` fires next.
   private func stamp(goesOn: Bool = false, where condition: String = "") -> String {
     """
       UPDATE \(table) SET\(goesOn ? "\n    createdAt = createdAt," : "")
@@ -133,8 +134,9 @@ struct OutboxTriggers {
     """
   }
 
-  /// A record that is again as the server has it leaves the queue. Each statement works when the one before it did.
-  /// - Parameter userEdits: what `userEditedFields` is.
+  /// Removes the operation of a record that is equal to its base again. Each statement runs only if the one before it
+  /// changed a row.
+  /// - Parameter userEdits: the expression for the new value of `userEditedFields`.
   private func leaveWhenUnchanged(_ userEdits: String?, where condition: String = "") -> String {
     """
       DELETE FROM OfflineSyncQueue
@@ -164,7 +166,7 @@ struct OutboxTriggers {
 
   // MARK: The triggers
 
-  /// A new record is queued, whatever its common fields were given as.
+  /// Queues a new record and resets the common fields that only sync may set.
   private var insertion: String {
     trigger(
       "queue_insert", "AFTER INSERT", when: WriteMode.isTyped,
@@ -178,11 +180,11 @@ struct OutboxTriggers {
       ])
   }
 
-  /// Keeps what the server has of the record, before the first change that it does not have: before the row changes, because
-  /// another trigger may change it once more before those below see it. A row that is unchanged at version 0 was made by the
-  /// schema itself, and so by the server as well.
+  /// Stores the base before the first change of a clean record. It runs before the row changes, because another
+  /// trigger may change the row again. An unchanged row at version 0 is a seed row, which the server has as well.
   ///
-  /// OR IGNORE may leave a base of a record that did not change after all. It counts until the record has another version.
+  /// `OR IGNORE` may leave a base of a record that did not change. That base is valid until the record has another
+  /// version.
   private var base: String {
     let isEdited = watched.isEmpty ? "" : "\(isEdited) OR "
     return trigger(
@@ -205,7 +207,7 @@ struct OutboxTriggers {
       ])
   }
 
-  /// The first edit of a record that the server has as it is here.
+  /// The first edit of a clean record.
   private var edit: String? {
     if watched.isEmpty { return nil }
     return trigger(
@@ -216,8 +218,9 @@ struct OutboxTriggers {
       ])
   }
 
-  /// An edit of a record that has changes already. SQLite makes room for all of a trigger's statements before it looks
-  /// at its condition, so what a first edit does not need has a trigger of its own, which is fired by setting `createdAt`.
+  /// A further edit of a changed record. SQLite allocates the memory of all statements of a trigger before it
+  /// evaluates the condition. So the statements that a first edit does not need are in a trigger of their own, which
+  /// fires when `createdAt` is set.
   private var furtherEdit: String? {
     if watched.isEmpty { return nil }
     return trigger(
@@ -225,8 +228,8 @@ struct OutboxTriggers {
       [stamp(goesOn: true, where: " AND (\(isKnownSomewhere))")])
   }
 
-  /// What comes after ``furtherEdit``. A program that writes `createdAt` itself comes here too: when it edits the record as
-  /// well there is nothing to do yet, and when it does not, what is done here is done already.
+  /// Continues ``furtherEdit``. It also fires for a program that writes `createdAt` itself. If this program edits the
+  /// record as well, there is nothing to do yet; otherwise the work is done already.
   private var queueingAgain: String {
     let edited = watched.filter { $0 != RecordTable.userEditsColumn }
     let isUnedited = edited.isEmpty ? "" : " AND NOT \(Self.isAnyEdited(of: edited))"
@@ -247,11 +250,11 @@ struct OutboxTriggers {
 
   private var names: String { watched.map(SQL.quoted).joined(separator: ", ") }
   private var isEdit: String { "\(isEdited) AND NEW.isDeleted = OLD.isDeleted AND \(byUser)" }
-  /// Not one that was deleted before it was sent.
+  /// Excludes records that were deleted before they were sent.
   private var isKnownSomewhere: String { "NEW.isDeleted = 0 OR OLD.syncVersion > 0" }
 
-  /// Remembers the records that a record references no longer. A trigger of its own, so that other edits do not carry it;
-  /// before the row changes, so that the record can leave the queue behind it.
+  /// Stores the parents that a record does not reference any more. It is a separate trigger, so that other edits do
+  /// not pay for it. It runs before the row changes, so that the operation can be removed afterwards.
   private var move: String? {
     let columns = references.flatMap { $0.key.columns.map(\.from) }
     guard !columns.isEmpty else { return nil }
@@ -275,14 +278,14 @@ struct OutboxTriggers {
       })
   }
 
-  /// A record is marked as deleted, or brought back; alone or with the one that it hangs on.
+  /// A record is marked as deleted, or restored; alone or by a cascade.
   private var deletion: String {
     let goes = "NEW.isDeleted = 1"
     return trigger(
       "mark", "AFTER UPDATE OF isDeleted", when: "NEW.isDeleted <> OLD.isDeleted AND \(byUser)",
       [
         queueFailedAgain(where: " AND OLD.isDirty = 1"),
-        // What the server never had needs no deletion there, and what it is to be told of anyway is told with it.
+        // A record that the server never had needs no delete. A pending operation becomes the delete.
         "  DELETE FROM OfflineSyncQueue WHERE \(pending) AND \(goes) AND operationType = 'create' AND status = 'pending';",
         "  UPDATE OfflineSyncQueue SET operationType = CASE WHEN \(goes) THEN 'delete' ELSE 'update' END\n"
           + "    WHERE \(pending) AND operationType <> 'create' AND status = 'pending';",
@@ -294,15 +297,15 @@ struct OutboxTriggers {
             """),
         "  DELETE FROM SyncCascade WHERE \(ofRecord) AND (isUnderWay = 0 OR NEW.isDeleted = 0);",
         stamp(where: " AND \(hasOperation)"),
-        // Nothing left to tell: it was never sent.
+        // The record was never sent, so no local change remains.
         "  UPDATE \(table) SET isDirty = 0 WHERE \(key) = NEW.\(key) AND OLD.isDirty = 1 AND OLD.syncVersion = 0 AND NOT \(hasOperation);",
         leaveWhenUnchanged(
           keepsUserEdits ? marks?.value(now: edits("NEW")) ?? edits("NEW") : nil, where: " AND OLD.isDirty = 1"),
       ])
   }
 
-  /// What names a record and ties it to the server is not a person's to change. A program that writes a whole record back
-  /// has these values as they were when it read them.
+  /// Protects the UUID, the local id and the server columns. A program that writes a whole record back writes the
+  /// values that it read.
   private var identity: String {
     trigger(
       "identity", "AFTER UPDATE OF \(key), uuid, serverId, syncVersion, lastSyncedAt",
@@ -320,8 +323,8 @@ struct OutboxTriggers {
       ])
   }
 
-  /// A time that is written without an edit is never sent, and would make the record differ from the server's. The time of
-  /// the creation is sent with the creation only.
+  /// Restores times that are written without an edit. They are never sent, so the record would differ from the
+  /// server's. The creation time is sent with the create only.
   private var times: String {
     let isEdited = watched.isEmpty ? "0" : isEdited
     let isUnedited = "OLD.isDirty = 0 AND NEW.isDirty = 0 AND NEW.isDeleted = OLD.isDeleted AND NOT \(isEdited)"
@@ -339,7 +342,7 @@ struct OutboxTriggers {
       ])
   }
 
-  /// A record is dirty exactly as long as it has an operation, whatever a person's program writes there.
+  /// Keeps a record dirty exactly as long as it has an operation, whatever a program writes.
   private var flags: String {
     trigger(
       "flags", "AFTER UPDATE OF isDirty, syncStatus",
@@ -360,7 +363,7 @@ struct OutboxTriggers {
 }
 
 extension Entity {
-  /// Whether the table has what sync keeps on each record.
+  /// Whether the table has the common fields.
   var hasCommonFields: Bool {
     Set(table.columns.map(\.name)).isSuperset(of: Self.keptColumns.union(["uuid"]))
   }

@@ -1,11 +1,13 @@
 import CipherSQL
 import SyncModel
 
-extension SyncTransaction {
-  /// Parks a record until a person has decided: its conflict is written or brought up to date, its operation waits, and
-  /// what a person changes meanwhile becomes part of the local version.
-  /// - Parameter other: the record that stands in the way, if one does.
-  func openConflict(
+/// The rows of the conflict table.
+struct ConflictStore: SyncComponent {
+  let sync: SyncTransaction
+
+  /// Opens a conflict of a record, or updates its open one, and stops the record's operation.
+  /// - Parameter other: the record that holds the UNIQUE value, for a conflict `not_unique`.
+  func open(
     _ kind: ConflictKind, _ fields: [String], base: RecordState?, remote: RecordState?,
     other: RecordReference? = nil, _ record: StoredRecord, _ table: RecordTable
   ) throws {
@@ -34,27 +36,14 @@ extension SyncTransaction {
           \((other?.entityType).sqlArgument), \((other?.entityUuid).sqlArgument))
         """)
     }
-    try park(record, table)
+    try stop(record, table)
   }
 
-  /// One operation of the record stays, as contested; it is rewritten when the conflict is resolved.
-  private func park(_ record: StoredRecord, _ table: RecordTable) throws {
-    let type = table.entity.type
-    let operations = try QueuedOperation.ofRecord(type, record.key, in: connection)
-    for operation in operations.dropFirst() { try remove(operation) }
+  /// Stops the operation of a record until its conflict is resolved. Edits until then become part of the local version.
+  private func stop(_ record: StoredRecord, _ table: RecordTable) throws {
     let kind: OperationKind =
       record.state.isDeleted ? .delete : record.state.syncVersion == 0 ? .create : .update
-    try ensurePending(kind, Array(operations.prefix(1)), record, table)
-    try connection.execute(
-      """
-      UPDATE OfflineSyncQueue SET status = 'conflict', payload = NULL, idempotencyKey = NULL, sendCount = 0,
-        scheduledAt = NULL, parkedBehind = NULL
-      WHERE queueNumber IN (
-        SELECT queueNumber FROM OfflineSyncQueue
-        WHERE entityId = \(record.key) AND entityType = \(type) AND payload IS NULL AND completedAt IS NULL
-        UNION ALL SELECT queueNumber FROM OfflineSyncQueue
-        WHERE entityId = \(record.key) AND entityType = \(type) AND payload IS NOT NULL AND completedAt IS NULL)
-      """)
+    try outbox.stop(kind, record, table)
     try connection.execute(
       """
       UPDATE \(identifier: table.entity.table.name) SET isDirty = 1, syncStatus = 'conflict'
@@ -77,12 +66,12 @@ extension SyncTransaction {
 
   /// Closes the open conflict of a record, if it has one.
   ///
-  /// The table keeps the local version as it was until now, with the edits since the conflict was found: it is the last
-  /// place that has what was given up.
+  /// The row keeps the current local version with the edits since the conflict was found. No other table keeps the
+  /// discarded values.
   /// - Parameters:
-  ///   - record: the record before anything of the resolution is written.
-  ///   - person: who decided; nil for a discarded operation, `policy` when nobody had to decide.
-  func closeConflict(
+  ///   - record: the record before the resolution changes it.
+  ///   - person: the user who decided; `nil` for a discarded operation, `policy` if no user decided.
+  func close(
     of record: StoredRecord, _ table: RecordTable, resolution: String, by person: String?, note: String?,
     choices: SyncObject? = nil
   ) throws {
@@ -95,8 +84,8 @@ extension SyncTransaction {
       """)
   }
 
-  /// Writes down what a policy let lose although a person had entered it, so that it can still be seen.
-  func noteLost(
+  /// Stores values of a user that a policy overwrote, as a resolved conflict.
+  func noteOverwritten(
     _ lost: [OverwrittenValue], base: RecordState?, local: RecordState, remote: RecordState,
     kind: ConflictKind = .concurrentEdit,
     _ record: StoredRecord, _ table: RecordTable, resolution: String?

@@ -2,48 +2,36 @@ import CipherSQL
 import SyncModel
 
 extension SyncTransaction {
-  /// Queues a failed operation again.
-  /// - Throws: ``VaultError`` with `noSuchRecord` for an id that the outbox does not have, `refused` for one that has not
-  ///   failed.
+  /// Queues a failed or scheduled operation again.
+  /// - Throws: ``VaultError`` with `noSuchRecord` for an unknown id, with `refused` for an operation in another state.
   package func retry(_ operationId: String) throws {
-    let operation = try waiting(operationId)
-    guard operation.status == "failed" || operation.isScheduled else {
+    let queued = try waiting(operationId)
+    guard try outbox.apply(.retried, to: queued) != nil else {
       throw VaultError(
-        .refused, "operation \(operationId) is \(operation.status) and needs no retry",
-        hint: operation.status == "conflict" ? "fieldvault conflicts resolve" : "fieldvault why tells what it waits for"
+        .refused, "operation \(operationId) is \(queued.operation.status) and needs no retry",
+        hint: queued.state == .conflicted ? "fieldvault conflicts resolve" : "fieldvault why tells what it waits for"
       )
     }
-    try queueAgain(operation)
   }
 
-  /// Queues all failed operations again, because the tables have changed.
+  /// Queues all failed operations again after a migration.
   func retryFailed() throws {
     for operation in try QueuedOperation.all(where: "status = 'failed' AND completedAt IS NULL", [], in: connection) {
-      try queueAgain(operation)
+      try outbox.apply(.retried, to: operation)
     }
   }
 
-  private func queueAgain(_ operation: QueuedOperation) throws {
-    try connection.execute(
-      """
-      UPDATE OfflineSyncQueue SET status = 'pending', retryCount = 0, scheduledAt = NULL, errorMessage = NULL,
-        errorStatus = NULL
-      WHERE queueNumber = \(operation.number)
-      """)
-    try setStatus("pending", operation)
-  }
-
-  /// Gives up what an operation would have told the server: the record is again as the server is known to have it, and one
-  /// that the server never had goes, with what hangs on it.
-  /// - Returns: the records that went.
-  /// - Throws: ``VaultError`` with `noSuchRecord`, with `busy` while an operation of the record is being sent, with `badValue` or
-  ///   `refused` when another record has a value by now that the record would take back, or when a record that stays refers to
-  ///   one that would go.
+  /// Discards an operation: its record returns to the version that the server has. A record that the server never had is removed
+  /// with its dependents.
+  /// - Returns: the number of removed records.
+  /// - Throws: ``VaultError`` with `noSuchRecord`; with `busy` while an operation of the record is in flight; with `badValue` or
+  ///   `refused` if another record has a UNIQUE value that the record would take back, or if a remaining record references a
+  ///   record that would be removed.
   @discardableResult
   package func discard(_ operationId: String) throws -> Int {
     let operation = try waiting(operationId)
     let all = try QueuedOperation.ofRecord(operation.entityType, operation.entityId, in: connection)
-    if let sent = all.first(where: { $0.status == "processing" }) {
+    if let sent = all.first(where: { $0.state == .inFlight }) {
       throw VaultError(
         .busy, "operation \(sent.operationId) of this record is being sent",
         hint: "wait for the answer, or sync once more where none comes any more; then change the record again")
@@ -51,30 +39,30 @@ extension SyncTransaction {
     guard let table = catalog.tables[operation.entityType],
       var record = try table.find(key: operation.entityId, in: connection)
     else {
-      try remove(operation)
+      try outbox.remove(operation)
       return 0
     }
     let type = operation.entityType
     let conflict = try OpenConflict.find(of: record, type, in: connection)
-    try closeConflict(of: record, table, resolution: "remote_wins", by: nil, note: "discarded with its operation")
-    // A contested record has a base that is older than what the server is known to have.
+    try conflicts.close(of: record, table, resolution: "remote_wins", by: nil, note: "discarded with its operation")
+    // The base of a record in conflict is older than the server's version.
     if let remote = conflict?.remote {
-      try explainingConstraints(of: table) { try adopt(record, on: remote, remote: remote, table) }
+      try resolver.explainingConstraints(of: table) { try resolver.adopt(record, on: remote, remote: remote, table) }
       return 0
     }
     guard let base = try BaseTable.find(type, record.key, in: connection), !base.isOfTombstone else {
       let gone =
         record.state.isDeleted
         ? 0 : try Dependents(connection: connection, entities: catalog.entities).count(of: table.entity, record.key)
-      try explainingConstraints(of: table) { try discardRecord(record, table) }
+      try resolver.explainingConstraints(of: table) { try discardRecord(record, table) }
       return gone
     }
-    try explainingConstraints(of: table) {
+    try resolver.explainingConstraints(of: table) {
       if record.state.isDeleted, !base.isDeleted {
         try asUser { try revive(record, table) }
         record = try table.find(key: record.key, in: connection) ?? record
       }
-      try forgetOperations(of: record, table)
+      try outbox.removeUnfinished(type, record.key)
       try table.update(
         record.key, from: record.state, to: base, .init(serverId: record.serverId), references: references,
         in: connection)
@@ -83,15 +71,16 @@ extension SyncTransaction {
     return 0
   }
 
-  /// Removes a record that the server never had, with what hangs on it.
+  /// Removes a record that the server never had, with its dependents.
   func discardRecord(_ record: StoredRecord, _ table: RecordTable) throws {
-    try forgetOperations(of: record, table)
+    let type = table.entity.type
+    try outbox.removeUnfinished(type, record.key)
     try asUser {
       _ = try connection.execute(
         "DELETE FROM \(identifier: table.entity.table.name) WHERE \(identifier: table.entity.key) = \(record.key)")
     }
-    // The deletion has queued what nobody is to be told.
-    try forgetOperations(of: record, table)
+    // The deletion has queued operations that the server does not need.
+    try outbox.removeUnfinished(type, record.key)
     try markClean(record, table)
   }
 
@@ -103,13 +92,7 @@ extension SyncTransaction {
       """)
   }
 
-  func forgetOperations(of record: StoredRecord, _ table: RecordTable) throws {
-    for operation in try QueuedOperation.ofRecord(table.entity.type, record.key, in: connection) {
-      try remove(operation)
-    }
-  }
-
-  /// Whether the outbox has an operation that is not done.
+  /// Returns whether the outbox has an operation that is not acknowledged.
   func isWaiting(_ operationId: String) throws -> Bool { try find(operationId) != nil }
 
   /// - Throws: ``VaultError`` with `noSuchRecord`.

@@ -1,13 +1,13 @@
 import CipherSQL
 import SyncModel
 
-/// Takes what waits along through a migration: what has been frozen, kept or contested names columns, and follows when one
-/// is renamed. Operations that still grow need nothing: they are made from the record when they are sent.
+/// Adapts unsent work to a migration. Sealed payloads, inbox versions, conflicts and bases name columns and follow a
+/// renamed column. Pending operations need nothing, because their payload is built from the record later.
 enum OutboxMigration {
   /// The columns of each entity before a file runs.
   typealias Columns = [String: Set<String>]
 
-  /// The columns of the entities that have unsent work; none when no record has any.
+  /// Returns the columns of the entities that have unsent work; empty if no record has any.
   static func columns(on connection: WriteConnection) throws -> Columns {
     guard try isThere("OfflineSyncQueue", connection) else { return [:] }
     let types = Set(
@@ -21,7 +21,7 @@ enum OutboxMigration {
     return catalog.tables.filter { types.contains($0.key) }.mapValues { Set($0.places.keys) }
   }
 
-  /// Renames columns in waiting operations as a file has renamed them in the tables, and adds its new columns to the bases.
+  /// Renames columns in unsent work as a file has renamed them in the tables, and adds its new columns to the bases.
   /// - Parameter before: the columns before the file ran.
   static func follow(_ file: MigrationFile, from before: Columns, on connection: WriteConnection) throws {
     guard try isThere("OfflineSyncQueue", connection) else { return }
@@ -31,7 +31,7 @@ enum OutboxMigration {
     for rename in ColumnRename.all(in: file.sql) {
       if let type = entities[rename.table] { names[type, default: []].append((rename.from, rename.to)) }
     }
-    // What a file says by a row because it has built the table anew.
+    // Renames that a file declares by rows, because it has created the table again.
     let declared = try connection.fetchRows(
       "SELECT entityType, oldName, newName FROM SyncedColumnRename", as: String.self, String.self, String.self)
     for (type, from, to) in declared { names[type, default: []].append((from, to)) }
@@ -55,11 +55,11 @@ enum OutboxMigration {
     var isEmpty: Bool { added.isEmpty && removed.isEmpty }
   }
 
-  /// Gives bases the columns that a file has added, with the value that the file gave them: that value is no edit of a user, and is
-  /// not to be sent over what the server has.
+  /// Adds the columns of a file to the bases, with the values that the file gave to the rows. These values are no
+  /// edits and must not overwrite values of the server.
   ///
-  /// A file that also removes a column may have renamed it without a row in `SyncedColumnRename`. Then only a default counts as
-  /// no edit.
+  /// A file that also removes a column may have renamed it without a row in `SyncedColumnRename`. In this case only
+  /// the default counts as no edit.
   private static func complete(_ change: ColumnChange, of table: RecordTable, on connection: WriteConnection) throws {
     let type = table.entity.type
     let defaults = try table.defaults(of: change.added, in: connection)
@@ -120,8 +120,8 @@ enum OutboxMigration {
     }
   }
 
-  /// Tries again what the old tables may have stopped: lets in what came from a newer server before this vault had the
-  /// tables and columns for it, and queues failed operations again.
+  /// Resumes work that the old tables may have stopped: applies inbox versions of a newer server, and queues failed
+  /// operations again.
   static func resume(on connection: WriteConnection) throws {
     guard try isThere("SyncInbox", connection),
       try connection.fetchOne(
@@ -133,8 +133,8 @@ enum OutboxMigration {
     let catalog = SyncCatalog(try Entities.read(from: connection))
     try SyncTransaction.run(on: connection, catalog, now: Vault.now) { transaction in
       var counts = ApplyCounts()
-      try transaction.admitAgain(counts: &counts)
-      try transaction.applyKeptFields()
+      try transaction.changes.admitAgain(counts: &counts)
+      try transaction.changes.applyKeptFields()
       try transaction.retryFailed()
     }
   }
@@ -146,8 +146,8 @@ enum OutboxMigration {
 }
 
 extension SyncValue {
-  /// This value with the members of a name under another one, at the top and one level below, where records have their
-  /// fields; in an array of names, with the name replaced.
+  /// Returns this value with its members of one name under another name, at the top level and one level below, which
+  /// has the fields of records. In an array of names the name is replaced.
   fileprivate func renaming(_ from: String, to: String, depth: Int = 0) -> SyncValue {
     switch self {
     case .array(let elements) where depth == 0:
@@ -169,17 +169,17 @@ extension SyncValue {
 
 /// An operation that names a column which its table does not have any more.
 public struct OrphanedOperation: Sendable, Hashable {
-  /// The operation, and the record that it changes.
+  /// The id of the operation.
   public let operationId: String
-  /// The kind of record.
+  /// The entity of the record.
   public let entityType: String
-  /// The column.
+  /// The name of the missing column.
   public let field: String
 }
 
 extension Vault {
-  /// Waiting operations that could not follow a migration: it has removed a column that they name, or has renamed it by
-  /// building the table anew without a row in `SyncedColumnRename`.
+  /// Returns the operations that could not follow a migration: the migration removed a column that they name, or
+  /// renamed it by creating the table again without a row in `SyncedColumnRename`.
   public func strandedOperations() throws -> [OrphanedOperation] {
     let catalog = syncCatalog
     return try database.read { connection in

@@ -1,16 +1,16 @@
 import CipherSQL
 
-/// What is kept of a record beside one of its operations, read together with that, since mostly there is nothing and a
-/// question for each thing costs more than the answer.
+/// Which other tables have rows of an operation's record, read in the statement that reads the operation. Most records have none, and a
+/// query for each table would cost more than its result.
 ///
-/// True also means that it is not known, so that a doubt costs time and nothing else. An operation finds itself, too: what
-/// grows is to be asked of a frozen one, and the other way round.
+/// `true` also means unknown, which costs a query and nothing else. An operation finds its own row too, so a sealed operation asks
+/// for the pending one and a pending operation for the sealed one.
 struct RelatedRows: Sendable {
   /// A row of `SyncBase`.
   var hasBase = true
-  /// An operation that grows.
+  /// A pending operation.
   var hasPending = true
-  /// An operation that has its content for good, as long as it is not taken back.
+  /// An operation with a payload.
   var hasSealed = true
   /// Rows of `SyncMoved` or `SyncCascade`.
   var hasFamily = true
@@ -18,7 +18,7 @@ struct RelatedRows: Sendable {
   /// The number of columns in ``columns``.
   static let count: Int32 = 4
 
-  /// What to select from `OfflineSyncQueue`.
+  /// The expressions to select from `OfflineSyncQueue`.
   static let columns: String = {
     func exists(_ table: String, _ condition: String = "", id: String = "entityId", type: String = "entityType")
       -> String
@@ -39,14 +39,14 @@ struct RelatedRows: Sendable {
     ].joined(separator: ", ")
   }()
 
-  /// Nothing is known.
+  /// Creates a value that knows nothing.
   init() {}
 
-  /// What deletions have taken along stays as it is.
+  /// Leaves out the records that were deleted with this one.
   static var withoutFamily: RelatedRows {
-    var traces = RelatedRows()
-    traces.hasFamily = false
-    return traces
+    var related = RelatedRows()
+    related.hasFamily = false
+    return related
   }
 
   init(_ row: borrowing Row, from index: Int32) throws {
