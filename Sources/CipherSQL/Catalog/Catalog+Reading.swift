@@ -86,7 +86,7 @@ extension Catalog {
     return keys.map(\.key)
   }
 
-  /// The column that a reference names, or the one at its place in the primary key where it names none.
+  /// The column that a reference names, or the column at the same position of the primary key if it names none.
   private static func column(
     _ name: String?, at place: Int = 0, of table: String, _ connection: Connection
   ) throws -> String {
@@ -134,7 +134,8 @@ extension Catalog {
     }
   }
 
-  /// The table whose content a full-text table indexes, by the text that made it; nil when it has its own or none.
+  /// Returns the table whose content a full-text table indexes, from the text of its CREATE statement; `nil` if it
+  /// has its own content or none.
   public static func contentTable(ofVirtualTable sql: String) -> String? {
     TableText(sql).option("content").flatMap { $0.isEmpty ? nil : $0 }
   }

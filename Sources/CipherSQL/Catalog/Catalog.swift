@@ -1,5 +1,5 @@
-/// What a database consists of, read from SQLite's own catalogue and from the text of its tables: the tables,
-/// their columns with the types that the schema's CHECKs give them, keys and references.
+/// The content of a database, read from SQLite's catalogue and from the text of its tables: tables, columns with the
+/// types that the schema's CHECKs give them, keys and references.
 ///
 /// The schema compiler reads it at build time, the command line at run time.
 public struct Catalog: Sendable, Hashable {
@@ -9,7 +9,7 @@ public struct Catalog: Sendable, Hashable {
   /// The table of a name.
   public func table(_ name: String) -> Table? { tables.first { $0.name == name } }
 
-  /// What a column holds. SQL's five types say less than that; the rest is read from the column's CHECKs, whose
+  /// The type of a column's values. SQL has only five types. The others are read from the column's CHECKs, whose
   /// forms the page `Schema/README.md` lists.
   public enum ColumnType: Sendable, Hashable {
     case integer, real, text, blob, any
@@ -33,7 +33,7 @@ public struct Catalog: Sendable, Hashable {
     public let name: String
     /// The type as SQL declares it; empty for an expression of a view.
     public let declaredType: String
-    /// What it holds.
+    /// The type of its values.
     public let type: ColumnType
     /// True when it is never NULL.
     public let isNotNull: Bool
@@ -41,7 +41,7 @@ public struct Catalog: Sendable, Hashable {
     public let defaultSQL: String?
     /// Its place in the primary key, from 1; 0 when it is no part of it.
     public let primaryKeyPosition: Int
-    /// True for an INTEGER PRIMARY KEY, whose values the database gives.
+    /// Whether the column is an INTEGER PRIMARY KEY, whose values the database assigns.
     public let isRowID: Bool
     /// True for a column that the database computes.
     public let isGenerated: Bool
@@ -53,7 +53,7 @@ public struct Catalog: Sendable, Hashable {
 
   /// A reference to another table.
   public struct ForeignKey: Sendable, Hashable {
-    /// What happens when the row that is referred to goes.
+    /// The action when the referenced row is deleted.
     public enum Action: String, Sendable {
       case noAction = "NO ACTION"
       case restrict = "RESTRICT"
@@ -66,17 +66,17 @@ public struct Catalog: Sendable, Hashable {
     public struct Pair: Sendable, Hashable {
       /// The column that refers.
       public let from: String
-      /// The column that is referred to. Where the text names none: that of the primary key, or `rowid`.
+      /// The referenced column. If the text names none: the column of the primary key, or `rowid`.
       public let to: String
     }
 
     /// The table that is referred to.
     public let table: String
-    /// The columns that refer, each with the one it refers to; one pair, or several that refer together.
+    /// The referencing columns, each with the referenced one: one pair, or several for a composite key.
     public let columns: [Pair]
-    /// What happens to the referring rows when the row that they refer to is deleted.
+    /// The action for the referencing rows when the referenced row is deleted.
     public let onDelete: Action
-    /// What happens to the referring rows when the columns that they refer to change.
+    /// The action for the referencing rows when the referenced columns change.
     public let onUpdate: Action
   }
 
@@ -90,7 +90,7 @@ public struct Catalog: Sendable, Hashable {
       public let collation: String
     }
 
-    /// What is unique together.
+    /// The columns that are unique together.
     public let terms: [Term]
     /// The rows that it is about, as SQL; nil for all of them.
     public let condition: String?
@@ -115,17 +115,17 @@ public struct Catalog: Sendable, Hashable {
     public let isWithoutRowID: Bool
     /// Its columns in their order, without the hidden ones of a virtual table.
     public let columns: [Column]
-    /// Its references to other tables, in the order of its text; none for a view or virtual table.
+    /// Its references to other tables, in the order of its text; empty for a view or virtual table.
     public let foreignKeys: [ForeignKey]
     /// The columns of each UNIQUE constraint and unique index without a condition, the primary key excepted.
     public let uniqueKeys: [[String]]
-    /// Each UNIQUE constraint and unique index, those with a condition included.
+    /// Each UNIQUE constraint and unique index, including partial ones.
     public let uniqueIndexes: [UniqueIndex]
-    /// For an FTS5 table: the table whose content it indexes.
+    /// The table whose content an FTS5 table indexes.
     public let contentTable: String?
     /// For an FTS5 table: the column of that table that is its rowid.
     public let contentRowID: String?
-    /// The text that made it.
+    /// The text of the CREATE statement.
     public let sql: String
 
     /// The columns of the primary key, in its order.

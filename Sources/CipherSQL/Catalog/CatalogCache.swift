@@ -17,7 +17,7 @@ final class CatalogCache: Sendable {
   private let state = Locked(State())
   private let limit: Int
 
-  /// - Parameter limit: how many catalogues are kept.
+  /// - Parameter limit: the number of cached catalogues.
   init(limit: Int) { self.limit = limit }
 
   func catalog(of definitions: String) -> Catalog? {

@@ -56,7 +56,7 @@ private struct CheckPattern {
   /// The texts of `$ = 'a' OR $ = 'b'`.
   private var compared: [String]? { texts(of: words[...], each: ["$", "=", "'"], between: "or") }
 
-  /// The texts of a list whose members have the same form, in which `'` stands for a text.
+  /// Returns the texts of a list whose members have the same form, in which `'` is a placeholder for a text.
   private func texts(of words: ArraySlice<String>, each form: [String], between separator: String) -> [String]? {
     let period = form.count + 1
     guard words.count % period == form.count else { return nil }

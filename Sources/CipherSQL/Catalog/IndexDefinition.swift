@@ -1,7 +1,7 @@
-/// What SQLite's catalogue does not tell and the text of a CREATE INDEX does: its expressions and its condition. The text is
+/// The parts of a CREATE INDEX text that SQLite's catalogue lacks: its expressions and its condition. The text is
 /// known to be valid, so it is only split.
 struct IndexDefinition {
-  /// What is indexed, without the order.
+  /// The indexed expressions, without their order.
   private(set) var terms: [String] = []
   /// The expression behind WHERE.
   private(set) var condition: String?

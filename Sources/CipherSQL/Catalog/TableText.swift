@@ -1,9 +1,9 @@
-/// What SQLite's catalogue does not tell and the text of a CREATE TABLE does: the CHECKs and the comments.
+/// The parts of a CREATE TABLE text that SQLite's catalogue lacks: the CHECKs and the comments.
 ///
-/// The text is known to be valid, so it is only split: at the commas of the outermost brackets, and each part by its
-/// first word.
+/// The text is known to be valid, so it is only split: at the commas of the outermost parentheses, and each part by
+/// its first word.
 public struct TableText {
-  /// What the text says of one column.
+  /// The parts of the text about one column.
   struct ColumnText {
     var checks: [String] = []
     var documentation: String?
@@ -11,7 +11,7 @@ public struct TableText {
 
   /// By lower-case name.
   private(set) var columns: [String: ColumnText] = [:]
-  /// The expressions of the CHECKs that stand by themselves.
+  /// The expressions of the table's CHECKs.
   private(set) var tableChecks: [String] = []
   private let bytes: [UInt8]
   private var arguments: [[SQLText.Token]] = []

@@ -1,5 +1,5 @@
-/// What a statement reads and writes, by table and column, as SQLite's authorizer reports it at preparation.
-/// Tables and columns that a trigger or a view touches are included.
+/// The tables and columns that a statement reads and writes, as SQLite's authorizer reports them at preparation.
+/// Tables and columns of triggers and views are included.
 struct AccessedRegion: Equatable {
   /// Columns read, by table. A table with an empty set is read without any column, as `count(*)` does.
   var reads: [String: Set<String>] = [:]

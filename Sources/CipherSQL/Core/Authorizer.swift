@@ -1,11 +1,11 @@
 import CSQLCipher
 import CStatementPolicy
 
-/// The connection's answer to SQLite, which asks before a statement may do anything: allows what the policy in
-/// `statement_policy.h` allows and notes what the statement reads and writes.
+/// The authorizer of a connection, which SQLite calls before a statement is prepared. Allows the operations that the
+/// policy in `statement_policy.h` allows, and collects the tables that the statement reads and writes.
 ///
-/// SQLite asks while it prepares a statement, and SQLCipher runs its own pragmas inside that preparation. A refusal
-/// therefore comes before anything has happened.
+/// SQLCipher runs its own pragmas while a statement is prepared. A refusal therefore comes before anything has
+/// happened.
 @usableFromInline
 final class Authorizer {
   /// A refused action: its name and the way to reach the same goal.
@@ -23,12 +23,12 @@ final class Authorizer {
   /// Whether the statement that was prepared last changes or drops a table, view, index or trigger, so that it matters whether
   /// a schema has one of that name.
   private(set) var dependsOnSchemas = false
-  /// The lower-case names of what belongs to a schema; `nil` until a statement depends on them.
+  /// The lower-case names of the objects of schemas; `nil` until a statement depends on them.
   var schemaObjects: Set<String>?
 
   init() {}
 
-  /// Whether a statement that is prepared now may do no more than one of a caller.
+  /// Whether the statement that is being prepared is limited to the rights of a caller.
   var isByCaller: Bool { authority == fieldvault_by_caller }
 
   /// The authorizer lives as long as the connection that owns it, so the pointer handed to C stays valid.
@@ -54,12 +54,12 @@ final class Authorizer {
     return accessed
   }
 
-  /// Runs a body whose statements may use any pragma and control transactions.
+  /// Runs a closure whose statements may use any pragma and control transactions.
   func asLibrary<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     try with(fieldvault_by_library, body)
   }
 
-  /// Runs a body whose statements may change what belongs to schemas, as those of a schema file.
+  /// Runs a closure whose statements may change objects of schemas, as those of a schema file.
   func asMigration<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     try with(fieldvault_by_migration, body)
   }

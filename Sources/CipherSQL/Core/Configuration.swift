@@ -6,37 +6,37 @@
 
 /// How a database is opened.
 public struct Configuration: Sendable {
-  /// The page cache of each connection that reads, in bytes. Each page that is not in it is read and decrypted again, so a
-  /// cache that holds the working set decides more about speed than anything else; ``Connection/cacheUse()``
-  /// tells whether it does. The default is a 64th of the machine's memory, at least 16 MiB and at most 64 MiB.
+  /// The page cache of each reading connection, in bytes. A page outside the cache is read and decrypted at each use,
+  /// so a cache that holds the working set matters most for speed. ``Connection/cacheUse()`` shows whether it does.
+  /// The default is a 64th of the machine's memory, at least 16 MiB and at most 64 MiB.
   public var pageCacheBytes: Int = Configuration.defaultPageCacheBytes {
     didSet { writerPageCacheBytes = min(writerPageCacheBytes, pageCacheBytes) }
   }
 
-  /// The page cache of the connection that writes, in bytes. The default is 16 MiB on any machine. Setting ``pageCacheBytes`` to
-  /// less lowers this value too; a larger one is set afterwards. A larger cache makes small transactions slower: when one of them changes the order
-  /// of pages in a table or index, SQLite goes through all pages of this cache at its end (`pcache1TruncateUnsafe`).
+  /// The page cache of the writing connection, in bytes. The default is 16 MiB on any machine. Setting
+  /// ``pageCacheBytes`` to a lower value lowers this value too. To raise it, set it afterwards. A larger cache slows
+  /// small transactions down: when a transaction changes the order of pages in a table or index, SQLite scans all
+  /// pages of this cache at its end (`pcache1TruncateUnsafe`).
   public var writerPageCacheBytes: Int = 16 << 20
 
-  /// How many connections read at the same time, 1 to 64. Each opens when it is first needed.
+  /// The number of concurrent readers, 1 to 64. Each connection opens when it is first needed.
   public var readerCount: Int = 4
 
   /// How long a write waits for another process that writes before it fails with `busy`.
   public var busyTimeout: Duration = .seconds(10)
 
-  /// The size in bytes from which a commit tries to bring the write-ahead log back into the database and to
-  /// start it anew, waiting a moment for readers that still need it. Smaller checkpoints, which wait for
-  /// nobody, run at every 4 MiB.
+  /// The size in bytes from which a commit moves the write-ahead log into the database and restarts it. It waits a
+  /// moment for readers that still need the log. Smaller checkpoints, which wait for no reader, run at every 4 MiB.
   public var walLimitBytes: Int = 32 << 20
 
-  /// How often an observed database looks for commits of other processes; `nil` for never. Costs a few microseconds
-  /// each time, and nothing while there is no observation.
+  /// The interval at which an observed database looks for commits of other processes; `nil` for never. Each look
+  /// costs a few microseconds, and nothing without observations.
   public var otherProcessInterval: Duration? = .seconds(1)
 
   /// Opens without the ability to write; the file must exist.
   public var isReadOnly = false
 
-  /// Reads what can be read of a damaged file and leaves the file as it is.
+  /// Reads the readable parts of a damaged file and leaves the file unchanged.
   var isForDamagedFile = false
 
   /// The defaults of all properties: reads and writes, four readers, ten seconds of waiting.

@@ -1,7 +1,7 @@
 import CSQLCipher
 
 extension Connection {
-  /// Prepares, or takes from the cache, a statement whose text is a literal, and resets it after use.
+  /// Prepares a statement whose text is a literal, or takes it from the cache, and resets it after use.
   ///
   /// Literals are found by the address of their text, without hashing it.
   @inlinable
@@ -17,8 +17,8 @@ extension Connection {
     return try use(statement, body)
   }
 
-  // Disfavored, because Swift takes a literal for a String first.
-  /// Prepares, or takes from the cache, a statement whose text was composed at run time.
+  // Disfavored, because Swift prefers String for a literal.
+  /// Prepares a statement whose text was composed at run time, or takes it from the cache.
   @_disfavoredOverload
   public final func withStatement<Result>(
     _ sql: String, _ body: (Statement) throws -> Result
@@ -123,7 +123,7 @@ extension Connection {
   }
 }
 
-/// The statements of composed texts, the least recently used of which makes room for the next.
+/// The statements of composed texts. A new one replaces the least recently used one.
 struct ComposedStatementCache {
   private var entries: [String: (statement: Statement, lastUse: UInt64)] = [:]
   private var clock: UInt64 = 0
@@ -157,7 +157,7 @@ struct ComposedStatementCache {
 }
 
 extension Connection {
-  /// Ends a long loop whose call was cancelled meanwhile.
+  /// Ends a long loop if its call was cancelled.
   /// - Throws: ``SQLError`` with `interrupted`.
   public final func throwIfCancelled() throws { try checkCancellation() }
 }

@@ -10,14 +10,14 @@ public class Connection {
   final var composedStatements = ComposedStatementCache(capacity: 256)
   @usableFromInline final let authorizer = Authorizer()
   final let pageCacheBytes: Int
-  /// Where asynchronous calls run. A serial queue of its own brings a thread of its own: on a concurrent queue, as
-  /// many long calls as there are processors would leave no thread for Swift's tasks, and with them no one to cancel.
+  /// The executor of asynchronous calls. A serial queue has a thread of its own. On a concurrent queue, long calls
+  /// could occupy every thread, and Swift's tasks could not cancel them.
   final let queue = DispatchQueue(label: "fieldvault.connection")
   // Set while a call that can be cancelled runs.
   @usableFromInline final var cancellation: Cancellation?
-  /// Gathers what the statements of an observed query read.
+  /// Collects the tables that the statements of an observed query read.
   final var observedReads: AccessedRegion? { didSet { updateNoting() } }
-  /// Gathers what the statements of a watched transaction write.
+  /// Collects the tables that the statements of a watched transaction write.
   final var watchedChanges: TransactionChanges? { didSet { updateNoting() } }
   // True while one of the two gathers, so that the usual case costs one comparison.
   @usableFromInline final var isNoting = false
@@ -28,9 +28,9 @@ public class Connection {
 
   /// Opens a file, or a database in memory.
   /// - Parameters:
-  ///   - path: the file, or nil for a database in memory.
-  ///   - key: the raw key; nil leaves the database unencrypted, which only a database in memory may be.
-  ///   - isToExist: false makes the file where there is none.
+  ///   - path: the file; `nil` for a database in memory.
+  ///   - key: the raw key; `nil` leaves the database unencrypted, which is allowed in memory only.
+  ///   - isToExist: `false` creates a missing file.
   init(path: String?, key: (any EncryptionKey)?, configuration: Configuration, isToExist: Bool = false) throws {
     try Library.initialise()
     var opened: OpaquePointer?
@@ -71,7 +71,8 @@ public class Connection {
 
   private static let open = Locked(0)
 
-  /// How many connections of this process are not closed. The last one of a database removes its write-ahead log.
+  /// The number of connections of this process that are not closed. The last one of a database removes its
+  /// write-ahead log.
   package static var openCount: Int { open.withLock { $0 } }
 
   private func configure(key: (any EncryptionKey)?, configuration: Configuration) throws {
@@ -81,8 +82,8 @@ public class Connection {
         let result = sqlite3_key_v2(handle, "main", text.baseAddress, Int32(text.count))
         guard result == SQLITE_OK else { throw SQLError.last(handle, result: result) }
       }
-      // SQLCipher writes lines of its own to standard error when a page does not verify; the error that is thrown
-      // says the same. Setting the key sets the level anew, so this comes behind it.
+      // SQLCipher writes to standard error when a page fails its check, and the thrown error has the same
+      // information. Setting the key resets the level, so this statement follows it.
       try pragma("PRAGMA cipher_log_level = NONE")
     }
     sqlite3_busy_timeout(handle, Int32(clamping: configuration.busyTimeout.milliseconds))

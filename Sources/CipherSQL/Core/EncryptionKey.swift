@@ -12,7 +12,7 @@ public protocol EncryptionKey: Sendable {
 public struct PlainKey: EncryptionKey {
   private let bytes: [UInt8]
 
-  /// Takes exactly 32 bytes; nil for any other number.
+  /// Creates a key of exactly 32 bytes; `nil` for any other number.
   public init?(_ bytes: [UInt8]) {
     guard bytes.count == 32 else { return nil }
     self.bytes = bytes
@@ -26,15 +26,15 @@ public struct PlainKey: EncryptionKey {
 
   private init(random: [UInt8]) { bytes = random }
 
-  /// Shows the 32 bytes; the pointer is not valid after `body`.
-  /// - Throws: what `body` throws.
+  /// Passes the 32 bytes to a closure. The pointer is valid during the closure only.
   public func withKeyBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
     try bytes.withUnsafeBytes(body)
   }
 }
 
 extension EncryptionKey {
-  /// The form in which SQLCipher takes a raw key, `x'64 hexadecimal digits'`; wiped when `body` returns.
+  /// Passes the key in SQLCipher's form of a raw key, `x'64 hexadecimal digits'`, to a closure, and wipes it
+  /// afterwards.
   func withRawKeyText<Result>(_ body: (UnsafeMutableBufferPointer<UInt8>) throws -> Result) throws -> Result {
     try withKeyBytes { key in
       guard key.count == 32 else {

@@ -7,8 +7,8 @@ enum Library {
 
   // Runs once; every connection looks at the result.
   private static let initialisation: Result<Void, SQLError> = {
-    // Refused when some other code has initialised the library already; then statistics stay on and blocks come from
-    // the C library, which costs some speed and nothing else.
+    // Fails if other code has initialised the library already. In this case statistics stay on and blocks come from
+    // the C library, which costs some speed.
     _ = csqlcipher_disable_memory_statistics()
     _ = csqlcipher_keep_spare_blocks()
     let result = sqlite3_initialize()

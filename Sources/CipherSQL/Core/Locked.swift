@@ -6,20 +6,19 @@
   import Darwin
 #endif
 
-/// A value that one thread at a time may use.
+/// A value that one thread at a time may access.
 ///
-/// Stands here in place of `Synchronization.Mutex` because the thread sanitizer does not see that one: it lives in a
-/// library that is not instrumented, so that every contended use is reported as a race, and a real one would be lost
-/// among them. A POSIX mutex is known to the sanitizer.
+/// It replaces `Synchronization.Mutex`, which the thread sanitizer cannot see: that type is in a library without
+/// instrumentation, so the sanitizer reports every contended use as a race. The sanitizer knows POSIX mutexes.
 ///
-/// `@unchecked Sendable` holds because `content` is reached in `withLock` alone, between locking and unlocking, and
-/// State itself may go from thread to thread.
+/// `@unchecked Sendable` holds because `content` is accessed in `withLock` only, between locking and unlocking, and
+/// `State` may move between threads.
 package final class Locked<State: Sendable>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private var content: Content
 
-  /// The thread sanitizer takes the address of a value without a size, such as `()`, for the address of this object, which
-  /// every thread reads. The second field gives the content a size.
+  /// For a value without size, such as `()`, the thread sanitizer uses the address of this object, which every thread
+  /// reads. The second field gives the content a size.
   private struct Content {
     var value: State
     let size: UInt8 = 0
@@ -28,7 +27,7 @@ package final class Locked<State: Sendable>: @unchecked Sendable {
   package init(_ value: State) {
     content = Content(value: value)
     mutex = .allocate(capacity: 1)
-    // Fails for want of memory or with attributes only, and there are none.
+    // pthread_mutex_init fails only without memory or with attributes, and there are no attributes.
     let result = pthread_mutex_init(mutex, nil)
     precondition(result == 0, "no memory for a mutex")
   }

@@ -35,7 +35,7 @@ public struct Row: ~Copyable {
     return try body(UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, index))))
   }
 
-  /// True when a TEXT column holds exactly this ASCII text. Makes decoding an enumeration a comparison of bytes.
+  /// Returns whether a TEXT column has exactly this ASCII text. Decoding an enumeration is a comparison of bytes.
   @inlinable
   public func text(at index: Int32, equals word: StaticString) -> Bool {
     guard let start = sqlite3_column_text(handle, index) else { return false }
@@ -46,7 +46,7 @@ public struct Row: ~Copyable {
     return true
   }
 
-  /// The error for a column that does not hold what was expected. Names the column, never its value.
+  /// Returns the error for a column without a value of the expected type. It names the column and never its value.
   @inline(never)
   public func mismatch(_ index: Int32, expected: String) -> SQLError {
     let name = sqlite3_column_name(handle, index).map { String(cString: $0) } ?? "column \(index)"

@@ -4,11 +4,11 @@ import CSQLCipher
 public enum ConstraintViolation: Hashable, Sendable {
   /// A CHECK; the text is its name or its expression as the schema writes it.
   case check(String)
-  /// A value that must be unique stands already; the columns as `table.column`.
+  /// A unique value exists already in the columns, given as `table.column`.
   case unique([String])
   /// A value is missing; the column as `table.column`.
   case notNull(String)
-  /// A reference points at nothing, or something still points at what was to go.
+  /// A referenced row is missing, or a row that is still referenced was to be deleted.
   case foreignKey
   /// A value of another type than the column of a STRICT table allows; the column as `table.column`.
   case type(String)

@@ -1,22 +1,21 @@
 import CSQLCipher
 
-/// What went wrong below the typed layer: in SQLite, in SQLCipher, or in how they were called.
+/// An error below the typed layer: of SQLite, of SQLCipher, or of a call to them.
 ///
-/// `code` is for programs, `message` for people, and `hint` says what to do next. None of them holds a value
-/// that was bound, a key or a passphrase.
+/// Programs use `code`, users read `message` and `hint`. None of them contains a bound value, a key or a passphrase.
 public struct SQLError: Error, Sendable, CustomStringConvertible {
   /// A kind of failure. New kinds may be added; compare with `==` and have a default branch.
   public struct Code: RawRepresentable, Hashable, Sendable {
     /// The word for the kind, such as `busy`.
     public let rawValue: String
-    /// The kind of a word. Any word is taken.
+    /// Creates the kind with a name. Any name is accepted.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// Another connection or process holds the lock; the call may be repeated.
     public static let busy = Code(rawValue: "busy")
     /// The file is no database under this key: a wrong key, a damaged first page or another kind of file.
     public static let notADatabase = Code(rawValue: "notADatabase")
-    /// A page is not what was written.
+    /// A page fails its integrity check.
     public static let damaged = Code(rawValue: "damaged")
     /// No space left on the device.
     public static let diskFull = Code(rawValue: "diskFull")
@@ -48,7 +47,7 @@ public struct SQLError: Error, Sendable, CustomStringConvertible {
     public static let tooBig = Code(rawValue: "tooBig")
     /// A migration was refused; see the message.
     public static let migration = Code(rawValue: "migration")
-    /// Anything else; ``SQLError/sqliteCode`` tells.
+    /// Another error; see ``SQLError/sqliteCode``.
     public static let other = Code(rawValue: "other")
   }
 
@@ -68,7 +67,7 @@ public struct SQLError: Error, Sendable, CustomStringConvertible {
   // One reference, so that a function that may throw stays as cheap as one that returns a pointer.
   private let storage: Storage
 
-  /// Makes an error of the typed layer itself or of a room above it.
+  /// Creates an error of the typed layer or of a module above it.
   public init(
     _ code: Code, _ message: String, hint: String? = nil, sqliteCode: Int32 = 0, sql: String? = nil,
     offset: Int? = nil
@@ -78,20 +77,21 @@ public struct SQLError: Error, Sendable, CustomStringConvertible {
 
   /// The kind of failure.
   public var code: Code { storage.code }
-  /// What happened, in words, without any bound value.
+  /// The failure, without any bound value.
   public var message: String { storage.message }
-  /// What to do next, where that is known.
+  /// The remedy, if it is known.
   public var hint: String? { storage.hint }
   /// SQLite's extended result code; 0 when the error is not SQLite's.
   public var sqliteCode: Int32 { storage.sqliteCode }
-  /// Whether it was what stands on the disk that could not be read: then only that is concerned, and not the whole disk.
+  /// Whether the content of the file could not be read. In this case only that file is affected, and not the whole
+  /// disk.
   public var isOfReading: Bool {
     // READ, SHORT_READ, DATA and CORRUPTFS, which C has as sums that Swift does not see.
     code == .inputOutput && [1, 2, 32, 33].contains(sqliteCode >> 8)
   }
   /// The statement, with its placeholders, where one was involved.
   public var sql: String? { storage.sql }
-  /// The byte in `sql` at which SQLite saw the mistake, where it says so.
+  /// The byte offset in `sql` of the mistake, if SQLite reports it.
   public var offset: Int? { storage.offset }
 
   /// The message, with the hint behind it in parentheses.

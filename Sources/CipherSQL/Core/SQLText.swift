@@ -2,14 +2,14 @@
 /// strings and parameters apart. Source of the rules: https://sqlite.org/lang_comment.html and the tokenizer's
 /// behaviour on quotes.
 public enum SQLText {
-  /// What a piece of SQL is.
+  /// The kind of a token.
   public enum Kind: Equatable, Sendable {
     case space, comment, word, number, string, blob, quotedName, parameter, symbol, unfinished
   }
 
-  /// A piece of SQL and where it stands.
+  /// A token of SQL and its position.
   public struct Token: Sendable {
-    /// What it is; `unfinished` for a string or quoted name that does not end.
+    /// The kind; `unfinished` for a string or quoted name without an end.
     public let kind: Kind
     /// Its bytes in the text.
     public let range: Range<Int>
@@ -148,13 +148,13 @@ extension SQLText {
     return statements.filter { !$0.isEmpty }
   }
 
-  /// A name as it is without the quotes that it may stand in. SQLite also takes a name in single quotes.
+  /// Returns a name without its quotes. SQLite also accepts a name in single quotes.
   static func bareName(_ text: String) -> String {
     guard let first = text.first, "\"`['".contains(first), text.utf8.count >= 2 else { return text }
     return name(in: Array(text.utf8)[...])
   }
 
-  /// The condition of the CREATE INDEX statement of a partial index; nil when it has none.
+  /// Returns the condition of the CREATE INDEX statement of a partial index; `nil` for other indexes.
   package static func condition(ofIndex sql: String) -> String? {
     let bytes = Array(sql.utf8)
     var depth = 0

@@ -6,10 +6,11 @@ import CSQLCipher
 /// received them and by one thread at a time, which the connection guarantees.
 public final class Statement {
   @usableFromInline let handle: OpaquePointer
-  /// What the statement reads and writes, as SQLite's authorizer told when it was prepared.
+  /// The tables and columns that the statement reads and writes, as SQLite's authorizer reported them when it was
+  /// prepared.
   let accessed: AccessedRegion
   private let authorizer: Authorizer
-  /// True while somebody steps through it, so that a nested use of the same SQL gets a statement of its own.
+  /// Whether the statement is in use, so that a nested use of the same SQL gets a statement of its own.
   @usableFromInline var isInUse = false
   /// Marks the transaction in which its writes were last noted.
   var notedInTransaction: UInt64 = 0
@@ -26,7 +27,7 @@ public final class Statement {
   /// True when the statement cannot change the database.
   public let isReadOnly: Bool
 
-  /// How many placeholders the statement has.
+  /// The number of placeholders.
   public var parameterCount: Int32 { sqlite3_bind_parameter_count(handle) }
 
   /// The name of a placeholder with its first character (`:projectId`), or nil for `?`.
@@ -34,13 +35,13 @@ public final class Statement {
     sqlite3_bind_parameter_name(handle, index).map { String(cString: $0) }
   }
 
-  /// The position of a named placeholder, counted from 1; nil when there is none of that name.
+  /// Returns the position of a named placeholder, counted from 1; `nil` if no placeholder has the name.
   public func parameterIndex(_ name: String) -> Int32? {
     let index = sqlite3_bind_parameter_index(handle, name)
     return index == 0 ? nil : index
   }
 
-  /// How many columns a row of the result has; 0 for a statement without result.
+  /// The number of columns of a result row; 0 for a statement without result.
   public var columnCount: Int32 { sqlite3_column_count(handle) }
 
   /// The name of a result column, counted from 0.
@@ -48,7 +49,7 @@ public final class Statement {
     sqlite3_column_name(handle, index).map { String(cString: $0) } ?? ""
   }
 
-  /// Runs to the next row. False when there is none left.
+  /// Steps to the next row. Returns `false` after the last row.
   /// - Throws: ``SQLError`` as SQLite reports it.
   @inlinable
   public func step() throws(SQLError) -> Bool {
@@ -64,7 +65,7 @@ public final class Statement {
     while try step() {}
   }
 
-  /// Ends the execution and frees its locks. The bound values stay until they are bound anew.
+  /// Ends the execution and releases its locks. The bound values stay until they are bound again.
   @inlinable
   public func reset() {
     // The result repeats the failure of the last step, which has been thrown already.

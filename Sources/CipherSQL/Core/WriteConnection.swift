@@ -10,7 +10,7 @@ public final class WriteConnection: Connection {
   var knownFacts: (schemaVersion: String?, facts: SchemaFacts)?
   /// SQLite's number for the content as this connection last saw it; only commits of other connections change it.
   var knownDataVersion: String?
-  /// What `char()` without arguments returns on this connection.
+  /// The word that `char()` without arguments returns on this connection.
   private let context = WriteContextValue()
 
   override init(path: String?, key: (any EncryptionKey)?, configuration: Configuration, isToExist: Bool = false) throws
@@ -26,10 +26,11 @@ public final class WriteConnection: Connection {
     if path != nil { knownDataVersion = try pragmaText("PRAGMA data_version") }
   }
 
-  /// Runs a body during which the SQL function `char()`, called without arguments, returns a word on this connection, so that
-  /// triggers can tell whose writes they see. Elsewhere, as in the sqlcipher shell, `char()` returns the empty text.
+  /// Runs a closure during which the SQL function `char()`, called without arguments, returns a word on this
+  /// connection. Triggers read the author of a write from it. Elsewhere, as in the sqlcipher shell, `char()` returns
+  /// the empty text.
   ///
-  /// The word is no part of the database: it ends with the body, whatever happens, and SQL cannot set it.
+  /// The word is not part of the database: it ends with the closure in any case, and SQL cannot set it.
   package func withContext<Result>(_ word: StaticString?, _ body: () throws -> Result) rethrows -> Result {
     let before = context.place.pointee
     context.place.pointee = word?.utf8Start
@@ -37,7 +38,7 @@ public final class WriteConnection: Connection {
     return try body()
   }
 
-  /// Runs a body of the library that changes what belongs to a schema or to FieldVault, as a migration does it.
+  /// Runs a closure of the library that changes objects of a schema or of FieldVault, as a migration does.
   package func asMigration<Result>(_ body: () throws -> Result) rethrows -> Result {
     try authorizer.asMigration(body)
   }
@@ -58,11 +59,12 @@ public final class WriteConnection: Connection {
   @inlinable
   public var lastInsertedRowID: Int64 { sqlite3_last_insert_rowid(handle) }
 
-  /// How many rows the last statement changed, without those that triggers and cascades changed.
+  /// The number of rows that the last statement changed, without changes by triggers and cascades.
   @inlinable
   public var changedRowCount: Int { Int(sqlite3_changes64(handle)) }
 
-  /// How many rows this connection has changed since it was opened, by triggers and cascades too.
+  /// The number of rows that this connection has changed since it was opened, including changes by triggers and
+  /// cascades.
   @inlinable
   public var totalChangeCount: Int { Int(sqlite3_total_changes64(handle)) }
 }

@@ -3,9 +3,9 @@ import CSQLCipher
 extension Connection {
   /// Compares the content of two databases: the definitions, the versions in the header, and every row of every table
   /// with its rowid, value by value, in constant memory.
-  /// - Parameter progress: called now and then with the rows compared so far; may throw to end the comparison.
-  /// - Returns: the first difference in words, without any value; nil when there is none.
-  /// - Throws: ``SQLError`` when one of them cannot be read.
+  /// - Parameter progress: called at intervals with the number of compared rows. It may throw to end the comparison.
+  /// - Returns: the first difference as text, without any value; `nil` if there is none.
+  /// - Throws: ``SQLError`` if a database cannot be read.
   public final func firstDifference(
     from other: Connection, progress: (_ rows: Int) throws -> Void = { _ in }
   ) throws -> String? {
@@ -27,7 +27,7 @@ extension Connection {
     return nil
   }
 
-  /// The tables that have pages of their own: also those behind full-text search, and SQLite's own.
+  /// The tables with pages of their own, including those of full-text search and of SQLite.
   private func storedTables() throws -> [(name: String, hasRowID: Bool)] {
     try fetchRows(
       """

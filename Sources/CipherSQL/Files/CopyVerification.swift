@@ -1,5 +1,5 @@
 extension Connection {
-  /// What a verification is at.
+  /// A step of a verification.
   public enum VerificationStep: Sendable {
     /// Authenticates every page of the copy.
     case pages
@@ -9,10 +9,11 @@ extension Connection {
     case rows(Int)
   }
 
-  /// Opens a copy of this database anew and finds out whether it is whole and holds the same content.
-  /// - Parameter progress: called before each step and now and then while rows are compared; may throw to end it.
-  /// - Returns: what is wrong with the copy; nil when nothing is.
-  /// - Throws: ``SQLError`` when the copy cannot be opened or read.
+  /// Opens a copy of this database and checks that it is intact and has the same content.
+  /// - Parameter progress: called before each step and at intervals while rows are compared. It may throw to end the
+  ///   verification.
+  /// - Returns: the problem of the copy; `nil` if there is none.
+  /// - Throws: ``SQLError`` if the copy cannot be opened or read.
   public final func problem(
     withCopyAt path: String, key: any EncryptionKey, progress: (VerificationStep) throws -> Void = { _ in }
   ) throws -> String? {
@@ -26,7 +27,7 @@ extension Connection {
     // The rows are compared with rows that have passed their CHECKs.
     try copy.pragma("PRAGMA ignore_check_constraints = ON")
     let problems = try copy.problems(found: .structure)
-    // What is wrong with the original too, such as a value that breaks a rule of today, is no fault of the copy.
+    // A problem that the original has too, such as a value that violates a newer rule, is not a problem of the copy.
     if !problems.isEmpty {
       let known = Set(try self.problems(found: .structure))
       if let problem = problems.first(where: { !known.contains($0) }) { return problem }

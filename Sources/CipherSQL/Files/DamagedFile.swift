@@ -1,11 +1,11 @@
 import CSQLCipher
 
 extension Connection {
-  /// Opens a file that may be damaged, for reading what can still be read. The file stays as it is.
+  /// Opens a file that may be damaged, to read its intact parts. The file stays unchanged.
   ///
-  /// SQLCipher refuses everything on a connection that has met a damaged page, so that a new one is opened after each
-  /// failure. A file that is cut short and tables whose definitions are lost in part do not keep it from being opened;
-  /// a damaged first page does.
+  /// SQLCipher refuses all work on a connection that has met a damaged page, so a new connection is opened after each
+  /// failure. A truncated file, or tables whose definitions are partly lost, can still be opened. A damaged first
+  /// page prevents it.
   /// - Throws: ``SQLError``
   public static func toDamagedFile(at path: String, key: any EncryptionKey) throws -> Connection {
     var configuration = Configuration()
@@ -17,7 +17,8 @@ extension Connection {
 
   /// Has to come before anything that looks at the tables.
   final func prepareForDamage() throws {
-    // With this, SQLite takes what it could read of the definitions, and a file that is shorter than it should be.
+    // This setting makes SQLite use the definitions that it could read, and accept a file that is shorter than its
+    // header says.
     try pragma("PRAGMA writable_schema = ON")
     try pragma("PRAGMA query_only = ON")
     let result = csqlcipher_disable_checkpoint_on_close(handle)
@@ -25,13 +26,13 @@ extension Connection {
   }
 }
 
-/// How far a copy of rows came.
+/// The progress of a copy of rows.
 public struct RowCopy: Sendable {
   /// The rows that were written.
   public internal(set) var rows = 0
   /// The rows that a rule of the target refused.
   public internal(set) var refused = 0
-  /// The first column of the last row that could be read, where it is a whole number.
+  /// The first column of the last row that could be read, if it is an integer.
   public internal(set) var last: Int64?
   /// Why reading ended before the last row.
   public internal(set) var failure: SQLError?
@@ -102,7 +103,7 @@ struct WriteFailure: Error {
 }
 
 extension SQLError {
-  /// True when a page could not be read or is not what was written.
+  /// Whether a page could not be read or fails its integrity check.
   public var isDamage: Bool {
     code == .damaged || code == .notADatabase || code == .inputOutput
   }

@@ -1,13 +1,13 @@
 import CSQLCipher
 
-/// What can be checked of a database as it is on the disk.
+/// A check of a database on the disk.
 public enum IntegrityCheck: Sendable, CaseIterable {
   /// Every page of the file has the authentication code that belongs to it: finds each changed, swapped or zeroed
   /// page. Looks at the file alone, so the write-ahead log has to be empty (``WriteConnection/checkpoint()``).
   case pages
   /// The pages form tables and indexes, without comparing the two with each other.
   case structure
-  /// The same, and each index holds what its table holds; takes several times as long.
+  /// The same check, and a comparison of each index with its table. Takes several times as long.
   case indexes
   /// Every reference leads to a record.
   case references
@@ -15,9 +15,9 @@ public enum IntegrityCheck: Sendable, CaseIterable {
 
 extension Connection {
   /// Runs a check.
-  /// - Parameter limit: the most problems that are returned.
-  /// - Returns: what is wrong, in SQLite's words; nothing when all is well.
-  /// - Throws: ``SQLError`` when the check itself cannot run, for damage with `damaged` or `notADatabase`.
+  /// - Parameter limit: the most problems to return.
+  /// - Returns: the problems in SQLite's words; empty if there are none.
+  /// - Throws: ``SQLError`` if the check itself cannot run, for damage with `damaged` or `notADatabase`.
   public final func problems(found check: IntegrityCheck, limit: Int = 100) throws -> [String] {
     switch check {
     case .pages: return try lines("PRAGMA cipher_integrity_check", limit)
@@ -33,7 +33,7 @@ extension Connection {
     }
   }
 
-  /// The first column of what a check prints; `ok` is nothing.
+  /// The first column of the lines that a check prints. `ok` means no problem.
   private func lines(_ pragma: String, _ limit: Int) throws -> [String] {
     try authorizer.asLibrary { try linesOfLibrary(pragma, limit) }
   }

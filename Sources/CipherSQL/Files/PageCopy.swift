@@ -1,15 +1,15 @@
 import CSQLCipher
 
 extension Connection {
-  /// Copies the whole database, page by page, into a file that does not exist yet, under a key of its own.
+  /// Copies the whole database, page by page, into a new file under another key.
   ///
-  /// The copy is of one moment: of the transaction that is open on this connection, or of one that is begun for it.
-  /// Everything comes along: rowids, `user_version`, statistics, full-text indexes. When the call returns, the copy is
-  /// complete, closed, and its content is on the disk; that its name is on the disk is for the caller to see to.
+  /// The copy is of one moment: of the open transaction of this connection, or of a new one. It includes rowids,
+  /// `user_version`, statistics and full-text indexes. When the call returns, the copy is complete and closed, and
+  /// its content is on the disk. The caller makes its name durable.
   ///
-  /// - Parameter progress: called with the pages that are done and the pages in all; may throw to end the copy.
-  /// - Throws: ``SQLError`` with `diskFull`, `cannotOpen`, `inputOutput` or `damaged`. What was begun of the file is
-  ///   then for the caller to remove.
+  /// - Parameter progress: called with the number of copied pages and of all pages. It may throw to end the copy.
+  /// - Throws: ``SQLError`` with `diskFull`, `cannotOpen`, `inputOutput` or `damaged`. The caller removes the
+  ///   incomplete file in this case.
   public final func copyPages(
     to path: String, key: any EncryptionKey, progress: (_ done: Int, _ total: Int) throws -> Void = { _, _ in }
   ) throws {
@@ -17,7 +17,7 @@ extension Connection {
     var configuration = Configuration()
     configuration.pageCacheBytes = 2 << 20
     let target = try Connection(path: path, key: key, configuration: configuration)
-    // Nobody relies on the file before it is whole: one sync at the end is enough, and a journal would be waste.
+    // The file is not used before it is complete, so one sync at the end suffices and no journal is needed.
     try target.pragma("PRAGMA journal_mode = OFF")
     try target.pragma("PRAGMA synchronous = FULL")
     if isInTransaction { return try copy(to: target, progress) }

@@ -9,14 +9,14 @@ import CSQLCipher
 #endif
 
 extension Database {
-  /// Runs a body during which the bytes of the database file do not change, in this process or by any other, and are
-  /// the whole database as of one moment. Writing goes on meanwhile, into the write-ahead log.
+  /// Runs a closure during which no process changes the bytes of the database file. They are the whole database as of
+  /// one moment. Writes continue in the write-ahead log.
   ///
-  /// The log is first brought back into the file; then a read transaction that needs nothing of the log is held. While
-  /// there is one, no checkpoint may write to the file (https://sqlite.org/walformat.html, WAL_READ_LOCK(0)), so that
-  /// the log grows until the body has ended.
-  /// - Parameter body: receives the path of the file and the number of bytes that count.
-  /// - Throws: what `body` throws; ``SQLError`` with `busy` when a read that lasts long keeps the log in use.
+  /// A checkpoint first moves the log into the file. Then a read transaction is held that needs nothing of the log.
+  /// Meanwhile no checkpoint may write to the file (https://sqlite.org/walformat.html, WAL_READ_LOCK(0)), so the log
+  /// grows until the closure ends.
+  /// - Parameter body: receives the path of the file and the number of valid bytes.
+  /// - Throws: the errors of `body`; ``SQLError`` with `busy` if a long read keeps the log in use.
   @available(*, noasync, message: "use a thread of your own in asynchronous code")
   public func withUnchangingFile<Result>(_ body: (_ path: String, _ bytes: Int) throws -> Result) throws -> Result {
     // Another process may commit between the checkpoint and the read; ours cannot, because the writer is held.

@@ -6,11 +6,11 @@ public struct SchemaProblem: Error, Sendable {
   public let file: MigrationFile
   /// The line, counted from 1.
   public let line: Int
-  /// What is wrong.
+  /// The problem.
   public let message: String
 }
 
-/// A database in memory to which schemas are applied file by file, for tools that look at what they make.
+/// A database in memory to which schemas are applied file by file, for tools that examine the result.
 public struct DryRun {
   /// The database, with all schemas applied.
   public let database: Database

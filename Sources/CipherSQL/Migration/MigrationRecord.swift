@@ -12,7 +12,7 @@ public struct MigrationRecord: Sendable, Hashable {
   public let schema: String
   /// The number of the file.
   public let version: Int
-  /// What the file's name says.
+  /// The description in the file's name.
   public let name: String
   /// SHA-256 of the file, in hexadecimal digits.
   public let checksum: String
@@ -47,7 +47,7 @@ public struct MigrationRecord: Sendable, Hashable {
       """)
   }
 
-  /// All files that were applied, by schema and version; none in a database that has never been migrated.
+  /// Returns all applied files, by schema and version; empty for a database that was never migrated.
   public static func all(in connection: Connection) throws -> [MigrationRecord] {
     let exists = try connection.fetchOne(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'SchemaMigration'", as: Int.self)

@@ -1,30 +1,33 @@
 import CSQLCipher
 
-/// Brings a database to the state that a list of schemas describes.
+/// Migrates a database to a list of schemas.
 ///
-/// Each file runs in one transaction, with all foreign keys checked before its commit, and is recorded in the
-/// table `SchemaMigration` with its text and checksum. A file that has run must never be changed: a change of
-/// the schema is a new file. Files hold no BEGIN, COMMIT, PRAGMA, ATTACH or VACUUM.
+/// Each file runs in one transaction, with all foreign keys checked before its commit, and is recorded in the table
+/// `SchemaMigration` with its text and checksum. The statements of an applied file must never change: a change of the
+/// schema is a new file. Files contain no BEGIN, COMMIT, PRAGMA, ATTACH or VACUUM.
 ///
-/// - After a crash: a file has run as a whole or not at all; the next call goes on behind the last one.
+/// - After a crash, a file has run completely or not at all. The next call continues after the last one.
 public struct Migrator: Sendable {
-  /// The schemas in the order in which they are applied; a schema may refer to tables of those before it.
+  /// The schemas in the order in which they are applied. A schema may reference tables of the schemas before it.
   public let schemas: [Schema]
-  /// Called inside each file's transaction, before the file runs; for what must not stand in its way.
+  /// Called in the transaction of each file, before the file runs. It drops objects that would obstruct the file.
   public let willApply: @Sendable (WriteConnection) throws -> Void
-  /// Called inside each file's transaction, after the file has run; for what is derived from the tables.
+  /// Called in the transaction of each file, after the file has run. It creates objects that are derived from the
+  /// tables.
   public let didApply: @Sendable (WriteConnection, MigrationFile) throws -> Void
 
-  /// Called by ``verify(_:)`` with the database and with what was rebuilt from its files; for what is derived from rows of the
-  /// database as well.
+  /// Called by ``verify(_:)`` with the database and with a database that was rebuilt from its files. It adds the
+  /// objects that are derived from rows of the database.
   public let didRebuild: @Sendable (Connection, WriteConnection) throws -> Void
 
-  /// Takes the schemas; no file is looked at before ``pending(in:)`` or ``apply(to:progress:)``.
+  /// Creates a migrator. No file is read before ``pending(in:)`` or ``apply(to:progress:)``.
   /// - Parameters:
   ///   - schemas: the schemas in the order in which they are applied.
-  ///   - willApply: called in each file's transaction, before the file runs. What it throws undoes the transaction.
-  ///   - didApply: called in each file's transaction, after the file has run. What it throws undoes the transaction.
-  ///   - didRebuild: called when a database is verified, with what was rebuilt from its files.
+  ///   - willApply: called in the transaction of each file, before the file runs. An error rolls the transaction
+  ///     back.
+  ///   - didApply: called in the transaction of each file, after the file has run. An error rolls the transaction
+  ///     back.
+  ///   - didRebuild: called when a database is verified, with a database that was rebuilt from its files.
   public init(
     schemas: [Schema], willApply: @escaping @Sendable (WriteConnection) throws -> Void = { _ in },
     didApply: @escaping @Sendable (WriteConnection, MigrationFile) throws -> Void = { _, _ in },
@@ -33,9 +36,9 @@ public struct Migrator: Sendable {
     (self.schemas, self.willApply, self.didApply, self.didRebuild) = (schemas, willApply, didApply, didRebuild)
   }
 
-  /// What stands in the way of applying, and what is left to apply.
-  /// - Throws: ``SQLError`` with `migration`: a gap or a duplicate number, a file that was changed after it was
-  ///   applied, a database that is newer than these schemas.
+  /// Returns the files that are not applied yet.
+  /// - Throws: ``SQLError`` with `migration` for a missing or duplicate number, an applied file whose statements were
+  ///   changed, or a database that is newer than these schemas.
   public func pending(in connection: Connection) throws -> [(schema: String, file: MigrationFile)] {
     let records = try MigrationRecord.all(in: connection)
     var pending: [(String, MigrationFile)] = []
@@ -60,11 +63,12 @@ public struct Migrator: Sendable {
     return pending
   }
 
-  /// Applies what is left.
-  /// - Parameter progress: called before each file with its schema, its file and how many are left with it.
-  /// - Returns: what was applied.
-  /// - Throws: as ``pending(in:)``; ``SQLError`` with `migration` that names file, line and reason when a file
-  ///   fails, after which the database is as the file before it left it.
+  /// Applies the pending files.
+  /// - Parameter progress: called before each file with its schema, the file and the number of pending files, itself
+  ///   included.
+  /// - Returns: the applied files.
+  /// - Throws: the errors of ``pending(in:)``; ``SQLError`` with `migration` that names file, line and reason if a
+  ///   file fails. The database then stays as the file before it left it.
   @discardableResult
   public func apply(
     to database: Database, progress: (String, MigrationFile, Int) -> Void = { _, _, _ in }
@@ -77,7 +81,7 @@ public struct Migrator: Sendable {
           progress(schema, file, pending.count - index)
           do {
             let record = try connection.inTransaction { () throws -> MigrationRecord? in
-              // Another process may have applied it meanwhile; what it applied is compared as always.
+              // Another process may have applied the file in the meantime. Its text is compared as always.
               guard
                 try self.pending(in: connection).contains(where: {
                   $0.schema == schema && $0.file.version == file.version
@@ -126,7 +130,7 @@ public struct Migrator: Sendable {
     return record
   }
 
-  /// A mistake of a file with its place; an error that is no mistake of the file stays as it is.
+  /// Adds the place to an error that a mistake in a file causes. Other errors stay unchanged.
   private static func problem(_ error: SQLError, line: Int, of file: MigrationFile, _ schema: String) -> any Error {
     // A full disk, a cut connection or a lock is no mistake of the file.
     switch error.code {
@@ -157,7 +161,7 @@ public struct Migrator: Sendable {
       message: "after this file \(first.2) rows of \(first.0) would refer to rows of \(first.1) that do not exist")
   }
 
-  /// A view may be made before what it reads, and nothing of the database could be read through the catalogue then.
+  /// A view may be created before the tables that it reads. Until then the catalogue could not be read.
   private func checkViews(after file: MigrationFile, of schema: String, on connection: Connection) throws {
     for view in try connection.fetch("SELECT name FROM sqlite_schema WHERE type = 'view'", as: String.self) {
       do {
@@ -208,7 +212,7 @@ extension WriteConnection {
     try switching("ignore_check_constraints", to: true, during: body)
   }
 
-  /// Runs a body whose references are checked when the transaction is committed.
+  /// Runs a closure whose references are checked at the commit of the transaction.
   package func deferringForeignKeys<Result>(_ body: () throws -> Result) throws -> Result {
     try switching("defer_foreign_keys", to: true, during: body)
   }
@@ -229,8 +233,8 @@ extension WriteConnection {
 }
 
 extension Database {
-  /// The writer outside of a transaction, for statements that may change what belongs to schemas; observers are told afterwards that
-  /// anything may have changed.
+  /// The writing connection outside of a transaction, for statements that may change objects of schemas. Observers
+  /// are notified afterwards that any table may have changed.
   func withMigrationWriter<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
     try writer.withConnection(for: "write") { connection in
       let result = try connection.asMigration { try body(connection) }

@@ -9,9 +9,9 @@ public struct MigrationFile: Sendable, Hashable {
   /// The whole text.
   public let sql: String
 
-  /// A file from its parts, of which none is checked.
+  /// Creates a file from its parts, without checks.
   /// - Parameters:
-  ///   - version: the number at the beginning of the file's name, from 1 on.
+  ///   - version: the number at the beginning of the file's name, from 1.
   ///   - name: the rest of the file's name, without `.sql`.
   ///   - sql: the whole text.
   public init(version: Int, name: String, sql: String) {

@@ -1,10 +1,10 @@
-/// A way in which the tables of a database differ from what its schema files make.
+/// A difference between the tables of a database and those of its schema files.
 public struct SchemaDifference: Sendable, Hashable {
-  /// What it is about.
+  /// The name of the object.
   public enum Kind: String, Sendable {
-    /// The files make it, and the database lacks it.
+    /// The files create the object, and the database lacks it.
     case missing
-    /// The database has it, and no file makes it.
+    /// The database has the object, and no file creates it.
     case unexpected
     /// Both have it, and its definition differs.
     case changed
@@ -16,7 +16,7 @@ public struct SchemaDifference: Sendable, Hashable {
   public let type: String
   /// The name of the table, index, view or trigger.
   public let name: String
-  /// The definition that the files make; nil for `unexpected`.
+  /// The definition in the files; `nil` for `unexpected`.
   public let expected: String?
   /// The definition in the database; nil for `missing`.
   public let found: String?
@@ -51,7 +51,7 @@ extension Migrator {
   }
 
   private static func definitions(in connection: Connection) throws -> [Definition: String] {
-    // Without what SQLite makes by itself, and without the bookkeeping of the migrations.
+    // Leaves out the objects that SQLite creates automatically and the tables of the migrations.
     let rows = try connection.fetchRows(
       """
       SELECT type, name, sql FROM sqlite_schema

@@ -5,10 +5,10 @@
 #endif
 
 extension Schema {
-  /// Reads a folder of files named `NNNN_what_it_does.sql`, numbered from 0001 on without a gap. Other files and
-  /// folders in it are left alone.
-  /// - Parameter name: the name of the schema; the folder's own when nil.
-  /// - Throws: ``SQLError`` with `migration` that names the file and what is wrong with it.
+  /// Reads a folder of files named `NNNN_what_it_does.sql`, numbered from 0001 without a gap. Other files and folders
+  /// are ignored.
+  /// - Parameter name: the name of the schema; `nil` for the name of the folder.
+  /// - Throws: ``SQLError`` with `migration` that names the file and the problem.
   public static func load(folder: String, name: String? = nil) throws -> Schema {
     let files = try sqlFiles(in: folder)
     guard !files.isEmpty else {

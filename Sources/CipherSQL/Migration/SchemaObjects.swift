@@ -1,6 +1,6 @@
 import CSQLCipher
 
-/// The tables, views, indexes and triggers that the schema files of a database made. They change by migrations only.
+/// The tables, views, indexes and triggers that the schema files of a database created. Only migrations change them.
 package enum SchemaObjects {
   /// Reads their names from the files that were applied, in lower case.
   package static func names(in connection: Connection) throws(SQLError) -> Set<String> {
@@ -23,7 +23,7 @@ package enum SchemaObjects {
     return texts
   }
 
-  /// Follows what a schema file makes, renames and drops.
+  /// Follows the objects that a schema file creates, renames and drops.
   static func follow(_ sql: String, _ names: inout Set<String>) {
     for words in SQLText.statements(of: sql) {
       var rest = SQLWords(words)
@@ -69,7 +69,7 @@ package enum SchemaObjects {
       return name()
     }
 
-    /// A name, without the database that may stand before it.
+    /// Returns a name without its database prefix.
     mutating func name() -> String? {
       guard var name = rest.popFirst() else { return nil }
       if take("."), let second = rest.popFirst() { name = second }

@@ -1,7 +1,7 @@
 import CSQLCipher
 import Synchronization
 
-/// Tells observers which transactions have changed what.
+/// Notifies observers of the changes of each transaction.
 final class ChangeHub: Sendable {
   private struct State: Sendable {
     var observers: [UInt64: @Sendable (ChangedRegion?, Set<String>) -> Void] = [:]
@@ -14,8 +14,8 @@ final class ChangeHub: Sendable {
   /// Cheap enough to be asked at each transaction.
   var hasObservers: Bool { count.load(ordering: .acquiring) > 0 }
 
-  /// Adds an observer, which is called after each commit with what changed and the names of the virtual tables,
-  /// and with nil when the database closes.
+  /// Adds an observer. It is called after each commit with the changes and the names of the virtual tables, and with
+  /// `nil` when the database closes.
   func add(_ observer: @escaping @Sendable (ChangedRegion?, Set<String>) -> Void) -> UInt64 {
     state.withLock { state in
       state.next += 1

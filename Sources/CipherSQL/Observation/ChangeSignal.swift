@@ -1,7 +1,8 @@
-/// Wakes one observer when a transaction touched what its query read.
+/// Wakes one observer when a transaction changed a table that its query read.
 final class ChangeSignal: Sendable {
   private struct State: Sendable {
-    /// What the query read last; nil before the first run and while it runs, when every change counts.
+    /// The region that the last run of the query read; `nil` before the first run and while the query runs, when
+    /// every change counts.
     var reads: [String: Set<String>]?
     var isDue = true
     var isOver = false
@@ -28,7 +29,7 @@ final class ChangeSignal: Sendable {
     waiter?.resume(returning: region != nil)
   }
 
-  /// Says what the query has read. Changes that came while it ran have made it due again already.
+  /// Sets the region that the query has read. Changes during its run have already requested another run.
   func watch(_ reads: [String: Set<String>]) {
     state.withLock { $0.reads = reads }
   }

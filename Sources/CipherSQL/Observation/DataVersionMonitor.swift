@@ -1,13 +1,14 @@
 import Dispatch
 
-/// Asks at intervals whether another process has committed, for as long as somebody observes the database.
+/// Checks at intervals whether another process has committed, as long as the database has observers.
 final class DataVersionMonitor: Sendable {
   private struct State: Sendable {
     var observers = 0
     var timer: Timer?
   }
 
-  /// `@unchecked Sendable` holds because a dispatch source may be used on any thread, which its protocol does not say.
+  /// `@unchecked Sendable` holds because a dispatch source may be used on any thread. Its protocol does not declare
+  /// that.
   private struct Timer: @unchecked Sendable {
     let source: any DispatchSourceTimer
   }
@@ -33,7 +34,7 @@ final class DataVersionMonitor: Sendable {
     }
   }
 
-  /// Takes an observer away. The timer ends with the last one.
+  /// Removes an observer. The timer ends with the last one.
   func end() {
     state.withLock { state in
       state.observers -= 1
@@ -69,7 +70,7 @@ extension Database {
         connection.knownDataVersion = version
         hub.publish(ChangedRegion(isEverything: true), after: connection)
       } catch {
-        // A file that cannot be read now is asked again at the next interval, and the next query says why.
+        // If the file cannot be read now, the next interval tries again, and the next query reports the reason.
       }
     }
   }

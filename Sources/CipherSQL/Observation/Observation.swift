@@ -6,10 +6,10 @@ import Synchronization
 /// for try await rooms in database.observe({ db in try Room.all.fetch(db) }) { show(rooms) }
 /// ```
 ///
-/// Yields the present result first. A transaction that touches none of the tables and columns that the query
-/// read does not run it again, and a result that is equal to the last one is not yielded. When changes come
-/// faster than they are taken, only the newest result is delivered. A commit of another process runs the query
-/// again within ``Configuration/otherProcessInterval``.
+/// Yields the current result first. The query runs again only after a transaction that changed a table or column that
+/// it reads. A result that equals the last one is not yielded. If changes come faster than the consumer reads, only
+/// the newest result is delivered. A commit of another process runs the query again within
+/// ``Configuration/otherProcessInterval``.
 public struct Observation<Value: Sendable & Equatable>: AsyncSequence, Sendable {
   /// The result of the query.
   public typealias Element = Value
@@ -22,7 +22,7 @@ public struct Observation<Value: Sendable & Equatable>: AsyncSequence, Sendable 
     Iterator(database: database, query: query)
   }
 
-  /// Takes results one by one. Ends when the database is closed.
+  /// Iterates over the results. Ends when the database is closed.
   public final class Iterator: AsyncIteratorProtocol {
     private let database: Database
     private let query: @Sendable (Connection) throws -> Value
@@ -39,8 +39,8 @@ public struct Observation<Value: Sendable & Equatable>: AsyncSequence, Sendable 
 
     deinit { database.removeObserver(registration) }
 
-    /// The next result.
-    /// - Throws: what the query throws; `CancellationError` when the task is cancelled.
+    /// Returns the next result.
+    /// - Throws: the errors of the query; `CancellationError` if the task is cancelled.
     public func next() async throws -> Value? {
       while true {
         guard try await signal.wait() else { return nil }

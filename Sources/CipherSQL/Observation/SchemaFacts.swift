@@ -2,7 +2,7 @@ import CSQLCipher
 
 /// Facts about the tables of a database that decide which queries a change concerns.
 struct SchemaFacts: Sendable {
-  /// The columns of a table whose change can remove other rows of it, under `OR REPLACE` or `ON CONFLICT REPLACE`:
+  /// The columns of a table whose change can remove other rows of it, under `OR REPLACE` or `ON CONFLICT REPLACE`.
   /// SQLite reports such a removal to no hook.
   enum Replacing: Sendable, Equatable {
     case columns(Set<String>)
@@ -51,7 +51,7 @@ struct SchemaFacts: Sendable {
     }
   }
 
-  /// What an UPDATE of some columns may have changed.
+  /// Returns the region that an UPDATE of some columns may have changed.
   func extent(ofUpdating columns: Set<String>, in table: String) -> ChangedRegion.Extent {
     let changed = columns.union(generatedColumns[table] ?? [])
     switch replacing[table] {
@@ -72,7 +72,7 @@ extension WriteConnection {
       knownFacts = (version, facts)
       return facts
     } catch {
-      // The commit that observers are told of stands, so that nothing may fail here.
+      // The commit has happened already, so nothing may fail here.
       knownFacts = nil
       return nil
     }

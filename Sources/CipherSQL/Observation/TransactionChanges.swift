@@ -1,17 +1,18 @@
 import CSQLCipher
 
-/// What the running transaction changed, gathered from SQLite's update hook and from the footprints of the
-/// statements that ran; and the length of the write-ahead log after the last commit.
+/// The changes of the running transaction, from SQLite's update hook and from the accessed regions of its statements,
+/// and the length of the write-ahead log after the last commit.
 @usableFromInline
 final class TransactionChanges {
-  /// Off while nobody observes: then a changed row costs nothing here.
+  /// Off without observers, so that a changed row costs nothing here.
   private(set) var isWatching = false
   private(set) var number: UInt64 = 0
   private(set) var logPages = 0
   private var changedRows: Set<String> = []
   private var updatedRows: Set<String> = []
   private var accessed = AccessedRegion()
-  // How many rows the hook has told of, and how many the connection had changed when the transaction began.
+  // The number of rows that the hook has reported, and the number of changed rows of the connection when the
+  // transaction began.
   private var toldRows: Int64 = 0
   private var earlierChanges: Int64 = 0
   // SQLite hands the same pointer for the same table again and again.
@@ -69,7 +70,7 @@ final class TransactionChanges {
     accessed.formUnion(statement.accessed)
   }
 
-  /// What changed, once the transaction is committed.
+  /// Returns the changes of a committed transaction.
   func region(on database: OpaquePointer) -> ChangedRegion {
     var region = ChangedRegion()
     for table in changedRows { region.tables[table] = .rows }
@@ -78,8 +79,8 @@ final class TransactionChanges {
     }
     // Virtual tables (full-text search) have no rows of their own that the hook would see.
     region.statementTables = accessed.rowChanges.union(accessed.updates.keys)
-    // Nor does it see a DELETE of all rows of a table at once, or a table WITHOUT ROWID. SQLite counts those rows;
-    // when the counts differ, each table that a statement writes counts as changed.
+    // The hook does not report a DELETE of all rows of a table either, nor a table WITHOUT ROWID. SQLite counts these
+    // rows. If the counts differ, each table that a statement writes counts as changed.
     if sqlite3_total_changes64(database) - earlierChanges != toldRows {
       for table in region.statementTables { region.tables[table] = .rows }
     }
@@ -87,10 +88,10 @@ final class TransactionChanges {
   }
 }
 
-/// What one committed transaction changed.
+/// The changes of one committed transaction.
 struct ChangedRegion: Sendable {
   enum Extent: Sendable, Equatable {
-    /// Rows came or went, or nothing more precise is known.
+    /// Rows were inserted or deleted, or nothing more precise is known.
     case rows
     /// Only these columns of existing rows.
     case columns(Set<String>)
@@ -104,7 +105,7 @@ struct ChangedRegion: Sendable {
 
   var isEmpty: Bool { tables.isEmpty && !isEverything }
 
-  /// The same with what the statements changed beyond the columns and rows that they name.
+  /// Returns the changes together with those that statements made beyond the columns and rows that they name.
   func widened(by facts: SchemaFacts) -> ChangedRegion {
     var region = self
     for (table, extent) in tables {

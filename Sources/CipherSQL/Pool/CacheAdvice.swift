@@ -8,17 +8,18 @@ public struct CacheUse: Sendable, Hashable {
   public let misses: Int
   /// Pages that had to be written out before their transaction was done, because the cache was full.
   public let spills: Int
-  /// What the cache holds at the moment, in bytes.
+  /// The current use of the cache, in bytes.
   public let usedBytes: Int
-  /// What it may hold, in bytes; see ``Configuration/pageCacheBytes`` and ``Configuration/writerPageCacheBytes``.
+  /// The limit of the cache, in bytes; see ``Configuration/pageCacheBytes`` and
+  /// ``Configuration/writerPageCacheBytes``.
   public let limitBytes: Int
   /// The size of the database, in bytes.
   public let databaseBytes: Int
 
-  /// What to change, in words; nil while the working set fits, or little was read so far.
+  /// The advice as text; `nil` while the working set fits, or little was read so far.
   ///
-  /// The rule: the cache is full, and more than one page in ten had to be read again. A page that is read once
-  /// costs no advice, however large the database is.
+  /// The rule: the cache is full, and more than one page in ten was read again. A page that is read once causes no
+  /// advice, however large the database is.
   public var advice: String? {
     let isFull = usedBytes >= limitBytes / 10 * 9
     guard isFull, misses > limitBytes / 4096, misses * 10 > hits + misses else { return nil }

@@ -2,9 +2,9 @@ import CSQLCipher
 
 /// A call that runs on a connection and that another thread may cancel.
 ///
-/// SQLite asks between the steps of a statement whether the call is cancelled, on the thread of the call. It is not told
-/// by `sqlite3_interrupt`, which reaches the connection from another thread and counts until no statement runs any more:
-/// it ends the ROLLBACK as well, and whoever comes next while a statement is left open.
+/// SQLite calls a handler between the steps of a statement, on the thread of the call. `sqlite3_interrupt` would
+/// reach the connection from another thread and last until no statement runs: it would also end the ROLLBACK, and the
+/// next call while a statement is open.
 final class CancellableCall: Sendable {
   private let mark = Cancellation()
 
@@ -13,13 +13,13 @@ final class CancellableCall: Sendable {
   func cancel() { mark.isCancelled.store(true, ordering: .releasing) }
 
   /// Runs the call on a connection.
-  /// - Throws: `CancellationError` when it is cancelled before it begins; what `body` throws.
+  /// - Throws: `CancellationError` if it is cancelled before it begins; the errors of `body`.
   func run<Result>(on connection: Connection, _ body: () throws -> Result) throws -> Result {
     if isCancelled { throw CancellationError() }
     connection.cancellation = mark
     // Some ten microseconds of work; a question costs some nanoseconds.
     let stepsBetweenQuestions: Int32 = 1000
-    // Unretained: the handler is taken away before this function returns.
+    // Unretained, because the handler is removed before this function returns.
     sqlite3_progress_handler(
       connection.handle, stepsBetweenQuestions,
       { context in
@@ -38,7 +38,7 @@ extension Connection {
   /// Whether the call that runs is cancelled.
   final var isCancelled: Bool { cancellation?.isCancelled.load(ordering: .relaxed) == true }
 
-  /// Runs what a cancellation must not end half way.
+  /// Runs a closure that a cancellation must not interrupt.
   final func uncancelled<Result>(_ body: () throws -> Result) rethrows -> Result {
     let mark = cancellation
     cancellation = nil

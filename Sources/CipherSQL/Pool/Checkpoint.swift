@@ -1,16 +1,16 @@
 import CSQLCipher
 
 extension WriteConnection {
-  /// Brings the write-ahead log back into the database when it has grown.
+  /// Moves the write-ahead log into the database when it has grown.
   ///
-  /// From 4 MiB on each commit copies what no reader still needs and waits for nobody, as SQLite does by itself.
-  /// That alone cannot start the log anew while readers overlap without a gap, so that beyond the limit a commit
-  /// waits up to a quarter of a second for the readers of old states; when one of them lasts longer, the next
-  /// try comes when the log has grown by half.
+  /// From 4 MiB on, each commit copies the pages that no reader needs, without waiting, as SQLite does. This alone
+  /// cannot restart the log while readers overlap without a gap. So beyond the limit a commit waits up to a quarter
+  /// of a second for the readers of old states. If one of them lasts longer, the next attempt follows when the log
+  /// has grown by half.
   ///
-  /// The commit behind which it runs stands in the log, so that no failure here may deny it: neither a cancellation nor
-  /// a full or failing disk. The log is read until a later commit can copy it; a disk that goes on failing says so at
-  /// the next write, and `checkpoint()` says it aloud.
+  /// The commit before it is in the log already, so no failure here may fail the commit: neither a cancellation nor a
+  /// full or failing disk. The log is read until a later commit can copy it. A disk that keeps failing fails the next
+  /// write, and `checkpoint()` reports it.
   func checkpointIfDue(limit: Int) {
     let bytes = changes.logPages * 4096
     guard bytes >= 4 << 20 else {
@@ -27,10 +27,10 @@ extension WriteConnection {
     }
   }
 
-  /// Copies the whole write-ahead log into the database and empties it, waiting for readers of old states
-  /// for as long as a write waits for another process.
-  /// - Returns: false when readers or writers of other connections were in the way, or there was no space.
-  /// - Throws: ``SQLError`` when the disk fails.
+  /// Copies the whole write-ahead log into the database and empties it. Waits for readers of old states as long as a
+  /// write waits for another process.
+  /// - Returns: `false` if readers or writers of other connections prevented it, or the disk had no space.
+  /// - Throws: ``SQLError`` if the disk fails.
   @discardableResult
   public func checkpoint() throws -> Bool {
     let result = copyLog(SQLITE_CHECKPOINT_TRUNCATE)

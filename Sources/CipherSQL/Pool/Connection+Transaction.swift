@@ -15,10 +15,10 @@ extension Connection {
     }
   }
 
-  /// Runs BEGIN, COMMIT and their like, which callers may not run.
+  /// Runs BEGIN, COMMIT and similar statements, which callers may not run.
   ///
-  /// A cancellation does not reach them: SQLite asks about it once more when such a statement has taken effect, and would
-  /// report as interrupted a transaction that is open, or one that stands.
+  /// A cancellation does not reach them: SQLite calls the handler once more when such a statement has taken effect,
+  /// and would report an open or committed transaction as interrupted.
   final func control(_ sql: StaticString) throws {
     try uncancelled {
       try authorizer.asLibrary {
@@ -30,7 +30,7 @@ extension Connection {
   }
 
   final func rollBack() {
-    // SQLite has rolled back by itself after some errors (full disk, I/O); then there is nothing to do.
+    // SQLite has rolled back already after some errors, such as a full disk or an I/O error.
     guard isInTransaction else { return }
     // A rollback can only fail when there is no transaction, which was just looked at.
     uncancelled { authorizer.asLibrary { _ = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) } }
@@ -56,10 +56,10 @@ extension WriteConnection {
     }
   }
 
-  /// Runs a part of a transaction that may fail by itself: when `body` throws, what it did is undone and the
-  /// transaction goes on. Savepoints nest.
-  /// - Throws: what `body` throws; ``SQLError`` with `misuse` when there is no transaction (any more): a full or failing disk
-  ///   undoes all of it, and what went on would be committed part by part.
+  /// Runs a part of a transaction that may fail alone: if `body` throws, its changes are undone and the transaction
+  /// continues. Savepoints nest.
+  /// - Throws: the errors of `body`; ``SQLError`` with `misuse` without a transaction. A full or failing disk rolls
+  ///   back the whole transaction, and later statements would commit one by one.
   @discardableResult
   public func savepoint<Result>(_ body: () throws -> Result) throws -> Result {
     guard isInTransaction else {

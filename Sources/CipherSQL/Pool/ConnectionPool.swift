@@ -1,18 +1,18 @@
 import Dispatch
 
-/// Hands out connections, each to one user at a time and to waiters in the order of their arrival. With a
+/// Hands out connections, each to one user at a time, and to waiting users in the order of their arrival. With a
 /// capacity of one it is the lock of the writer.
 ///
-/// - Threads: every function may be called from any thread. A connection is reached only between `acquire` and
-///   `release`, by the one who acquired it.
+/// - Threads: every function may be called from any thread. Only the user that acquired a connection accesses it,
+///   between `acquire` and `release`.
 final class ConnectionPool<Member: Connection>: Sendable {
-  /// A connection on its way from thread to thread.
+  /// A connection that moves between threads.
   ///
-  /// `@unchecked Sendable` holds because the pool hands a lease to one user at a time, with the pool's mutex
-  /// between one user's last use and the next one's first, and nobody keeps the connection after `release`.
+  /// `@unchecked Sendable` holds because the pool hands a lease to one user at a time. The pool's mutex is between
+  /// the last use by one user and the first use by the next one. No user keeps the connection after `release`.
   struct Lease: @unchecked Sendable {
     let connection: Member
-    /// How often the pool's connections had been replaced when this one was opened.
+    /// How many times the pool's connections had been replaced when this one was opened.
     let epoch: Int
   }
 
@@ -30,7 +30,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
   private struct State: Sendable {
     var idle: [Lease] = []
     var opened = 0
-    /// How many connections hold the file open: those of `opened`, and those that are being closed.
+    /// The number of connections that have the file open: those of `opened`, and those that are being closed.
     var unclosed = 0
     /// Threads that wait until no connection holds the file open.
     var closeWaiters: [DispatchSemaphore] = []
@@ -50,7 +50,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
     (self.capacity, self.nesting, state) = (capacity, nesting, Locked(State(open: open)))
   }
 
-  /// How many threads and tasks wait for a connection.
+  /// The number of threads and tasks that wait for a connection.
   var waitingCount: Int { state.withLock { $0.waiters.count } }
 
   private enum Step {
@@ -68,7 +68,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
     return try nesting.marking(access) { try body(lease.connection) }
   }
 
-  /// Runs a body on a connection that nobody uses at the moment; without one it does nothing.
+  /// Runs a closure on an idle connection. Does nothing without one.
   func withIdleConnection(_ body: (Member) -> Void) {
     guard let lease = state.withLock({ $0.isClosed ? nil : $0.idle.popLast() }) else { return }
     defer { release(lease) }
@@ -89,11 +89,11 @@ final class ConnectionPool<Member: Connection>: Sendable {
     }
   }
 
-  /// Runs a body on a connection, on that connection's queue. Blocks no thread while it waits for its turn, which ends at
-  /// once when the task is cancelled.
+  /// Runs a closure on a connection, on that connection's queue. Blocks no thread while it waits. The wait ends at
+  /// once if the task is cancelled.
   ///
-  /// Whoever gives a connection back starts the next body itself. The task need not be there for that: it may get no
-  /// thread, when synchronous calls that wait behind it block all those that tasks have.
+  /// The user that releases a connection starts the next closure itself. The waiting task need not run for that: it
+  /// may get no thread, if synchronous calls that wait behind it block all threads of tasks.
   func perform<Result: Sendable>(
     for access: String, _ body: @escaping @Sendable (Member) throws -> Result
   ) async throws -> Result {
@@ -117,8 +117,8 @@ final class ConnectionPool<Member: Connection>: Sendable {
         withdraw(id)
       }
     } catch is SQLError where call.isCancelled {
-      // Not only `interrupted`: what ends inside a virtual table, or has rolled back what a savepoint still wanted to
-      // release, comes out as other errors. Nothing of the call is left, which is what was asked for.
+      // Not only `interrupted`: a call that ends within a virtual table, or that rolled back a transaction with a
+      // savepoint, ends with other errors. No effect of the call remains, as the cancellation requested.
       throw CancellationError()
     }
   }
@@ -182,7 +182,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
     hand(isKept ? .success(lease) : Result { try openOne() }, to: waiter)
   }
 
-  /// Closes connections that nobody uses and nobody can get any more.
+  /// Closes idle connections that are not handed out any more.
   private func discard(_ leases: [Lease]) {
     for lease in leases { lease.connection.close() }
     countClosed(leases.count)
@@ -198,11 +198,11 @@ final class ConnectionPool<Member: Connection>: Sendable {
     for waiter in waiters { waiter.signal() }
   }
 
-  /// Opens one more connection that is nobody else's and never comes into the pool, for work that takes long.
+  /// Opens a separate connection that never enters the pool, for long work.
   func openOwn() throws -> Member { try state.withLock { $0.open }() }
 
-  /// From now on new connections are opened in another way. Those at work finish as they are and are closed when
-  /// they are given back.
+  /// Opens new connections in another way from now on. Connections in use finish unchanged and are closed when they
+  /// are released.
   func replaceConnections(opening open: @escaping @Sendable () throws -> Member) {
     let idle = state.withLock { state in
       state.open = open
@@ -214,7 +214,7 @@ final class ConnectionPool<Member: Connection>: Sendable {
     discard(idle)
   }
 
-  /// Closes idle connections and refuses new users; those at work finish.
+  /// Closes idle connections and refuses new users. Connections in use finish.
   func close() {
     let (idle, waiters) = state.withLock { state in
       state.isClosed = true
@@ -262,8 +262,8 @@ final class ConnectionPool<Member: Connection>: Sendable {
       countClosed(1)
       // The file was exchanged while it was being opened.
       if state.withLock({ $0.epoch != epoch && !$0.isClosed }) { return try openOne() }
-      // Somebody who waits is served by the next release. When nobody is left who could release, those who wait
-      // hear of the failure too.
+      // The next release serves a waiting user. If no user is left to release a connection, the waiting users receive
+      // the failure too.
       let waiters: [Waiter] = state.withLock { state in
         state.opened -= 1
         guard state.opened == 0 else { return [] }

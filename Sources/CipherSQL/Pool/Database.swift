@@ -4,17 +4,17 @@ import Synchronization
 
 /// An encrypted database: one connection that writes and a pool of connections that read.
 ///
-/// Reads run side by side and see the state of the last commit before they began, unchanged until they end,
-/// whatever is written meanwhile. Writes run one after the other, each in one transaction; a process that finds
-/// another one writing waits for it (``Configuration/busyTimeout``).
+/// Reads run concurrently. Each sees the state of the last commit before it began, unchanged until it ends, whatever
+/// is written in the meantime. Writes run one after the other, each in one transaction. A process waits for a write
+/// of another process (``Configuration/busyTimeout``).
 ///
 /// ```swift
 /// let database = try Database(path: "/data/notes.db", key: key)
 /// let titles = try await database.read { db in try db.fetch("SELECT title FROM note", as: String.self) }
 /// ```
 ///
-/// - After a crash: what a `write` had returned from is there; what was under way is not.
-/// - Threads: all functions may be called from any thread or task.
+/// - After a crash, the effect of every `write` that returned exists. Writes in progress have no effect.
+/// - All functions may be called from any thread or task.
 public final class Database: Sendable {
   /// The file, or nil for a database in memory.
   public var path: String? { place.withLock { $0 } }
@@ -57,7 +57,7 @@ public final class Database: Sendable {
       ? nil
       : ConnectionPool(
         capacity: min(max(configuration.readerCount, 1), 64), nesting: nesting, open: connections.reader)
-    // The first look at the file proves the key before anybody works with it.
+    // The first read of the file verifies the key before any other use.
     _ = try writer.withConnection(for: "write") { try $0.pragmaText("SELECT count(*) FROM sqlite_schema") }
   }
 
@@ -80,14 +80,13 @@ public final class Database: Sendable {
     }
   }
 
-  /// Goes on with another file that holds the same content, such as a copy under another key.
+  /// Continues with another file with the same content, such as a copy under another key.
   ///
-  /// The body receives a connection of its own that reads from one snapshot. Nobody writes meanwhile, here or in another
-  /// process; reads go on. When the body returns a place, reads and writes that begin from then on use that file; reads
-  /// that are under way finish on the old one, whose name may be removed already. When it returns nil or throws,
-  /// everything stays as it was.
-  /// - Throws: what `body` throws; ``SQLError`` with `busy` when another process kept the lock too long, with `misuse`
-  ///   for a database in memory.
+  /// The closure receives a connection of its own that reads from one snapshot. No process writes in the meantime;
+  /// reads continue. If the closure returns a place, later reads and writes use that file. Running reads finish on
+  /// the old one, whose name may be removed already. If it returns `nil` or throws, nothing changes.
+  /// - Throws: the errors of `body`; ``SQLError`` with `busy` if another process kept the lock too long, with
+  ///   `misuse` for a database in memory.
   @available(*, noasync, message: "use a thread of your own in asynchronous code")
   public func replaceFile(
     _ body: (Connection) throws -> (path: String, key: any EncryptionKey)?
@@ -103,7 +102,7 @@ public final class Database: Sendable {
     }
   }
 
-  /// A connection of its own for going through the whole file once; a large cache would only be memory.
+  /// A separate connection for one scan of the whole file, which gains nothing from a large cache.
   func streamingReader() throws -> Connection {
     guard let readers else { throw SQLError(.misuse, "a database in memory has no file") }
     let reader = try readers.openOwn()
@@ -129,18 +128,18 @@ public final class Database: Sendable {
 
   // MARK: Reading
 
-  /// Reads on this thread, from one unchanging snapshot.
-  /// - Throws: what `body` throws; ``SQLError`` when no connection can be opened, with `nestedAccess` inside a read or
-  ///   write of this database.
+  /// Reads on the calling thread from one unchanging snapshot.
+  /// - Throws: the errors of `body`; ``SQLError`` if no connection can be opened, with `nestedAccess` within a read
+  ///   or write of this database.
   @available(*, noasync, message: "use 'await' in asynchronous code")
   public func read<Result>(_ body: (Connection) throws -> Result) throws -> Result {
     guard let readers else { return try writer.withConnection(for: "read") { try $0.inSnapshot(body) } }
     return try readers.withConnection(for: "read") { try $0.inSnapshot(body) }
   }
 
-  /// Reads from one unchanging snapshot without blocking the caller. Cancelling the task interrupts the
-  /// statement that runs.
-  /// - Throws: what `body` throws; `CancellationError` when the task was cancelled.
+  /// Reads from one unchanging snapshot without blocking the caller. Cancelling the task interrupts the running
+  /// statement.
+  /// - Throws: the errors of `body`; `CancellationError` if the task was cancelled.
   public func read<Result: Sendable>(_ body: @escaping @Sendable (Connection) throws -> Result) async throws -> Result {
     guard let readers else { return try await writer.perform(for: "read") { try $0.inSnapshot(body) } }
     return try await readers.perform(for: "read") { try $0.inSnapshot(body) }
@@ -148,12 +147,11 @@ public final class Database: Sendable {
 
   // MARK: Writing
 
-  /// Writes on this thread in one transaction: it commits when `body` returns and leaves no trace when it
-  /// throws.
-  /// - Throws: what `body` throws; ``SQLError`` with `busy` when another process kept the lock too long, with
-  ///   `constraint` when a deferred rule fails at the commit, with `inputOutput` or `diskFull` when the disk fails: a
-  ///   commit that fails so is undone, unless the process ends before its next one (see `flushFailedCommits()`); with
-  ///   `nestedAccess` inside a read or write of this database.
+  /// Writes on the calling thread in one transaction. It commits when `body` returns, and rolls back if it throws.
+  /// - Throws: the errors of `body`; ``SQLError`` with `busy` if another process kept the lock too long, with
+  ///   `constraint` if a deferred rule fails at the commit, with `inputOutput` or `diskFull` if the disk fails. A
+  ///   commit that fails in this way is undone, unless the process ends before its next commit (see
+  ///   `flushFailedCommits()`). With `nestedAccess` within a read or write of this database.
   @available(*, noasync, message: "use 'await' in asynchronous code")
   @discardableResult
   public func write<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
@@ -170,14 +168,14 @@ public final class Database: Sendable {
     try await writer.perform(for: "write") { try self.transaction(on: $0, body) }
   }
 
-  /// Runs a body on the writing connection outside of a transaction, for what SQLite refuses inside one, such as a
-  /// checkpoint.
+  /// Runs a closure on the writing connection outside of a transaction, for statements that SQLite refuses within
+  /// one, such as a checkpoint.
   @available(*, noasync, message: "use 'await' in asynchronous code")
   @discardableResult
   public func withWriter<Result>(_ body: (WriteConnection) throws -> Result) throws -> Result {
     try writer.withConnection(for: "write") { connection in
       let isWatching = beginWatching(connection)
-      // Each statement commits by itself, also those before one that fails.
+      // Each statement commits separately, including those before one that fails.
       defer { endWatching(connection, isWatching) }
       return try body(connection)
     }
@@ -202,7 +200,7 @@ public final class Database: Sendable {
     return isWatching
   }
 
-  /// Tells observers what was committed since ``beginWatching(_:)``.
+  /// Notifies observers of the commits since ``beginWatching(_:)``.
   private func endWatching(_ connection: WriteConnection, _ isWatching: Bool) {
     connection.watchedChanges = nil
     if isWatching {

@@ -1,5 +1,5 @@
 extension WriteConnection {
-  /// Writes one page as it is, so that this transaction is one that leaves its trace in the write-ahead log.
+  /// Writes one unchanged page, so that this transaction adds a frame to the write-ahead log.
   fileprivate func rewriteFirstPage() throws {
     // SQLite skips a row that is as it was, and never this number.
     let number = try pragmaText("PRAGMA user_version") ?? "0"
@@ -8,13 +8,13 @@ extension WriteConnection {
 }
 
 extension Database {
-  /// Makes sure that nothing comes back of a commit that has failed, here or in another process.
+  /// Makes sure that no part of a failed commit reappears, in this process or another.
   ///
-  /// A commit whose pages reached the write-ahead log and not the disk fails and is rolled back, and yet its pages stand
-  /// in the log: nobody who has the file open sees them, and whoever opens it after all others have gone takes them for
-  /// committed. The next commit writes over them. This is one; call it before something outside of the database goes
-  /// because no row names it.
-  /// - Throws: ``SQLError`` when the disk fails: what has failed before may still come back.
+  /// If the pages of a commit reach the write-ahead log but not the disk, the commit fails and is rolled back. Its
+  /// pages remain in the log. No process with the file open sees them, but a process that opens the file after all
+  /// others have closed it takes them for committed. The next commit overwrites them. This function is such a commit.
+  /// Call it before a file outside of the database is deleted because no row names it.
+  /// - Throws: ``SQLError`` if the disk fails. The failed commit may still reappear in this case.
   @available(*, noasync, message: "use a thread of your own in asynchronous code")
   public func flushFailedCommits() throws {
     try write { try $0.rewriteFirstPage() }

@@ -6,10 +6,10 @@
   import Darwin
 #endif
 
-/// The threads that are inside a read or a write of one database.
+/// The threads that run a read or a write of one database.
 ///
-/// A call inside such a body would wait for a connection while it holds one. Two threads that do so can wait for each
-/// other without end, so that the first nested call is refused, whether or not a connection is free.
+/// A nested call would wait for a connection while it holds one. Two threads that do so can wait for each other
+/// without end. So every nested call is refused, whether or not a connection is free.
 final class NestingGuard: Sendable {
   private let threads = Locked<[(thread: pthread_t, access: String)]>([])
 

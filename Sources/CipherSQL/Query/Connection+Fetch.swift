@@ -1,6 +1,6 @@
 extension Connection {
-  /// Steps through the rows of a composed statement.
-  /// - Throws: ``SQLError``; what `body` throws.
+  /// Calls a closure with each row of a composed statement.
+  /// - Throws: ``SQLError``; the errors of `body`.
   public final func forEach(_ sql: SQL, _ body: (borrowing Row) throws -> Void) throws {
     try withStatement(sql.text) { statement in
       try statement.bind(sql.arguments)
@@ -26,7 +26,7 @@ extension Connection {
     }
   }
 
-  /// All rows of a statement whose columns are those of a record in the record's order.
+  /// Returns all rows of a statement whose columns are those of a record in the record's order.
   public final func fetch<R: Record>(_ sql: SQL, as type: R.Type) throws -> [R] {
     var records: [R] = []
     try forEach(sql) { row in records.append(try R(from: row, at: 0)) }
@@ -49,7 +49,7 @@ extension Connection {
     return rows
   }
 
-  /// The record of a key; nil when there is none, or when it is marked as deleted.
+  /// Returns the record with a key; `nil` if it does not exist or is deleted.
   @inlinable
   public final func find<R: KeyedRecord>(_ type: R.Type, _ key: R.Key) throws -> R? {
     try withStatement(R.findSQL) { statement in

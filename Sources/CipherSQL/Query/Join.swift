@@ -22,14 +22,14 @@ public struct Join<First: JoinSide, Second: JoinSide>: Sendable {
     return copy
   }
 
-  /// Keeps what also fulfils a condition.
+  /// Keeps the rows that also meet a condition.
   public func `where`(_ condition: (First.Columns, Second.Columns) -> some SQLExpression<Bool>) -> Self {
     let columns = columns
     let node = condition(columns.0, columns.1).node
     return with { $0.filter = .and($0.filter, node) }
   }
 
-  /// Adds terms behind those that order the result already.
+  /// Adds terms after those that order the result already.
   public func order(@SQLOrderingBuilder _ terms: (First.Columns, Second.Columns) -> [SQLOrdering]) -> Self {
     let columns = columns
     let terms = terms(columns.0, columns.1)
@@ -42,10 +42,10 @@ public struct Join<First: JoinSide, Second: JoinSide>: Sendable {
   /// Leaves out rows that are equal in all columns.
   public func distinct() -> Self { with { $0.isDistinct = true } }
 
-  /// Takes rows that are marked as deleted too.
+  /// Includes deleted rows.
   public func includingDeleted() -> Self { with { $0.includesDeleted = true } }
 
-  /// Merges the rows that are equal in an expression; `select` then takes aggregates over them.
+  /// Groups rows with equal values of an expression. `select` then returns aggregates over them.
   public func group(by term: (First.Columns, Second.Columns) -> some SQLExpression) -> Self {
     let columns = columns
     let node = term(columns.0, columns.1).node
@@ -59,7 +59,7 @@ public struct Join<First: JoinSide, Second: JoinSide>: Sendable {
     return with { $0.having = .and($0.having, node) }
   }
 
-  /// Takes an expression of each row in place of the records.
+  /// Returns an expression of each row instead of the records.
   public func select<Term: SQLExpression>(
     _ term: (First.Columns, Second.Columns) -> Term
   ) -> ValueSelection<Term.Value> {
@@ -67,7 +67,7 @@ public struct Join<First: JoinSide, Second: JoinSide>: Sendable {
     return ValueSelection(parts, term(columns.0, columns.1).node)
   }
 
-  /// Takes some expressions of each row in place of the records; they arrive as tuples.
+  /// Returns some expressions of each row as tuples instead of the records.
   @_disfavoredOverload
   public func select<each Term: SQLExpression>(
     _ terms: (First.Columns, Second.Columns) -> (repeat each Term)
@@ -102,7 +102,7 @@ public struct Join<First: JoinSide, Second: JoinSide>: Sendable {
 
 extension Join {
   /// The statement that ``fetch(_:)`` runs: its text and its values.
-  /// - Throws: ``SQLError`` with `misuse` when the query stands inside itself.
+  /// - Throws: ``SQLError`` with `misuse` if the query is nested in itself.
   public var sql: SQL {
     get throws(SQLError) { try parts.statement(.records(and: [])) }
   }
@@ -118,14 +118,14 @@ extension Join {
     return rows
   }
 
-  /// The first row behind the offset; nil when there is none.
+  /// Returns the first row after the offset; `nil` if there is none.
   public func fetchFirst(_ connection: Connection) throws -> (First.Element, Second.Element)? {
     var first = self
     first.parts = parts.firstOnly()
     return try first.fetch(connection).first
   }
 
-  /// How many rows there are.
+  /// Returns the number of rows.
   public func count(_ connection: Connection) throws -> Int {
     try connection.fetchOne(try parts.statement(.count), as: Int.self) ?? 0
   }

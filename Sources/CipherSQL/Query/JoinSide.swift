@@ -2,7 +2,7 @@
 public protocol JoinSide: Sendable {
   /// The record type of the table.
   associatedtype Base: Record
-  /// What a row of the join holds for the table: the record, or an Optional of it.
+  /// The type of the table's part of a row: the record, or an Optional of it.
   associatedtype Element: Sendable
   /// The columns from which conditions are composed.
   associatedtype Columns
@@ -18,7 +18,7 @@ public enum Inner<Base: Record>: JoinSide {
   public static func columns(of qualifier: String) -> Base.Columns { Base.Columns(qualifier: qualifier) }
 
   /// Reads the record whose columns begin at `first`, counted from 0.
-  /// - Throws: ``SQLError`` with `typeMismatch` when a column does not hold what the record takes.
+  /// - Throws: ``SQLError`` with `typeMismatch` if the type of a value does not match.
   public static func decode(_ row: borrowing Row, at first: Int32) throws(SQLError) -> Base {
     try Base(from: row, at: first)
   }
@@ -31,10 +31,10 @@ public enum Outer<Base: Record>: JoinSide {
     OuterColumns(columns: Base.Columns(qualifier: qualifier))
   }
 
-  /// Reads the record whose columns begin at `first`, counted from 0; nil when all of them are NULL.
-  /// - Throws: ``SQLError`` with `typeMismatch` when a column does not hold what the record takes.
+  /// Reads the record whose columns begin at `first`, counted from 0; `nil` if all of them are NULL.
+  /// - Throws: ``SQLError`` with `typeMismatch` if the type of a value does not match.
   public static func decode(_ row: borrowing Row, at first: Int32) throws(SQLError) -> Base? {
-    // A row of a table has a key, so one that is all NULL is none.
+    // A row of a table has a key, so a row with NULL only is no record.
     let count = Int32(RecordShape.of(Base.self).columnNames.count)
     for index in first..<first + count where !row.isNull(index) { return try Base(from: row, at: first) }
     return nil

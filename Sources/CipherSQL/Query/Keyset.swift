@@ -32,7 +32,7 @@ enum Keyset {
     let tied: SQLNode = .binary(term.node, " = ", bound, .equality)
     let either: SQLNode = .binary(behind, " OR ", .and(tied, condition(pairs.dropFirst())), .or)
     guard isFirst, !mayBeNullBehind else { return either }
-    // Follows from the rest, and is what lets SQLite seek in an index on the first column.
+    // Redundant, but it lets SQLite seek in an index on the first column.
     return .and(.binary(term.node, term.isDescending ? " <= " : " >= ", bound, .relation), either)
   }
 }

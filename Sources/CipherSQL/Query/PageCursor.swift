@@ -7,7 +7,7 @@
 /// The place behind the last record of a page: opaque, to be kept, sent and given back to
 /// ``Query/page(_:size:after:)`` with the same ordering. It holds the values by which that record was ordered.
 public struct PageCursor: Hashable, Sendable {
-  /// Tells the ordering that the cursor was made with.
+  /// Identifies the ordering that the cursor was created with.
   let ordering: UInt64
   let values: [SQLArgument]
 
@@ -30,7 +30,7 @@ extension PageCursor: LosslessStringConvertible {
     return parts.joined(separator: ".")
   }
 
-  /// Reads the text form; nil when it is none.
+  /// Parses the text form; `nil` for any other text.
   public init?(_ description: String) {
     let parts = description.split(separator: ".", omittingEmptySubsequences: false)
     guard let first = parts.first, let ordering = UInt64(first, radix: 16) else { return nil }
@@ -67,8 +67,8 @@ extension PageCursor: Codable {
     self = cursor
   }
 
-  /// Writes the text form as a string.
-  /// - Throws: what the encoder throws.
+  /// Encodes the text form as a string.
+  /// - Throws: the errors of the encoder.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)

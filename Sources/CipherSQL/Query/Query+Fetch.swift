@@ -1,6 +1,6 @@
 extension Query {
   /// The statement that ``fetch(_:)`` runs: its text and its values.
-  /// - Throws: ``SQLError`` with `misuse` when the query stands inside itself.
+  /// - Throws: ``SQLError`` with `misuse` if the query is nested in itself.
   public var sql: SQL {
     get throws(SQLError) { try parts.statement(.records(and: [])) }
   }
@@ -23,7 +23,7 @@ extension Query {
     get throws(SQLError) { try parts.firstOnly().statement(.records(and: [])) }
   }
 
-  /// The first record behind the offset of the query; nil when there is none.
+  /// Returns the first record after the offset of the query; `nil` if there is none.
   @inlinable
   public func fetchFirst(_ connection: Connection) throws -> R? {
     let sql = try firstSQL
@@ -33,7 +33,7 @@ extension Query {
     }
   }
 
-  /// How many records there are.
+  /// Returns the number of records.
   public func count(_ connection: Connection) throws -> Int {
     try connection.fetchOne(try parts.statement(.count), as: Int.self) ?? 0
   }
@@ -46,8 +46,8 @@ extension Query {
     return try connection.fetchOne(try writer.finish(), as: Bool.self) ?? false
   }
 
-  /// Runs a body for each record, with one record in memory at a time.
-  /// - Throws: as ``fetch(_:)``; what `body` throws, which ends the loop.
+  /// Calls a closure with each record, with one record in memory at a time.
+  /// - Throws: the errors of ``fetch(_:)``; the errors of `body`, which end the loop.
   @inlinable
   public func forEach(_ connection: Connection, _ body: (R) throws -> Void) throws {
     try cursor(connection) { cursor in
@@ -55,7 +55,7 @@ extension Query {
     }
   }
 
-  /// Takes records one by one, as many as are wanted. The cursor ends with the closure.
+  /// Calls a closure with a cursor that reads records one by one. The cursor is valid during the closure.
   ///
   /// ```swift
   /// try Room.all.cursor(db) { cursor in
@@ -87,7 +87,7 @@ public struct RecordCursor<R: Record>: ~Copyable {
   /// - Throws: ``SQLError`` as ``Query/fetch(_:)``.
   @inlinable
   public mutating func next() throws -> R? {
-    // A statement that is stepped behind its end would begin anew.
+    // Stepping a statement after its last row would restart it.
     if isAtEnd { return nil }
     guard try statement.step() else {
       isAtEnd = true

@@ -2,7 +2,7 @@
 public struct Page<R: Record>: Sendable {
   /// The records, in the order of the query.
   public let records: [R]
-  /// Where the next page begins; nil when there is none.
+  /// The cursor of the next page; `nil` after the last page.
   public let next: PageCursor?
 }
 

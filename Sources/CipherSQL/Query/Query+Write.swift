@@ -4,8 +4,9 @@ extension Query where R: InsertableRecord {
   /// ```swift
   /// try Room.where { $0.projectId == id }.update(db) { $0.squareFootage.set($0.squareFootage + 1) }
   /// ```
-  /// - Returns: how many rows were changed.
-  /// - Throws: ``SQLError`` with `constraint` when a rule of the schema refuses a change: then no row is changed.
+  /// - Returns: the number of changed rows.
+  /// - Throws: ``SQLError`` with `constraint` if a rule of the schema refuses a change. No row is changed in this
+  ///   case.
   @discardableResult
   public func update(
     _ connection: WriteConnection, @SQLAssignmentBuilder<R> _ changes: (R.Columns) -> [SQLAssignment<R>]
@@ -28,9 +29,9 @@ extension Query where R: InsertableRecord {
     }
   }
 
-  /// Deletes all records of the query. Where the schema marks rows as deleted instead, they are marked.
-  /// - Returns: how many records were deleted, without those that a cascade took along.
-  /// - Throws: ``SQLError`` with `constraint` when other rows still refer to one: then no row is deleted.
+  /// Deletes all records of the query. If the schema marks rows as deleted instead, they are marked.
+  /// - Returns: the number of deleted records, without cascaded ones.
+  /// - Throws: ``SQLError`` with `constraint` if other rows reference a record. No row is deleted in this case.
   @discardableResult
   public func delete(_ connection: WriteConnection) throws -> Int {
     let sql = try writing("DELETE FROM ") { _ in }

@@ -7,9 +7,9 @@
 ///   .fetch(db)
 /// ```
 ///
-/// A query is a value: each function returns a new one, and nothing runs before `fetch` and its like. Rows that
-/// are marked as deleted (``SoftDeletable``) are left out until ``includingDeleted()``. A query inside another
-/// one may refer to the outer one's columns; it must then be begun inside the outer one's closure.
+/// A query is a value: each function returns a new one, and only functions such as `fetch` run it. Deleted rows
+/// (``SoftDeletable``) are left out until ``includingDeleted()``. A subquery may use columns of the outer query if it
+/// is created within a closure of the outer query.
 public struct Query<R: Record>: Sendable {
   var parts: SelectParts
 
@@ -24,35 +24,35 @@ public struct Query<R: Record>: Sendable {
     return copy
   }
 
-  /// Keeps what also fulfils a condition.
+  /// Keeps the records that also meet a condition.
   public func `where`(_ condition: (R.Columns) -> some SQLExpression<Bool>) -> Query {
     let node = condition(columns).node
     return with { $0.filter = .and($0.filter, node) }
   }
 
-  /// Adds terms behind those that order the result already.
+  /// Adds terms after those that order the result already.
   public func order(@SQLOrderingBuilder _ terms: (R.Columns) -> [SQLOrdering]) -> Query {
     let terms = terms(columns)
     return with { $0.orderings += terms }
   }
 
-  /// Keeps at most a number of rows, behind an offset. For pages prefer ``page(_:size:after:)``, which does not
-  /// read what it skips.
+  /// Limits the number of rows, after an offset. For pages prefer ``page(_:size:after:)``, which does not read the
+  /// rows that it skips.
   public func limit(_ count: Int, offset: Int? = nil) -> Query { with { ($0.limit, $0.offset) = (count, offset) } }
 
   /// Leaves out rows that are equal in all columns.
   public func distinct() -> Query { with { $0.isDistinct = true } }
 
-  /// Takes rows that are marked as deleted too.
+  /// Includes deleted rows.
   public func includingDeleted() -> Query { with { $0.includesDeleted = true } }
 
-  /// Merges the rows that are equal in an expression; `select` then takes aggregates over them.
+  /// Groups rows with equal values of an expression. `select` then returns aggregates over them.
   public func group(by term: (R.Columns) -> some SQLExpression) -> Self {
     let node = term(columns).node
     return with { $0.groups.append(node) }
   }
 
-  /// Merges the rows that are equal in some expressions; `select` then takes aggregates over them.
+  /// Groups rows with equal values of some expressions. `select` then returns aggregates over them.
   @_disfavoredOverload
   public func group<each Term: SQLExpression>(
     by terms: (R.Columns) -> (repeat each Term)
@@ -69,12 +69,12 @@ public struct Query<R: Record>: Sendable {
     return with { $0.having = .and($0.having, node) }
   }
 
-  /// Takes an expression of each row in place of the records.
+  /// Returns an expression of each row instead of the records.
   public func select<Term: SQLExpression>(_ term: (R.Columns) -> Term) -> ValueSelection<Term.Value> {
     ValueSelection(parts, term(columns).node)
   }
 
-  /// Takes some expressions of each row in place of the records; they arrive as tuples.
+  /// Returns some expressions of each row as tuples instead of the records.
   @_disfavoredOverload
   public func select<each Term: SQLExpression>(
     _ terms: (R.Columns) -> (repeat each Term)

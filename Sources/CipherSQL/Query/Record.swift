@@ -12,11 +12,11 @@ public protocol Record: Sendable {
   init(from row: borrowing Row, at first: Int32) throws(SQLError)
 }
 
-/// The columns of a record under one name of its table, so that a table can stand in a query twice.
+/// Returns the columns of a record under an alias of its table, so that a query can use a table twice.
 public protocol RecordColumns: Sendable {
   /// The record that has the columns.
   associatedtype Owner: Record
-  /// The name under which the table stands in the query.
+  /// The alias of the table in the query.
   var qualifier: String { get }
   /// The columns of the table under a name.
   init(qualifier: String)
@@ -35,12 +35,12 @@ public protocol InsertableRecord: Record {
   static var insertSQL: StaticString { get }
   /// Binds all columns for `insertSQL`. A rowid of 0 is bound as NULL, so that the database gives one.
   func bindInsert(to statement: Statement) throws(SQLError)
-  /// Takes the rowid that the database gave, when the primary key is the rowid.
+  /// Stores the rowid that the database assigned, if the primary key is the rowid.
   mutating func didInsert(rowID: Int64)
 }
 
 extension InsertableRecord {
-  /// Leaves the record as it is; for a table whose primary key is not the rowid.
+  /// Leaves the record unchanged, for a table whose primary key is not the rowid.
   public mutating func didInsert(rowID: Int64) {}
 }
 
@@ -70,8 +70,8 @@ public protocol RecordKey: Hashable, Sendable {
 }
 
 extension RecordKey where Self: SQLValue {
-  /// Binds the one value of the key to a placeholder, counted from 1.
-  /// - Throws: what the binding of the value throws.
+  /// Binds the single value of the key to a placeholder, counted from 1.
+  /// - Throws: the errors of the binding.
   @inlinable
   public func bind(to statement: Statement, from index: Int32) throws(SQLError) { try bind(to: statement, at: index) }
 }
@@ -89,11 +89,11 @@ public struct ToOne<Source: Record, Target: Record, Key: SQLValue & Hashable>: S
   /// The referred value.
   public let targetKey: @Sendable (Target) -> Key
 
-  /// A reference by one column.
+  /// Creates a reference by one column.
   /// - Parameters:
-  ///   - targetColumn: the column by which the target is found, such as `uuid`.
-  ///   - sourceKey: the value by which a source refers; nil when it refers to nothing.
-  ///   - targetKey: the value of `targetColumn` in a target.
+  ///   - targetColumn: the column that identifies the target, such as `uuid`.
+  ///   - sourceKey: returns the value of the reference in a source; `nil` without a reference.
+  ///   - targetKey: returns the value of `targetColumn` in a target.
   public init(
     targetColumn: StaticString, sourceKey: @escaping @Sendable (Source) -> Key?,
     targetKey: @escaping @Sendable (Target) -> Key
@@ -102,20 +102,20 @@ public struct ToOne<Source: Record, Target: Record, Key: SQLValue & Hashable>: S
   }
 }
 
-/// The records that refer to one record.
+/// The records that reference one record.
 public struct ToMany<Source: Record, Target: Record, Key: SQLValue & Hashable>: Sendable {
-  /// The column of the target that refers to the source.
+  /// The column of the target that references the source.
   public let targetColumn: StaticString
   /// The referred value of the source.
   public let sourceKey: @Sendable (Source) -> Key
   /// The referring value of the target.
   public let targetKey: @Sendable (Target) -> Key?
 
-  /// The other direction of a reference by one column.
+  /// Creates the opposite direction of a reference by one column.
   /// - Parameters:
-  ///   - targetColumn: the column of the target in which the reference stands.
-  ///   - sourceKey: the value by which a source is referred to.
-  ///   - targetKey: the value of `targetColumn` in a target; nil when it refers to nothing.
+  ///   - targetColumn: the referencing column of the target.
+  ///   - sourceKey: returns the value by which a source is referenced.
+  ///   - targetKey: returns the value of `targetColumn` in a target; `nil` without a reference.
   public init(
     targetColumn: StaticString, sourceKey: @escaping @Sendable (Source) -> Key,
     targetKey: @escaping @Sendable (Target) -> Key?
@@ -128,7 +128,7 @@ public struct ToMany<Source: Record, Target: Record, Key: SQLValue & Hashable>: 
 public struct Column<Owner: Record, Value: SQLValue>: Sendable {
   /// Its name in the table.
   public let name: StaticString
-  /// The name under which its table stands in the query.
+  /// The alias of its table in the query.
   public let qualifier: String
 
   /// A column by its name in the table, under a name of that table.

@@ -1,4 +1,4 @@
-/// What composed statements need to know about a record type, looked up once per type.
+/// The names of a record type that composed statements need, looked up once per type.
 final class RecordShape: Sendable {
   let tableName: StaticString
   let columnNames: [StaticString]
@@ -7,7 +7,7 @@ final class RecordShape: Sendable {
   let keyColumns: [StaticString]
   /// The columns that an INSERT of the record binds, in its order; empty for a record that is only read.
   let insertedColumns: [StaticString]
-  // `t0.a, t0.b` and `t1.a, t1.b`, as they stand at the head of nearly every statement.
+  // `t0.a, t0.b` and `t1.a, t1.b`, with which almost every statement begins.
   private let columnLists: [[UInt8]]
 
   private init<R: Record>(_ type: R.Type) {
@@ -60,7 +60,7 @@ final class RecordShape: Sendable {
     return found[open..<close].compactMap { word in names.first { word.isName($0.description) } }
   }
 
-  /// The columns that stand before `=` behind WHERE: `DELETE FROM t WHERE a = ? AND b = ?`.
+  /// The columns before `=` after WHERE: `DELETE FROM t WHERE a = ? AND b = ?`.
   static func comparedNames(of sql: StaticString, among names: [StaticString]) -> [StaticString] {
     let found = words(of: sql)
     guard let start = found.lastIndex(of: .other("WHERE")) else { return [] }

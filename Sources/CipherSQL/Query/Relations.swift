@@ -1,15 +1,14 @@
-/// Fetches the records that others refer to, for many at once: one statement per 500 different keys and none per
-/// record.
+/// Fetches the referenced records of many records: one statement per 500 different keys and none per record.
 ///
 /// ```swift
 /// for (log, room) in try logs.with(Log.room, db) { print(log.text, room?.title ?? "no room") }
 /// for (project, rooms) in try projects.with(Project.rooms, db, { $0.order { $0.title.ascending } }) { ... }
 /// ```
 extension Sequence where Element: Record {
-  /// Each record with the one that it refers to; nil where the reference is NULL, or its target is gone or marked
-  /// as deleted.
-  /// - Parameter refine: narrows the fetched records down, or takes deleted ones too.
-  /// - Throws: as ``Query/fetch(_:)``; ``SQLError`` with `misuse` when `refine` sets a limit.
+  /// Returns each record with the record that it references; `nil` if the reference is NULL, or its target is missing
+  /// or deleted.
+  /// - Parameter refine: narrows the fetched records, or includes deleted ones.
+  /// - Throws: the errors of ``Query/fetch(_:)``; ``SQLError`` with `misuse` if `refine` sets a limit.
   public func with<Target: Record, Key: SQLValue & Hashable>(
     _ relation: ToOne<Element, Target, Key>, _ connection: Connection,
     _ refine: (Query<Target>) -> Query<Target> = { $0 }
@@ -18,9 +17,9 @@ extension Sequence where Element: Record {
     return map { source in (source, relation.sourceKey(source).flatMap { targets[$0] }) }
   }
 
-  /// Each record with those that refer to it.
-  /// - Parameter refine: narrows the fetched records down, orders them, or takes deleted ones too.
-  /// - Throws: as ``Query/fetch(_:)``; ``SQLError`` with `misuse` when `refine` sets a limit.
+  /// Returns each record with the records that reference it.
+  /// - Parameter refine: narrows or orders the fetched records, or includes deleted ones.
+  /// - Throws: the errors of ``Query/fetch(_:)``; ``SQLError`` with `misuse` if `refine` sets a limit.
   public func with<Target: Record, Key: SQLValue & Hashable>(
     _ relation: ToMany<Element, Target, Key>, _ connection: Connection,
     _ refine: (Query<Target>) -> Query<Target> = { $0 }
@@ -31,7 +30,7 @@ extension Sequence where Element: Record {
 }
 
 extension Connection {
-  /// The records that others refer to, by the referred value.
+  /// The referenced records, by the referenced value.
   public func load<Source: Record, Target: Record, Key: SQLValue & Hashable>(
     _ relation: ToOne<Source, Target, Key>, of sources: some Sequence<Source>,
     _ refine: (Query<Target>) -> Query<Target> = { $0 }
@@ -43,7 +42,7 @@ extension Connection {
     return found
   }
 
-  /// The records that refer to others, by the referring value.
+  /// The referencing records, by the referencing value.
   public func load<Source: Record, Target: Record, Key: SQLValue & Hashable>(
     _ relation: ToMany<Source, Target, Key>, of sources: some Sequence<Source>,
     _ refine: (Query<Target>) -> Query<Target> = { $0 }

@@ -1,19 +1,19 @@
-/// A piece of SQL with its values kept apart, so that no value can change what the SQL says.
+/// SQL text with its values kept apart, so that no value can change the meaning of the text.
 ///
 /// ```swift
 /// let name = "O'Hara"
 /// let query: SQL = "SELECT title FROM OfflineRoom WHERE title = \(name)"   // title = ?
 /// ```
 ///
-/// Values in an interpolation are bound; `\(identifier:)` quotes a name; another `SQL` is put in with its values;
-/// `\(raw:)` puts text in as it is and must never hold what a person typed.
+/// Values in an interpolation are bound. `\(identifier:)` quotes a name. Another `SQL` is inserted with its values.
+/// `\(raw:)` inserts text unchanged and must never contain user input.
 public struct SQL: Sendable, Hashable, ExpressibleByStringInterpolation {
   /// The text, with a `?` for each value.
   public internal(set) var text: String
   /// The values, in the order of the placeholders.
   public internal(set) var arguments: [SQLArgument]
 
-  /// A piece of SQL without values, taken as it is.
+  /// Creates SQL text without values.
   public init(stringLiteral text: String) { (self.text, arguments) = (text, []) }
 
   /// A piece of SQL from its parts.
@@ -32,7 +32,7 @@ public struct SQL: Sendable, Hashable, ExpressibleByStringInterpolation {
       sql.arguments.reserveCapacity(interpolationCount)
     }
 
-    /// Puts the literal's own text in, as it is.
+    /// Inserts the text of the literal.
     public mutating func appendLiteral(_ literal: String) { sql.text += literal }
 
     /// Binds a value.
@@ -57,7 +57,7 @@ public struct SQL: Sendable, Hashable, ExpressibleByStringInterpolation {
       }
     }
 
-    /// Puts text in as it is; never what a person typed.
+    /// Inserts text unchanged. It must never contain user input.
     public mutating func appendInterpolation(raw text: String) { sql.text += text }
   }
 

@@ -1,4 +1,4 @@
-/// What an UPDATE puts into one column.
+/// The assignment of a value to one column in an UPDATE.
 public struct SQLAssignment<Owner: Record>: Sendable {
   let column: StaticString
   let node: SQLNode
@@ -19,7 +19,7 @@ extension Column {
   }
 }
 
-/// A column of whatever type, where only its name is needed.
+/// A column of any type, of which only the name is used.
 public protocol SQLColumn<Owner>: Sendable {
   /// The record that has the column.
   associatedtype Owner: Record
@@ -32,17 +32,17 @@ extension Column: SQLColumn {}
 /// Gathers assignments, one behind the other or in an array.
 @resultBuilder
 public enum SQLAssignmentBuilder<Owner: Record> {
-  /// Takes one assignment.
+  /// Accepts one assignment.
   public static func buildExpression(_ one: SQLAssignment<Owner>) -> [SQLAssignment<Owner>] { [one] }
-  /// Takes the assignments of an array, in its order.
+  /// Accepts the assignments of an array, in its order.
   public static func buildExpression(_ several: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { several }
   /// Begins with the assignments of the first line.
   public static func buildPartialBlock(first: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { first }
-  /// Puts the assignments of the next line behind those so far.
+  /// Appends the assignments of the next line.
   public static func buildPartialBlock(
     accumulated: [SQLAssignment<Owner>], next: [SQLAssignment<Owner>]
   ) -> [SQLAssignment<Owner>] { accumulated + next }
-  /// The assignments of an `if` without `else`; none when its condition is false.
+  /// Accepts the assignments of an `if` without `else`; none if its condition is false.
   public static func buildOptional(_ some: [SQLAssignment<Owner>]?) -> [SQLAssignment<Owner>] { some ?? [] }
   /// The assignments of the first branch of an `if` or `switch`.
   public static func buildEither(first: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { first }

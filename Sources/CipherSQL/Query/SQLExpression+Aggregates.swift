@@ -3,15 +3,15 @@ public func countAll() -> SQLTerm<Int> { SQLTerm(SQLNode(.word("count(*)"))) }
 
 /// Aggregates over the rows of a group. NULL is left out.
 extension SQLExpression {
-  /// How many rows have a value; with `distinct` how many different values there are.
+  /// The number of rows with a value; with `distinct`, the number of different values.
   public func count(distinct: Bool = false) -> SQLTerm<Int> {
     SQLTerm(.call("count", node, isDistinct: distinct))
   }
 
-  /// The smallest value; nil when there is none.
+  /// The smallest value; `nil` without values.
   public func min() -> SQLTerm<Value.Bare?> { SQLTerm(.call("min", node)) }
 
-  /// The largest value; nil when there is none.
+  /// The largest value; `nil` without values.
   public func max() -> SQLTerm<Value.Bare?> { SQLTerm(.call("max", node)) }
 }
 

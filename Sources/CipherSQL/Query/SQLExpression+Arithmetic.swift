@@ -5,8 +5,8 @@ extension Int32: SQLNumber {}
 extension Int64: SQLNumber {}
 extension Double: SQLNumber {}
 
-/// Calculations. NULL on either side makes the result NULL. An integer that grows beyond 64 bits becomes a REAL
-/// in SQLite, which is a `typeMismatch` when it is read as an integer.
+/// Arithmetic. NULL on either side makes the result NULL. An integer over 64 bits becomes a REAL in SQLite, which is
+/// a `typeMismatch` when it is read as an integer.
 extension SQLExpression where Value.Bare: SQLNumber {
   /// The sum with a value.
   public static func + (left: Self, right: Value.Bare) -> SQLTerm<Value> {

@@ -48,7 +48,7 @@ extension SQLExpression {
   }
 }
 
-/// A type that `CAST` can make.
+/// A type that `CAST` can produce.
 public protocol SQLCastTarget: SQLValue {
   /// Its name in SQL.
   static var castName: StaticString { get }

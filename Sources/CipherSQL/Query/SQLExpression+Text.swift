@@ -1,8 +1,7 @@
 /// Text.
 extension SQLExpression where Value.Bare == String {
-  /// Matches a pattern in which `%` stands for any text and `_` for one character. ASCII letters match in either
-  /// case.
-  /// - Parameter escape: a character that takes the meaning from a `%` or `_` behind it.
+  /// Matches a pattern in which `%` means any text and `_` any character. ASCII letters match in either case.
+  /// - Parameter escape: a character that removes the meaning of a following `%` or `_`.
   public func like(_ pattern: String, escape: Character? = nil) -> SQLTerm<Bool> {
     SQLTerm(SQLNode(.like(node, .value(pattern), escape: escape.map { .value(String($0)) })))
   }
@@ -22,11 +21,11 @@ extension SQLExpression where Value.Bare == String {
   /// The text with its ASCII letters in upper case.
   public var uppercased: SQLTerm<Value> { SQLTerm(.call("upper", node)) }
 
-  /// How many characters (code points) the text has, up to a NUL in it.
+  /// The number of characters (code points) of the text, up to a NUL.
   public var length: SQLTerm<Int?> { SQLTerm(.call("length", node)) }
 }
 
-/// A text as it stands in a LIKE pattern whose escape character is the backslash.
+/// Returns a text for a LIKE pattern whose escape character is the backslash.
 private func likeEscaped(_ text: String) -> String {
   var result = String.UnicodeScalarView()
   for scalar in text.unicodeScalars {

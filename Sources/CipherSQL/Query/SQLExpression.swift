@@ -1,7 +1,7 @@
-/// Something that has a value in each row: a column, a value, or what operators and functions make of them.
+/// An expression with a value in each row: a column, a constant, or a combination by operators and functions.
 ///
-/// Expressions are composed from the columns of a record; the compiler checks their types, and every value is
-/// bound. NULL behaves as nil does in Swift where the two would differ: see ``==(_:_:)``.
+/// Expressions are composed from the columns of a record. The compiler checks their types, and every value is bound.
+/// NULL behaves like nil in Swift where the two would differ: see ``==(_:_:)``.
 public protocol SQLExpression<Value>: Sendable {
   /// The Swift type of the value.
   associatedtype Value: SQLValue
@@ -19,7 +19,7 @@ public struct SQLTerm<Value: SQLValue>: SQLExpression {
   /// A value as an expression.
   public init(_ value: Value) { node = .value(value) }
 
-  /// A piece of SQL as an expression. The type is taken on trust: a wrong one is a `typeMismatch` when a row is
+  /// Creates an expression from SQL text. The type is not checked: a wrong one is a `typeMismatch` when a row is
   /// read.
   public init(sql: SQL) { node = SQLNode(.raw(sql)) }
 
@@ -43,7 +43,7 @@ extension SQLNode {
 public struct SQLTemplate: ExpressibleByStringInterpolation, Sendable {
   let parts: [SQLNode]
 
-  /// A piece of SQL without expressions, taken as it is.
+  /// Creates SQL text without expressions.
   public init(stringLiteral text: String) { parts = [SQLNode(.raw(SQL(raw: text)))] }
 
   /// A piece of SQL from the parts of an interpolated literal.
@@ -56,7 +56,7 @@ public struct SQLTemplate: ExpressibleByStringInterpolation, Sendable {
     /// Begins a literal; the counts only set memory aside.
     public init(literalCapacity: Int, interpolationCount: Int) { parts.reserveCapacity(interpolationCount * 2 + 1) }
 
-    /// Puts the literal's own text in, as it is.
+    /// Inserts the text of the literal.
     public mutating func appendLiteral(_ text: String) {
       if !text.isEmpty { parts.append(SQLNode(.raw(SQL(raw: text)))) }
     }

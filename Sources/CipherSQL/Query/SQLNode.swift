@@ -22,7 +22,7 @@ public struct SQLNode: Sendable {
     case exists(SelectParts)
   }
 
-  /// How strongly an operator holds its sides together, so that parentheses stand only where they are needed.
+  /// The precedence of an operator, so that parentheses are written only where they are needed.
   enum Precedence: Int, Comparable, Sendable {
     case or = 1
     case and, not, equality, relation, addition, multiplication, whole

@@ -1,6 +1,6 @@
 /// One term of an ORDER BY.
 public struct SQLOrdering: Sendable {
-  /// Where NULL stands.
+  /// The position of NULL.
   enum NullPlace: Sendable {
     case byDirection, first, last
   }
@@ -21,7 +21,7 @@ public struct SQLOrdering: Sendable {
     return copy
   }
 
-  /// SQLite takes NULL for the smallest value.
+  /// SQLite orders NULL before all values.
   var putsNullsFirst: Bool {
     switch nulls {
     case .byDirection: !isDescending
@@ -53,17 +53,17 @@ extension SQLWriter {
 /// Gathers the terms of an ordering, one behind the other or in an array.
 @resultBuilder
 public enum SQLOrderingBuilder {
-  /// Takes one term.
+  /// Accepts one term.
   public static func buildExpression(_ ordering: SQLOrdering) -> [SQLOrdering] { [ordering] }
-  /// Takes the terms of an array, in its order.
+  /// Accepts the terms of an array, in its order.
   public static func buildExpression(_ orderings: [SQLOrdering]) -> [SQLOrdering] { orderings }
   /// Begins with the terms of the first line.
   public static func buildPartialBlock(first: [SQLOrdering]) -> [SQLOrdering] { first }
-  /// Puts the terms of the next line behind those so far.
+  /// Appends the terms of the next line.
   public static func buildPartialBlock(accumulated: [SQLOrdering], next: [SQLOrdering]) -> [SQLOrdering] {
     accumulated + next
   }
-  /// The terms of an `if` without `else`; none when its condition is false.
+  /// Accepts the terms of an `if` without `else`; none if its condition is false.
   public static func buildOptional(_ orderings: [SQLOrdering]?) -> [SQLOrdering] { orderings ?? [] }
   /// The terms of the first branch of an `if` or `switch`.
   public static func buildEither(first: [SQLOrdering]) -> [SQLOrdering] { first }

@@ -7,7 +7,7 @@ import CSQLCipher
 struct SQLWriter {
   private var text: [UInt8] = []
   private(set) var arguments: [SQLArgument] = []
-  /// What makes the statement unusable; thrown when it is run.
+  /// The reason why the statement cannot run. It is thrown when the statement is run.
   var problem: SQLError?
   private var qualifiers: [String] = []
   /// The tables of the enclosing SELECTs.

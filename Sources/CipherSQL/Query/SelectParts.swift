@@ -6,11 +6,11 @@ struct SelectParts: Sendable {
   struct Source: Sendable {
     let shape: RecordShape
     let qualifier: String
-    /// How it is joined to those before it; nil for the first.
+    /// The join with the tables before it; `nil` for the first.
     var join: (kind: StaticString, condition: SQLNode)?
   }
 
-  /// What the rows consist of.
+  /// The expressions of a row.
   enum Result: Sendable {
     /// All columns of all tables, then some expressions more.
     case records(and: [SQLNode])
@@ -33,7 +33,7 @@ struct SelectParts: Sendable {
     sources = [Source(shape: shape, qualifier: qualifier, join: nil)]
   }
 
-  /// True when the rows are those of the tables, neither merged nor cut off.
+  /// Whether the rows are those of the tables, neither grouped nor limited.
   var isPlain: Bool { groups.isEmpty && having == nil && !isDistinct && limit == nil && offset == nil }
 
   /// The same rows up to the first one. The offset stays, and so does a limit of 0.
@@ -50,7 +50,7 @@ struct SelectParts: Sendable {
     String(counter.wrappingAdd(1, ordering: .relaxed).newValue, radix: 36)
   }
 
-  /// The condition that leaves rows marked as deleted out; nil where none is needed.
+  /// The condition that leaves out deleted rows; `nil` if none is needed.
   func deletedCondition(of source: Source) -> SQLNode? {
     guard source.shape.isSoftDeletable, !includesDeleted else { return nil }
     return .binary(
@@ -68,7 +68,7 @@ extension SQLWriter {
   mutating func write(_ parts: SelectParts, _ result: SelectParts.Result) {
     enter(parts)
     if case .count = result, !parts.isPlain {
-      // Counting what is merged or cut off needs it as a table of its own.
+      // Grouped or limited rows are counted in a subquery.
       write("SELECT count(*) FROM (")
       write(select: parts, parts.groups.isEmpty ? .records(and: []) : .one)
       write(")")
@@ -133,7 +133,7 @@ extension SQLWriter {
     write(" AS ")
     write(qualifier: source.qualifier)
     guard let join = source.join else { return }
-    // In ON, so that a left join keeps the row on its left when the one on its right is deleted.
+    // In ON, so that a left join keeps the row on its left if the row on its right is deleted.
     if let kept = parts.deletedCondition(of: source) {
       write(" ON ", .and(join.condition, kept))
     } else {

@@ -12,7 +12,7 @@ public struct Selection<each Value: SQLValue>: Sendable {
   init(_ parts: SelectParts, _ nodes: [SQLNode]) { (self.parts, self.nodes) = (parts, nodes) }
 
   /// The statement that ``fetch(_:)`` runs: its text and its values.
-  /// - Throws: ``SQLError`` with `misuse` when the query stands inside itself.
+  /// - Throws: ``SQLError`` with `misuse` if the query is nested in itself.
   public var sql: SQL {
     get throws(SQLError) { try parts.statement(.values(nodes)) }
   }
@@ -37,7 +37,7 @@ public struct Selection<each Value: SQLValue>: Sendable {
     try connection.fetchRows(try sql, as: repeat (each Value).self)
   }
 
-  /// The first row behind the offset; nil when there is none.
+  /// Returns the first row after the offset; `nil` if there is none.
   public func fetchFirst(_ connection: Connection) throws -> (repeat each Value)? {
     var first = self
     first.parts = parts.firstOnly()

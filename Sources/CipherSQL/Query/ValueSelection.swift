@@ -10,7 +10,7 @@ public struct ValueSelection<Value: SQLValue>: Sendable {
   init(_ parts: SelectParts, _ node: SQLNode) { (self.parts, self.node) = (parts, node) }
 
   /// The statement that ``fetch(_:)`` runs: its text and its values.
-  /// - Throws: ``SQLError`` with `misuse` when the query stands inside itself.
+  /// - Throws: ``SQLError`` with `misuse` if the query is nested in itself.
   public var sql: SQL {
     get throws(SQLError) { try parts.statement(.values([node])) }
   }

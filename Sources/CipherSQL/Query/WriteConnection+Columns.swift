@@ -1,11 +1,11 @@
 /// Writes of single records by chosen columns.
 extension WriteConnection {
-  /// Writes chosen columns of a record over the row of its key; the others stay as they are.
+  /// Writes chosen columns of a record to the row with its key. The other columns stay unchanged.
   ///
   /// ```swift
   /// try db.update(room) { [$0.title, $0.status] }
   /// ```
-  /// - Throws: ``SQLError`` with `notFound` when there is no such row, with `constraint` when a rule refuses it.
+  /// - Throws: ``SQLError`` with `notFound` if no row has the key, with `constraint` if a rule refuses the change.
   public func update<R: KeyedRecord>(_ record: R, _ columns: (R.Columns) -> [any SQLColumn<R>]) throws {
     let shape = RecordShape.of(R.self)
     let names = columns(R.Columns(qualifier: "")).map(\.name)
@@ -17,7 +17,7 @@ extension WriteConnection {
     try write(names, &writer, shape, separator: ", ")
     writer.write(" WHERE ")
     try write(shape.keyColumns, &writer, shape, separator: " AND ")
-    // The record binds all of its columns, by number; the last one is mentioned so that SQLite takes them.
+    // The record binds all of its columns by number. The statement mentions the last one so that SQLite accepts them.
     writer.write(" AND ?")
     writer.write(number: shape.insertedColumns.count)
     writer.write(" IS ?")
@@ -29,17 +29,17 @@ extension WriteConnection {
     if changedRowCount == 0 { throw missing(R.self) }
   }
 
-  /// Inserts a record, or writes chosen columns of it over the row that stands in its way. All other columns of that row
-  /// stay as they are.
+  /// Inserts a record, or writes chosen columns of it to the row with the same unique values. All other columns of
+  /// that row stay unchanged.
   ///
   /// ```swift
   /// let renamed = try db.upsert(room, onConflict: { [$0.uuid] }, updating: { [$0.title] })
   /// ```
   /// - Parameters:
   ///   - target: the columns that the schema declares as unique together.
-  ///   - chosen: the columns that are written over; none leaves the row as it is.
-  /// - Returns: the row as it stands now, without what triggers do after the statement.
-  /// - Throws: ``SQLError`` with `constraint` when another rule refuses it.
+  ///   - chosen: the columns to write; an empty list leaves the row unchanged.
+  /// - Returns: the row after the statement, without later changes by triggers.
+  /// - Throws: ``SQLError`` with `constraint` if another rule refuses it.
   @discardableResult
   public func upsert<R: InsertableRecord>(
     _ record: R, onConflict target: (R.Columns) -> [any SQLColumn<R>],
@@ -71,9 +71,9 @@ extension WriteConnection {
     }
   }
 
-  /// Inserts a record unless a row stands in its way that is unique with it.
-  /// - Returns: false when nothing was inserted.
-  /// - Throws: ``SQLError`` with `constraint` when a rule other than uniqueness refuses it.
+  /// Inserts a record unless a row with the same unique values exists.
+  /// - Returns: `false` if nothing was inserted.
+  /// - Throws: ``SQLError`` with `constraint` if a rule other than uniqueness refuses it.
   @discardableResult
   public func insertOrIgnore<R: InsertableRecord>(_ record: R) throws -> Bool {
     var writer = SQLWriter()

@@ -1,6 +1,6 @@
 extension WriteConnection {
-  /// Runs a composed statement that returns nothing.
-  /// - Returns: how many rows it changed, without those that triggers and cascades changed.
+  /// Runs a composed statement without result.
+  /// - Returns: the number of changed rows, without changes by triggers and cascades.
   @discardableResult
   public func execute(_ sql: SQL) throws -> Int {
     try withStatement(sql.text) { statement in
@@ -54,8 +54,8 @@ extension WriteConnection {
     if changedRowCount == 0 { throw missing(R.self) }
   }
 
-  /// Deletes the row of a key.
-  /// - Returns: false when there was none.
+  /// Deletes the row with a key.
+  /// - Returns: `false` if no row has the key.
   @inlinable
   @discardableResult
   public func delete<R: KeyedRecord>(_ type: R.Type, _ key: R.Key) throws -> Bool {
@@ -68,7 +68,7 @@ extension WriteConnection {
   }
 
   /// Deletes the row of a record.
-  /// - Returns: false when there was none.
+  /// - Returns: `false` if it does not exist.
   @inlinable
   @discardableResult
   public func delete<R: KeyedRecord>(_ record: R) throws -> Bool { try delete(R.self, record.key) }

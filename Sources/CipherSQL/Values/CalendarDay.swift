@@ -16,14 +16,14 @@ public struct CalendarDay: Hashable, Comparable, Sendable, CustomStringConvertib
     (self.year, self.month, self.day) = (year, month, day)
   }
 
-  /// Makes a day; nil when there is no such day.
+  /// Creates a day; `nil` if the calendar has no such day.
   public init?(year: Int, month: Int, day: Int) {
     guard (0...9999).contains(year), (1...12).contains(month), day >= 1, day <= Calendar.days(in: month, of: year)
     else { return nil }
     (self.year, self.month, self.day) = (year, month, day)
   }
 
-  /// Reads `YYYY-MM-DD`; nil when the text is anything else.
+  /// Parses `YYYY-MM-DD`; `nil` for any other text.
   public init?(_ text: some StringProtocol) {
     let parts = text.split(separator: "-", omittingEmptySubsequences: false)
     guard parts.map(\.utf8.count) == [4, 2, 2], parts.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }),
@@ -79,8 +79,8 @@ extension CalendarDay: Codable {
     self = day
   }
 
-  /// Writes a string `YYYY-MM-DD`.
-  /// - Throws: what the encoder throws.
+  /// Encodes a string `YYYY-MM-DD`.
+  /// - Throws: the errors of the encoder.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)

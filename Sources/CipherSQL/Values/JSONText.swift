@@ -6,16 +6,16 @@ import CSQLCipher
   import Foundation
 #endif
 
-/// A JSON document as it stands in a column; its text is kept to the letter.
+/// A JSON document in a column. Its text is kept unchanged.
 public struct JSONText: Hashable, Sendable, CustomStringConvertible {
   /// The document.
   public let text: String
 
-  /// Takes a text that is known to be JSON; the column's CHECK refuses anything else.
+  /// Creates a document from a text that is known to be JSON. The column's CHECK refuses any other text.
   public init(_ text: String) { self.text = text }
 
-  /// Writes a value as JSON, with sorted keys.
-  /// - Throws: what the value's `encode(to:)` throws.
+  /// Encodes a value as JSON with sorted keys.
+  /// - Throws: the errors of the value's `encode(to:)`.
   public init(encoding value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -33,8 +33,8 @@ public struct JSONText: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension JSONText: SQLValue {
-  /// Takes the text of a TEXT column, counted from 0, without parsing it.
-  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no TEXT.
+  /// Reads the text of a TEXT column, counted from 0, without parsing it.
+  /// - Throws: ``SQLError`` with `typeMismatch` if the value is not TEXT.
   @inlinable
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> JSONText {
     JSONText(try String.decode(from: row, at: index))
@@ -53,14 +53,14 @@ extension JSONText: SQLValue {
 }
 
 extension JSONText: Codable {
-  /// Takes a string that holds the document, without parsing it.
-  /// - Throws: `DecodingError` when there is no single string.
+  /// Decodes a string that contains the document, without parsing it.
+  /// - Throws: `DecodingError` if the value is not a single string.
   public init(from decoder: any Decoder) throws {
     text = try decoder.singleValueContainer().decode(String.self)
   }
 
-  /// Writes the document as one string, not as JSON within JSON.
-  /// - Throws: what the encoder throws.
+  /// Encodes the document as one string, not as nested JSON.
+  /// - Throws: the errors of the encoder.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(text)

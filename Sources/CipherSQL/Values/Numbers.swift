@@ -70,7 +70,7 @@ extension Int32: SQLValue {
 }
 
 extension Bool: SQLValue {
-  /// 0 is false and 1 is true; anything else is a mismatch.
+  /// 0 is false and 1 is true. Other numbers are a mismatch.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Bool {
@@ -93,7 +93,7 @@ extension Bool: SQLValue {
 }
 
 extension Double: SQLValue {
-  /// A whole number in the column is taken as a Double too.
+  /// An integer in the column is read as a Double too.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Double {
@@ -102,8 +102,8 @@ extension Double: SQLValue {
     return sqlite3_column_double(row.handle, index)
   }
 
-  /// - Throws: ``SQLError`` with `typeMismatch` for NaN, which SQLite would store as NULL in silence, and for an infinite number,
-  ///   which JSON cannot say, so that it would never reach a server or an export.
+  /// - Throws: ``SQLError`` with `typeMismatch` for NaN, which SQLite would silently store as NULL, and for an
+  ///   infinite number, which JSON cannot represent, so that it would reach no server and no export.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     if isNaN {

@@ -1,12 +1,12 @@
 import CSQLCipher
 
-/// An enumeration that a `CHECK (column IN ('a', 'b'))` declares; the raw value is what stands in the column.
+/// An enumeration that a `CHECK (column IN ('a', 'b'))` declares. The raw value is the value of the column.
 public protocol SQLEnumeration: SQLValue, RawRepresentable, Hashable, Codable, CaseIterable
 where RawValue == String {}
 
 extension SQLEnumeration {
-  /// Reads a TEXT column, counted from 0, that holds a raw value.
-  /// - Throws: ``SQLError`` with `typeMismatch` when the column holds no TEXT or none of the raw values.
+  /// Reads a raw value from a TEXT column, counted from 0.
+  /// - Throws: ``SQLError`` with `typeMismatch` if the value is not TEXT or not a raw value.
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Self {
     guard let value = Self(rawValue: try String.decode(from: row, at: index)) else {
       throw row.mismatch(index, expected: "one of \(allCases.map(\.rawValue))")

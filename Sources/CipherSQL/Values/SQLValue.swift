@@ -1,13 +1,12 @@
 import CSQLCipher
 
-/// A Swift type that a column can hold.
+/// A Swift type that a column can store.
 ///
-/// Conforming types bind themselves by position and decode themselves by position; nothing is looked up by
-/// name and no intermediate value is made.
+/// Conforming types bind and decode themselves by position. There is no lookup by name and no intermediate value.
 public protocol SQLValue: Sendable {
   /// The type without Optional: `String` for `String?`.
   associatedtype Bare: SQLValue = Self
-  /// True for an Optional, whose column may hold NULL.
+  /// Whether the type is an Optional, whose column may be NULL.
   static var isNullable: Bool { get }
   /// Reads a column, counted from 0.
   /// - Throws: ``SQLError`` with `typeMismatch` when the column holds something else.

@@ -92,16 +92,16 @@ extension Optional: SQLValue where Wrapped: SQLValue {
   /// True: the column may hold NULL.
   public static var isNullable: Bool { true }
 
-  /// Reads a column, counted from 0; nil when it is NULL.
-  /// - Throws: what the decoding of the wrapped type throws.
+  /// Reads a column, counted from 0; `nil` for NULL.
+  /// - Throws: the errors of the wrapped type's decoding.
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Wrapped? {
     row.isNull(index) ? nil : try Wrapped.decode(from: row, at: index)
   }
 
-  /// Binds the value to a placeholder, counted from 1; NULL for nil.
-  /// - Throws: what the binding of the wrapped type throws.
+  /// Binds the value to a placeholder, counted from 1; NULL for `nil`.
+  /// - Throws: the errors of the wrapped type's binding.
   @inlinable
   public func bind(to statement: Statement, at index: Int32) throws(SQLError) {
     if let self { try self.bind(to: statement, at: index) } else { try statement.bindNull(at: index) }

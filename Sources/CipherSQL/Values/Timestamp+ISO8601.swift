@@ -5,9 +5,9 @@
 #endif
 
 extension Date {
-  /// Reads the forms of ISO 8601 (RFC 3339) that name a moment: date and time of day, divided by `T` or a space,
-  /// with or without seconds and a fraction, and a zone (`Z`, `+02:00`, `-0500`). A fraction beyond milliseconds is
-  /// cut off. Nil for anything else, so also for a time without a zone, which names no moment.
+  /// Parses the forms of ISO 8601 (RFC 3339) that name a moment: date and time of day, separated by `T` or a space,
+  /// with or without seconds and a fraction, and a zone (`Z`, `+02:00`, `-0500`). Digits after the milliseconds are
+  /// ignored. `nil` for other texts, such as a time without a zone, which names no moment.
   public init?(iso8601 text: UnsafeBufferPointer<UInt8>) {
     if text.count == TimestampText.length, let milliseconds = TimestampText.parse(text) {
       self.init(millisecondsSince1970: milliseconds)
@@ -25,8 +25,8 @@ extension Date {
   }
 }
 
-/// The general reader behind `Date(iso8601:)`; rewrites what it reads into the stored form and lets that be
-/// checked in its one place.
+/// The general parser behind `Date(iso8601:)`. It converts the text into the stored form, which the stored form's own
+/// parser checks.
 private enum ISO8601 {
   static func milliseconds(_ text: UnsafeBufferPointer<UInt8>) -> Int64? {
     guard text.count >= 17, text.count <= 40,

@@ -11,7 +11,7 @@ extension Date: SQLValue {
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> Date {
-    // Nothing but the text of a timestamp passes the parser, so the type needs no look of its own.
+    // The parser accepts only the text of a timestamp, so the type needs no check of its own.
     guard let start = sqlite3_column_text(row.handle, index),
       let milliseconds = TimestampText.parse(
         UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(row.handle, index))))
@@ -34,8 +34,8 @@ extension Date: SQLValue {
   /// ``sqlText`` as TEXT. A time that ``bind(to:at:)`` would refuse is brought to the nearest that can be written.
   public var sqlArgument: SQLArgument { .text(sqlText) }
 
-  /// ISO 8601 in UTC with milliseconds, as every time stands in the database and on the wire. A time outside of
-  /// the years 0 to 9999 is brought to the nearest that can be written.
+  /// ISO 8601 in UTC with milliseconds, the form of all times in the database and on the wire. A time outside of the
+  /// years 0 to 9999 becomes the nearest time with this form.
   public var sqlText: String {
     let range = TimestampText.range
     let seconds = timeIntervalSince1970
@@ -50,14 +50,14 @@ extension Date: SQLValue {
     }
   }
 
-  /// Reads ISO 8601 in UTC with milliseconds; nil when the text is anything else.
+  /// Parses ISO 8601 in UTC with milliseconds; `nil` for any other text.
   public init?(sqlText text: some StringProtocol) {
     var copy = String(text)
     guard let milliseconds = copy.withUTF8({ TimestampText.parse($0) }) else { return nil }
     self.init(millisecondsSince1970: milliseconds)
   }
 
-  /// Now, in whole milliseconds, so that what is written reads back equal.
+  /// The current time in whole milliseconds, so that a stored value reads back equal.
   public static func nowInMilliseconds() -> Date {
     Date(millisecondsSince1970: Int64((Date().timeIntervalSince1970 * 1000).rounded(.down)))
   }
@@ -92,7 +92,7 @@ enum TimestampText {
     guard text.count == 24, let t = text.baseAddress, t[4] == 0x2d, t[7] == 0x2d, t[10] == 0x54, t[13] == 0x3a,
       t[16] == 0x3a, t[19] == 0x2e, t[23] == 0x5a
     else { return nil }
-    // Every digit is looked at, and whether one of them was none is asked once.
+    // Each digit is read without a branch. One check at the end finds whether one of them was not a digit.
     var worst: UInt8 = 0
     let year = two(t, 0, &worst) * 100 + two(t, 2, &worst)
     let month = two(t, 5, &worst)

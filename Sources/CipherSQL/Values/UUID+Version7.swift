@@ -8,9 +8,9 @@ import Synchronization
 #endif
 
 extension UUID {
-  /// A version 7 UUID (RFC 9562, section 5.7): 48 bits of Unix time in milliseconds, then a counter, then 62
-  /// random bits. Values made by one process ascend, also within a millisecond and when the clock steps back
-  /// (method 1 of section 6.2: the counter runs on, and carries into the time when it overflows).
+  /// Creates a version 7 UUID (RFC 9562, section 5.7): 48 bits of Unix time in milliseconds, then a counter, then 62
+  /// random bits. Values of one process ascend, also within a millisecond and when the clock steps back (method 1 of
+  /// section 6.2: the counter continues, and carries into the time when it overflows).
   public static func version7() -> UUID {
     let now = UInt64(max(0, Date().timeIntervalSince1970) * 1000)
     // Time in the upper 48 bits, the 12-bit counter below; a fresh millisecond starts its counter at 0.

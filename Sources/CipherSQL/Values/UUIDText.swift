@@ -11,7 +11,7 @@ extension UUID: SQLValue {
   @inlinable
   @inline(__always)
   public static func decode(from row: borrowing Row, at index: Int32) throws(SQLError) -> UUID {
-    // Nothing but the text of a UUID passes the parser, so the type needs no look of its own.
+    // The parser accepts only the text of a UUID, so the type needs no check of its own.
     guard let start = sqlite3_column_text(row.handle, index), sqlite3_column_bytes(row.handle, index) == 36,
       let value = UUIDText.parse(start)
     else { throw row.mismatch(index, expected: "UUID as TEXT") }
@@ -33,7 +33,7 @@ extension UUID: SQLValue {
   /// The lower-case text form as TEXT.
   public var sqlArgument: SQLArgument { .text(sqlText) }
 
-  /// The lower-case text form, as every UUID stands in the database and on the wire.
+  /// The lower-case text form, the form of all UUIDs in the database and on the wire.
   public var sqlText: String {
     String(unsafeUninitializedCapacity: 36) { buffer in
       UUIDText.write(self, to: UnsafeMutableBufferPointer(rebasing: buffer[0..<36]))
@@ -41,7 +41,7 @@ extension UUID: SQLValue {
     }
   }
 
-  /// Reads a text form of 36 characters; nil when it is none.
+  /// Parses a text of 36 characters; `nil` for any other text.
   public init?(sqlText text: some StringProtocol) {
     var copy = String(text)
     let value = copy.withUTF8 { bytes in

@@ -13,12 +13,13 @@ extension FieldVaultFiles {
     let found: SealedFileBeginning
     do throws(SealedFileError) {
       found = try SealedFileBeginning(ofFileAt: part)
-      // An earlier attempt was through and did not come to say so. Which of the two the server keeps, it does not tell.
+      // An earlier attempt was complete but not acknowledged. The server does not tell which of the two files it
+      // keeps.
       if found == .finished, try SealedFileBeginning.isWhole(part) { return }
     } catch {
       throw .notWritten
     }
-    // Opened when it is known what it is, and once: that an address expires on the way changes nothing about the file.
+    // Opened once its kind is known. An address that expires during the download does not change the file.
     var place: (any DownloadTarget)?
     try await withSource(of: name) { source async throws(DownloadProblem) in
       let open: any DownloadTarget
@@ -28,7 +29,7 @@ extension FieldVaultFiles {
         let isSealed =
           switch found {
           case .unfinished: false
-          // What an encrypted file was begun with says nothing about what another device has sent since.
+          // The header of an earlier attempt says nothing about a file that another device has sent since.
           case .nothing, .notSealed, .finished: try await self.isSealed(source)
           }
         open =
@@ -75,7 +76,7 @@ extension FieldVaultFiles {
       throw .transport(error)
     }
     if let failure = FileDownload.stranger(answer) { throw .transport(failure) }
-    // Nothing can be asked of what is empty, and no encrypted file is that.
+    // No range exists in an empty file, and no encrypted file is empty.
     if [200, 206, 416].contains(answer.status) { return SealedFileBeginning(first.withLock { $0 }) == .finished }
     var plan = DownloadPlan(bytes: 0, tag: nil)
     let refusal = DownloadPlan.Event.refused(

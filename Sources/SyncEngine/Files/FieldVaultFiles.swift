@@ -20,7 +20,7 @@ public struct FieldVaultFiles: FileRemote {
 
   // MARK: Which way
 
-  /// How the server takes and gives files; asked once.
+  /// The server's upload protocol, requested once.
   func way() async throws(TransportFailure) -> UploadProtocol {
     if let way = known.withLock({ $0 }) { return way }
     var request = HTTPRequest(Self.endpoint, isAuthorized: false)
@@ -28,7 +28,7 @@ public struct FieldVaultFiles: FileRemote {
     let answer = try await transport.send(request)
     if let failure = FileDownload.stranger(answer) { throw failure }
     let way = UploadProtocol(answer)
-    // What is said while something is wrong is not kept.
+    // A failed request is not remembered.
     if (200..<500).contains(answer.status) { known.withLock { $0 = way } }
     return way
   }
@@ -36,7 +36,7 @@ public struct FieldVaultFiles: FileRemote {
   /// Asks again which way the server wants, the next time.
   func forgetWay() { known.withLock { $0 = nil } }
 
-  /// Whether the server takes files in another way by now than was known.
+  /// Returns whether the server's upload protocol has changed.
   private func hasAnotherWay(than way: UploadProtocol) async throws(TransportFailure) -> Bool {
     forgetWay()
     return try await self.way().isPresigned != way.isPresigned
@@ -54,7 +54,7 @@ public struct FieldVaultFiles: FileRemote {
       while true {
         let way = try await way()
         let result = await send(file, name, way, address, link, remember, progress)
-        // What the server takes may have changed since it was asked; the next attempt asks anew.
+        // The protocol may have changed since it was requested, so the next attempt requests it again.
         if case .tooLarge? = result.problem {
           forgetWay()
           return UploadResult(problem: .tooLarge, offset: result.offset, link: FileServerState())
@@ -71,7 +71,7 @@ public struct FieldVaultFiles: FileRemote {
     _ file: UploadSource, _ name: FileName, _ way: UploadProtocol, _ address: String?, _ link: FileServerState,
     _ remember: @Sendable (String?) async throws -> Void, _ progress: @escaping @Sendable (Int64) async -> Void
   ) async -> UploadResult {
-    // What was remembered of the one way is nothing to the other.
+    // The stored address of one protocol is meaningless for the other.
     let key = address.flatMap { $0.hasPrefix(Self.mark) ? String($0.dropFirst(Self.mark.count)) : nil }
     switch way {
     case .tus(let server):
@@ -90,7 +90,7 @@ public struct FieldVaultFiles: FileRemote {
     }
   }
 
-  /// Tells what was remembered of an address from the address of an upload by tus.
+  /// Distinguishes a stored key of an upload to an address from the URL of a tus upload.
   private static let mark = "presigned:"
 
   private static func api(of name: FileName, _ greatest: Int64?) -> PresignedAPI {
@@ -107,8 +107,7 @@ public struct FieldVaultFiles: FileRemote {
     return api
   }
 
-  /// Which of some files the server does not have: `POST /v1/files/missing`. A server that does not know the question says
-  /// nothing against any file.
+  /// Returns the files that the server lacks: `POST /v1/files/missing`. A server without this endpoint lacks none.
   public func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName> {
     let request = MissingFilesRequest(files: files.map(\.text))
     do throws(RemoteFailure) {
@@ -122,7 +121,7 @@ public struct FieldVaultFiles: FileRemote {
     }
   }
 
-  /// What the server holds of some files: `POST /v1/files/digests`. Nil from a server that does not know the question.
+  /// Returns the digests of the server's files: `POST /v1/files/digests`. `nil` from a server without this endpoint.
   public func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsResponse.Held]? {
     let request = MissingFilesRequest(files: files.map(\.text))
     do throws(RemoteFailure) {

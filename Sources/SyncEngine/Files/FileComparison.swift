@@ -10,16 +10,16 @@ public enum FileComparison: Equatable, Sendable {
   /// The server does not tell.
   case unknown
 
-  /// How many files are compared with one request: a server may have to read files that it never hashed.
+  /// The number of files in one request. A server may have to read files that it never hashed.
   static let greatestCount = 50
 
-  /// Compares what the server holds with a file of this device.
+  /// Compares the server's file with a file of this device.
   /// - Parameters:
-  ///   - held: nil when the server has nothing under the name.
-  ///   - byteCount: the length of the file as it is here, encrypted.
+  ///   - held: `nil` if the server has no file with this name.
+  ///   - byteCount: the length of the encrypted file on this device.
   ///   - sha256: its SHA-256, in hexadecimal digits.
-  ///   - digest: SHA-256 of the content that is encrypted in it, where it is known: the server may hold the content as it is, or
-  ///     have opened the file with the key of its record.
+  ///   - digest: the SHA-256 of the decrypted content, if it is known. The server may store the content decrypted, or
+  ///     may have decrypted the file with the key of its record.
   init(_ held: FileDigestsResponse.Held?, byteCount: Int64, sha256: String, digest: String?) {
     guard let held else {
       self = .different

@@ -3,22 +3,22 @@ import SyncModel
 
 /// The part of a server that keeps files.
 public protocol FileRemote: Sendable {
-  /// Whether it has to be given what a file holds, whatever the vault's setting says: it works with images.
+  /// Whether the remote requires decrypted files, whatever the vault's setting is, because it processes images.
   var takesPlaintext: Bool { get }
 
-  /// Sends a file, going on where an earlier attempt has stopped.
+  /// Uploads a file, and resumes an earlier attempt.
   /// - Parameters:
-  ///   - address: what was remembered of an upload that was begun; nil for none.
-  ///   - link: what was learned with the files before.
-  ///   - remember: stores the address, or what else the upload is found by, durably before anything is sent there.
-  ///   - progress: is told how much the server has; the next part goes when it returns.
+  ///   - address: the stored address of an upload that was begun; `nil` for none.
+  ///   - link: the facts that earlier files have shown about the server.
+  ///   - remember: stores the address durably before any byte is sent there.
+  ///   - progress: called with the number of bytes that the server has. The next part is sent after it returns.
   func send(
     _ file: UploadSource, _ name: FileName, address: String?, link: FileServerState,
     remember: @Sendable (String?) async throws -> Void, progress: @escaping @Sendable (Int64) async -> Void
   ) async -> UploadResult
 
-  /// Fetches a file into a part file, encrypted, going on with what is there.
-  /// - Parameter sealing: for a file that the server keeps unencrypted.
+  /// Downloads a file into a partial file, encrypted, and resumes an earlier attempt.
+  /// - Parameter sealing: the encryption of a file that the server stores decrypted.
   func fetch(
     _ name: FileName, into part: String, _ sealing: ContentSealing,
     progress: @escaping @Sendable (Int64, Int64?) -> Void
@@ -27,13 +27,13 @@ public protocol FileRemote: Sendable {
   /// Which of some files the server does not have; at most `MissingFilesRequest.greatestCount` are asked for.
   func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName>
 
-  /// What the server holds of some files; nil from a server that does not tell. At most `FileComparison.greatestCount` are asked
-  /// for.
+  /// Returns the digests of the server's files; `nil` from a server that does not support this. Takes at most
+  /// `FileComparison.greatestCount` names.
   func digests(of files: [FileName]) async throws(RemoteFailure) -> [FileName: FileDigestsResponse.Held]?
 }
 
 extension FileRemote {
-  /// Both are taken.
+  /// Both forms are accepted.
   public var takesPlaintext: Bool { false }
 
   /// The server does not tell.
@@ -52,15 +52,15 @@ public struct FileName: Hashable, Sendable {
     (self.contentUuid, self.variant) = (contentUuid, variant)
   }
 
-  /// As it stands in messages.
+  /// The name in messages.
   var text: String { contentUuid + "/" + variant.rawValue }
 }
 
-/// What is known of the way to a server of files; each file learns from those before.
+/// Facts about the server that each file learns from the files before.
 public struct FileServerState: Sendable {
-  /// What the server can; nil until it was asked.
+  /// The capabilities of the server; `nil` before the first request.
   public var server: TusServer?
-  /// How much is sent at a time.
+  /// The size of the next part.
   public var chunk = ChunkSize()
 
   /// Nothing is known yet.

@@ -1,13 +1,13 @@
 import WebTransport
 
-/// How a server takes and gives files.
+/// The upload protocol of a server.
 enum UploadProtocol: Sendable {
-  /// It keeps them itself; this is what it can do of tus.
+  /// The server stores files itself and supports these extensions of tus.
   case tus(TusServer)
-  /// It names addresses of an object store; the longest file that it takes, in bytes.
+  /// The server names addresses of an object store and accepts files up to this length in bytes.
   case presigned(greatestBytes: Int64?)
 
-  /// What an answer to `OPTIONS` says; a server that says nothing takes files by tus.
+  /// Parses a response to `OPTIONS`. A server without one accepts files by tus.
   init(_ answer: HTTPResponse) {
     let isPresigned = (200..<300).contains(answer.status) && answer.headers["fieldvault-uploads"] == "presigned"
     self =

@@ -1,4 +1,4 @@
-/// Layer 1 of knowing the network: is there an interface at all? One type per platform answers.
+/// The first layer of the network state: whether the machine has an interface. Each platform has one type.
 public protocol InterfaceMonitor: Sendable {
   /// How the interfaces are now.
   func status() throws(InterfaceFailure) -> InterfaceStatus
@@ -11,9 +11,9 @@ public protocol InterfaceMonitor: Sendable {
   func stop()
 }
 
-/// The system does not say what its interfaces are. Sync goes on: whether a request succeeds tells, too.
+/// The system does not list its interfaces. Sync continues, because the results of requests show the state too.
 public struct InterfaceFailure: Error, Equatable, Sendable, CustomStringConvertible {
-  /// What the system refused, and its number for the reason.
+  /// The name of the failed call, and its error number.
   public let description: String
 
   init(_ call: String, code: Int32) {

@@ -1,10 +1,11 @@
-/// What the network interfaces of this machine are like.
+/// The state of the network interfaces of this machine.
 public struct InterfaceStatus: Equatable, Sendable {
-  /// Whether one of them is up, runs, and has an address by which others can be reached. The loopback is none.
+  /// Whether an interface is up, runs, and has an address that other machines can reach. The loopback interface does
+  /// not count.
   public var hasInterface: Bool
   /// Whether data costs nothing extra, as far as the system knows.
   public var isUnmetered: Bool
-  /// Names and addresses, ordered: another network is another text even where nothing else differs.
+  /// Names and addresses, sorted. Another network has another text, even if nothing else differs.
   public var addresses: [String]
 
   /// A status.

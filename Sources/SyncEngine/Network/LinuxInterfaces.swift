@@ -3,9 +3,9 @@
   import Foundation
   import Glibc
 
-  /// What Linux says of its interfaces.
+  /// The interfaces of Linux.
   enum LinuxInterfaces {
-    /// The addresses by which others can be reached, each with the name of its interface, ordered.
+    /// The addresses that other machines can reach, each with the name of its interface, sorted.
     static func addresses() throws(InterfaceFailure) -> [String] {
       var list: UnsafeMutablePointer<ifaddrs>?
       guard getifaddrs(&list) == 0 else { throw InterfaceFailure("getifaddrs", code: errno) }
@@ -25,7 +25,7 @@
 
     /// False when the only way out of the local network is a mobile one.
     static func isUnmetered() -> Bool {
-      // Without IPv6, or without networks at all, the kernel has no such file, and that is no route, either.
+      // Without IPv6, or without a network, the kernel has no such file, which also means no route.
       let ways =
         defaultRoutes(contents("/proc/net/route"), name: 0) {
           $0.count > 7 && $0[1] == "00000000" && $0[7] == "00000000"

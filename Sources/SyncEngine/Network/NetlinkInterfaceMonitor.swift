@@ -4,14 +4,14 @@
   import Foundation
   import Glibc
 
-  /// The interfaces of Linux: the kernel tells through a netlink socket when something changes, and getifaddrs(3) says
-  /// what there is.
+  /// The interfaces of Linux: the kernel reports changes through a netlink socket, and getifaddrs(3) lists the
+  /// interfaces.
   ///
-  /// A thread blocks on the socket, and on a pair of sockets whose other end is closed to end it.
+  /// A thread blocks on the socket, and on a socket pair whose other end is closed to stop it.
   final class NetlinkInterfaceMonitor: InterfaceMonitor {
     typealias Listener = @Sendable (Result<InterfaceStatus, InterfaceFailure>) -> Void
 
-    /// The end of the pair that is to be closed; nil while nothing is watched.
+    /// The end of the pair that is closed to stop the thread; `nil` while nothing is watched.
     private let stopper = Locked<Int32?>(nil)
 
     deinit { stop() }

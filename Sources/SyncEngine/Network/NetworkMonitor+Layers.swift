@@ -1,7 +1,7 @@
 import CipherSQL
 
 extension NetworkMonitor {
-  /// Layer 1: what the interfaces are now, and what they become.
+  /// The first layer: the current interfaces and their changes.
   func watchInterfaces(_ monitor: any InterfaceMonitor) {
     do throws(InterfaceFailure) {
       // First the listening, so that no change falls between.
@@ -25,7 +25,7 @@ extension NetworkMonitor {
         state.interfaceFailure = nil
         state.interfaces = status
         guard needsInterface else { return }
-        // Whether the server is there behind the interface is to be seen.
+        // Whether the server responds through the interface is not known yet.
         if !status.hasInterface {
           state.network = .offline
         } else if state.network == .offline {
@@ -36,14 +36,14 @@ extension NetworkMonitor {
     }
   }
 
-  /// Layer 2: asks the server and returns the state after it. Callers at one time share one request. Says `offline` at
-  /// once where there is no interface.
+  /// The second layer: probes the server and returns the state. Concurrent callers share one request. Returns
+  /// `offline` at once without an interface.
   @discardableResult
   public func probe() async -> NetworkState {
     let task = locked.withLock { state -> Task<NetworkState, Never>? in
       if isFixed || state.isForcedOffline || needsInterface && !state.interfaces.hasInterface { return nil }
       if let probe = state.probe { return probe }
-      // A task of its own: that one caller is cancelled must not end it for the others.
+      // A task of its own, because the cancellation of one caller must not end it for the others.
       let probe = Task { await self.askOnce() }
       state.probe = probe
       return probe
@@ -63,7 +63,8 @@ extension NetworkMonitor {
       _ = try await remote.health()
       return .ok
     } catch {
-      // Health has one right answer. Any other is that of somebody else, or of a server that cannot be used.
+      // The health endpoint has one valid response. Any other response comes from another service, or from a server
+      // that cannot be used.
       return error.answer == .cancelled ? .cancelled : .unreachable
     }
   }

@@ -1,11 +1,12 @@
 import CipherSQL
 import WebTransport
 
-/// What is known of the way to the server, from two layers: whether there is an interface (``InterfaceMonitor``), and
-/// whether the server answers, which requests report and a probe asks.
+/// The state of the way to the server, in two layers: whether there is an interface (``InterfaceMonitor``), and
+/// whether the server responds, which requests and probes report.
 ///
-/// Nothing is polled. The state moves when the system reports a change of the interfaces, when a request has an outcome,
-/// and when somebody calls ``probe()``. Before the first answer it is `limited`, or `offline` without an interface.
+/// Nothing is polled. The state changes when the system reports a change of the interfaces, when a request has a
+/// result, and when ``probe()`` is called. Before the first response it is `limited`, or `offline` without an
+/// interface.
 public final class NetworkMonitor: Sendable {
   struct State {
     var network: NetworkState
@@ -24,11 +25,12 @@ public final class NetworkMonitor: Sendable {
   let needsInterface: Bool
   let isFixed: Bool
 
-  /// A monitor that watches the interfaces and asks a remote.
+  /// Creates a monitor that watches the interfaces and probes a remote.
   ///
   /// - Parameters:
-  ///   - address: where the server is; one on this machine needs no interface. Nil where that is not known.
-  ///   - interfaces: who tells about interfaces; the system unless told otherwise.
+  ///   - address: the address of the server. A server on this machine needs no interface. `nil` if the address is
+  ///     unknown.
+  ///   - interfaces: the source of interface changes; by default the system.
   public init(
     remote: any Remote, address: ServerAddress?, interfaces: any InterfaceMonitor = systemInterfaceMonitor()
   ) {
@@ -40,7 +42,7 @@ public final class NetworkMonitor: Sendable {
     watchInterfaces(interfaces)
   }
 
-  /// A monitor whose state stays as it is, whatever is reported.
+  /// Creates a monitor with a fixed state.
   public init(fixed network: NetworkState, isUnmetered: Bool = true) {
     interfaces = nil
     needsInterface = false
@@ -65,14 +67,14 @@ public final class NetworkMonitor: Sendable {
   /// Why the system does not tell about interfaces; nil when it does. The state then follows from requests alone.
   public var interfaceFailure: InterfaceFailure? { locked.withLock { $0.interfaceFailure } }
 
-  /// While true the state is `offline` and no request is made, whatever the network is like.
+  /// While `true`, the state is `offline` and no request is made, whatever the network is.
   public var isForcedOffline: Bool {
     get { locked.withLock { $0.isForcedOffline } }
     set { change { $0.isForcedOffline = newValue } }
   }
 
-  /// The state now, and then each other one, and the same again when data begins or ceases to cost something. A slow reader
-  /// gets the newest and misses what was in between.
+  /// The current state, each later state, and the same state again when the network becomes metered or unmetered. A
+  /// slow reader receives only the newest state.
   public var states: AsyncStream<NetworkState> {
     let (stream, continuation) = AsyncStream.makeStream(of: NetworkState.self, bufferingPolicy: .bufferingNewest(1))
     let number = locked.withLock { state in
@@ -88,7 +90,7 @@ public final class NetworkMonitor: Sendable {
     return stream
   }
 
-  /// Tells what came of a request, so that nobody has to probe.
+  /// Reports the result of a request, so that no probe is needed.
   public func report(_ answer: ResponseClass) {
     switch answer {
     case .cancelled: return

@@ -12,13 +12,13 @@ public struct FieldVaultRemote: Remote {
     ownFiles = FieldVaultFiles(transport: transport)
   }
 
-  /// What has gone over the network so far, with answers that were received whole.
+  /// The bytes sent and received so far, counting complete responses.
   public var traffic: TransferCounts { transport.traffic }
 
   /// The files of the server.
   public var files: (any FileRemote)? { ownFiles }
 
-  /// `GET /v1/health`. An answer of another service is none of this server.
+  /// `GET /v1/health`. A response of another service does not count.
   public func health() async throws(RemoteFailure) -> ServerHealth {
     let health: ServerHealth = try await transport.ask(HTTPRequest("/v1/health", isAuthorized: false))
     guard health.service == ServerHealth.serviceName else {
@@ -32,7 +32,7 @@ public struct FieldVaultRemote: Remote {
     try await transport.ask(HTTPRequest("/v1/account"))
   }
 
-  /// `POST /v1/push`. The answer has one result for each operation, in their order.
+  /// `POST /v1/push`. The response has one result for each operation, in the same order.
   public func push(_ request: PushRequest) async throws(RemoteFailure) -> PushResponse {
     try await transport.ask(HTTPRequest("/v1/push", body: request.jsonBytes))
   }
@@ -86,7 +86,7 @@ public struct FieldVaultRemote: Remote {
 }
 
 extension HTTPTransport {
-  /// Sends a request of the wire format and reads its answer.
+  /// Sends a request of the wire format and parses its response.
   func ask<Message: WireMessage>(_ request: HTTPRequest) async throws(RemoteFailure) -> Message {
     var request = request
     request.headers.append((WireProtocol.header, String(WireProtocol.version)))
@@ -109,13 +109,13 @@ extension HTTPTransport {
 }
 
 extension ServerProblem {
-  /// What the server says is wrong; nil when it does not say it in the format of problems.
+  /// Returns the problem in a response; `nil` if the body is not in the format of problems.
   init?(_ answer: HTTPResponse) {
     guard answer.contentType == "application/problem+json" else { return nil }
     do throws(SyncModelError) {
       try self.init(json: answer.body)
     } catch {
-      // Then it is nobody's problem of this format, which is what nil says.
+      // The body is not in this format, so the result is `nil`.
       return nil
     }
   }

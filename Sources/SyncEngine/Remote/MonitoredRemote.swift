@@ -1,8 +1,8 @@
 import SyncModel
 import WebTransport
 
-/// A remote whose requests tell the network monitor what came of them, and that says at once that there is no network
-/// instead of waiting for a limit of time.
+/// A remote that reports the results of its requests to the network monitor, and that fails at once without a network
+/// instead of waiting for a timeout.
 public struct MonitoredRemote: Remote {
   private let remote: any Remote
   private let monitor: NetworkMonitor
@@ -13,16 +13,16 @@ public struct MonitoredRemote: Remote {
     self.monitor = monitor
   }
 
-  /// What has gone over the network so far.
+  /// The bytes sent and received so far.
   public var traffic: TransferCounts { remote.traffic }
 
-  /// The files of the remote. What comes of them tells the monitor nothing: the worker does.
+  /// The files of the remote. The worker reports their results to the monitor.
   public var files: (any FileRemote)? { remote.files }
 
   /// As the remote has them.
   public var capabilities: RemoteCapabilities { remote.capabilities }
 
-  /// - Parameter isProof: whether an answer shows that the server is back.
+  /// - Parameter isProof: whether a response proves that the server works again.
   private func watched<Answer: Sendable>(
     isProof: Bool = true, _ ask: (any Remote) async throws(RemoteFailure) -> Answer
   ) async throws(RemoteFailure) -> Answer {
@@ -32,7 +32,7 @@ public struct MonitoredRemote: Remote {
       if isProof { monitor.report(.ok) }
       return answer
     } catch {
-      // A server that says why it cannot do it has answered.
+      // A server that reports why it refuses has responded.
       monitor.report(error.problem == nil ? error.answer : .ok)
       throw error
     }
@@ -67,7 +67,7 @@ public struct MonitoredRemote: Remote {
     }
   }
 
-  /// As the remote does it. That it answers this says nothing of what it refused, and must not end the pause behind that.
+  /// A successful long poll does not prove that the server accepts writes, so it does not reset the backoff.
   public func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {
     try await watched(isProof: false) { remote async throws(RemoteFailure) in
       try await remote.watch(cursor: cursor, seconds: seconds)

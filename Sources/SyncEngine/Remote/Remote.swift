@@ -1,22 +1,21 @@
 import SyncModel
 import WebTransport
 
-/// The other side of sync, as the worker sees it. The bundled one speaks to a FieldVault server; another maps an API
-/// that exists already.
+/// The peer of the engine: a FieldVault server, or an existing API through a route file.
 ///
-/// Every function answers or throws ``RemoteFailure``, ends soon after its task is cancelled, and may be called from
+/// Every function returns or throws ``RemoteFailure``, ends soon after its task is cancelled, and may be called from
 /// several tasks at once.
 public protocol Remote: Sendable {
-  /// What has gone over the network so far.
+  /// The bytes sent and received so far.
   var traffic: TransferCounts { get }
 
-  /// The files of the server; nil where it keeps none.
+  /// The files of the server; `nil` if it stores none.
   var files: (any FileRemote)? { get }
 
-  /// What can be asked of it.
+  /// The operations that the remote supports.
   var capabilities: RemoteCapabilities { get }
 
-  /// Whether the server is there, and what time it has. Needs no token.
+  /// Checks that the server responds, and returns its time. Needs no token.
   func health() async throws(RemoteFailure) -> ServerHealth
 
   /// To whom the token belongs, and which schemas the server has.
@@ -25,23 +24,25 @@ public protocol Remote: Sendable {
   /// Asks whether the token is accepted.
   func checkToken() async throws(RemoteFailure)
 
-  /// Sends at most ``PushRequest/greatestCount`` operations. The answer has one result for each of them, in their order.
+  /// Sends at most ``PushRequest/greatestCount`` operations. The response has one result for each of them, in the
+  /// same order.
   func push(_ request: PushRequest) async throws(RemoteFailure) -> PushResponse
 
-  /// The records that changed after a cursor; nil begins at the beginning.
+  /// Fetches the records that changed after a cursor; `nil` for all records.
   ///
   /// - Parameters:
   ///   - limit: 1 to ``ChangesPage/greatestLimit`` records.
-  ///   - projects: uuids; with them only records of these projects and of none. Empty for all.
+  ///   - projects: the UUIDs of projects. Only their records and records without a project are returned. Empty for
+  ///     all records.
   func changes(cursor: String?, limit: Int, projects: [String]) async throws(RemoteFailure) -> ChangesPage
 
   /// Waits until there is a change after a cursor, at most `seconds` (1 to 55). True when there is one.
   func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool
 
-  /// One digest for each kind of record; `projects` as in `changes`.
+  /// Returns one digest for each entity; `projects` as in `changes`.
   func digests(projects: [String]) async throws(RemoteFailure) -> EntityDigests
 
-  /// One digest for each bucket of a kind of record.
+  /// Returns one digest for each bucket of an entity.
   func digests(entityType: String, projects: [String]) async throws(RemoteFailure) -> BucketDigests
 
   /// One digest for each record of a bucket, which is two hexadecimal digits.
@@ -57,7 +58,7 @@ public protocol Remote: Sendable {
 }
 
 extension Remote {
-  /// None.
+  /// No lists.
   public var files: (any FileRemote)? { nil }
 
   /// Asks to whom the token belongs.
@@ -67,23 +68,23 @@ extension Remote {
   public var capabilities: RemoteCapabilities { RemoteCapabilities() }
 }
 
-/// What can be asked of a remote. A FieldVault server can do all of it.
+/// The operations that a remote supports. A FieldVault server supports all of them.
 public struct RemoteCapabilities: Equatable, Sendable {
-  /// How many operations one request may have, 1 to ``PushRequest/greatestCount``.
+  /// The most operations of one request, 1 to ``PushRequest/greatestCount``.
   public var batch: Int
   /// Whether it tells digests of its records, so that everything can be compared.
   public var compares: Bool
-  /// Whether it answers a question when there is something new.
+  /// Whether it supports long polls for changes.
   public var watches: Bool
-  /// Whether a pull from the beginning brings what is there now, and not all that ever was: then a person who wants to see
-  /// the newest has it fetched from there.
+  /// Whether a pull from the beginning returns the current records only. In this case a user's request for the newest
+  /// data pulls from the beginning.
   public var isCurrent: Bool
-  /// Whether bringing a record back brings back there what was deleted along with it.
+  /// Whether restoring a record restores its dependents there.
   public var restores: Bool
-  /// Whether an operation that comes again under its id is answered as it was the first time, and done once.
+  /// Whether it recognises a repeated operation, returns the same response and executes it once.
   public var knowsOperations: Bool
 
-  /// Abilities; without arguments those of a FieldVault server.
+  /// Creates capabilities; without arguments those of a FieldVault server.
   public init(
     batch: Int = PushRequest.greatestCount, compares: Bool = true, watches: Bool = true, isCurrent: Bool = false,
     restores: Bool = true, knowsOperations: Bool = true

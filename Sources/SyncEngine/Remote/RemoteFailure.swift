@@ -1,17 +1,17 @@
 import SyncModel
 import WebTransport
 
-/// Why a remote did not do what it was asked. Names fields and rules, never values or tokens.
+/// The reason why a request to a remote failed. It names fields and rules, never values or tokens.
 public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible {
-  /// What to do about it, for programs.
+  /// The class, for programs.
   public let answer: ResponseClass
-  /// What happened, for people.
+  /// The failure, for the user.
   public let message: String
-  /// What to do next, for people.
+  /// The remedy, for the user.
   public let hint: String
-  /// What the server said, where it said something of this format.
+  /// The problem in the response, if it has one.
   public let problem: ServerProblem?
-  /// How long the server wants to be left alone, in seconds; nil when it does not say.
+  /// The delay that the server asks for, in seconds; `nil` if it names none.
   public let retryAfterSeconds: Int?
 
   /// A failure of any remote.
@@ -33,21 +33,21 @@ public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible
   /// Message and hint.
   public var description: String { "\(message) (\(hint))" }
 
-  /// A response about another epoch than the one of this device's versions.
+  /// A response about another epoch than that of this device's versions.
   static let newEpoch = RemoteFailure(
     .newEpoch, message: "the server's data were restored", hint: "the next sync compares everything")
 
-  /// What is said at once, without a request, while there is no network.
+  /// The failure without a request while there is no network.
   static let offline = RemoteFailure(
     .unreachable, message: "there is no network", hint: "nothing is lost; sync goes on when there is one again")
 }
 
 extension RemoteFailure {
-  /// The failure that an answer with a status other than 200 is.
+  /// Returns the failure for a response with a status other than 200.
   init(_ answer: HTTPResponse, problem: ServerProblem?) {
     let meaning = ResponseClass(
       status: answer.status, problem: problem, retryAfterSeconds: answer.retryAfterSeconds)
-    // Of a token that is not valid there is nothing more to say than that.
+    // An invalid token needs no further reason.
     let said = answer.status == 401 ? "" : problem.map { ": " + ($0.detail.isEmpty ? $0.title : $0.detail) } ?? ""
     let (message, hint): (String, String) =
       switch meaning {

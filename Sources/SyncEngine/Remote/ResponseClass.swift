@@ -1,11 +1,11 @@
 import SyncModel
 import WebTransport
 
-/// What an answer to a whole request means for the one who sent it; `WireFormat.md`, "Statuses of whole requests".
+/// The meaning of a response to a whole request for its sender; see `WireFormat.md`, "Statuses of whole requests".
 public enum ResponseClass: Equatable, Sendable {
-  /// The answer is what was asked for.
+  /// The request succeeded.
   case ok
-  /// The token is not valid (any more): nothing is sent until there is another.
+  /// The token is invalid. Nothing is sent until the user sets another one.
   case pauseCredentials
   /// The versions of the protocol do not match: nothing is sent until one side is upgraded.
   case otherProtocol
@@ -13,32 +13,32 @@ public enum ResponseClass: Equatable, Sendable {
   case deviceCopied
   /// The server's data belong to another epoch than the device's versions.
   case newEpoch
-  /// The server does not know the cursor (any more).
+  /// The server does not know the cursor.
   case cursorUnknown
   /// The server does not have the device's schema yet: nothing is sent until it does.
   case schemaTooOld
-  /// The request's body, or its answer, is too large: fewer operations or records at once.
+  /// The body of the request or response is too large: send fewer operations or records.
   case tooLarge
-  /// The server wants to be left alone for so many seconds; no attempt is counted. Nil when it does not say for how long.
+  /// The server asks for a delay of this many seconds; `nil` without a number. No attempt is counted.
   case later(seconds: Int?)
   /// The server was not reached; no attempt is counted.
   case unreachable
   /// The server failed at it: an attempt for a request of one operation.
   case attempt
-  /// One of the two programs is mistaken: a person has to look.
+  /// The device and the server disagree about the format. The user has to act.
   case refused
-  /// Ended by the one who sent it; says nothing about the server.
+  /// The sender cancelled the request. It says nothing about the server.
   case cancelled
 
-  /// What a status means.
+  /// Returns the class of a status.
   ///
-  /// A server of this format says why it refuses. A refusal without a problem comes from somebody between: a captive
-  /// portal, a proxy. Only that a body is too large, and that there were too many requests, is believed of these.
+  /// A server of this format names the reason of a refusal. A refusal without a problem comes from an intermediary,
+  /// such as a captive portal or a proxy. Of these, only 413 and 429 are trusted.
   ///
   /// - Parameters:
   ///   - status: the HTTP status, 100 to 599.
-  ///   - problem: the body, where it is a problem of this format.
-  ///   - retryAfterSeconds: what the answer has as `Retry-After`, in seconds.
+  ///   - problem: the body, if it is a problem of this format.
+  ///   - retryAfterSeconds: the header `Retry-After`, in seconds.
   public init(status: Int, problem: ServerProblem?, retryAfterSeconds: Int? = nil) {
     self =
       switch (status, problem) {
@@ -58,7 +58,7 @@ public enum ResponseClass: Equatable, Sendable {
       }
   }
 
-  /// What a failure of the transport means.
+  /// Returns the class of a failure of the transport.
   public init(_ failure: TransportFailure) {
     self =
       switch failure {

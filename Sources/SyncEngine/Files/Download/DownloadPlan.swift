@@ -1,30 +1,30 @@
 import WebTransport
 
-/// One download as a value: what has happened gives what is done next, without clock, network or disk.
+/// The steps of one download, as a pure function of events, without a clock, a network or a disk.
 public struct DownloadPlan: Equatable, Sendable {
-  /// What is to be done next.
+  /// The next step.
   public enum Step: Equatable, Sendable {
     /// `GET` from an offset on; with a tag only if the server still has the same file, all of it otherwise.
     case fetch(offset: Int64, tag: String?)
-    /// What is here is thrown away.
+    /// Discards the received bytes.
     case empty
-    /// What is here is compared with what it should be.
+    /// Verifies the received bytes.
     case verify
-    /// All of it is here, and is what it should be.
+    /// The file is complete and verified.
     case done
-    /// Ends for now; what is here stays and is gone on with.
+    /// Ends for now. The received bytes stay, and a later attempt resumes.
     case stop(DownloadProblem)
   }
 
-  /// What has happened.
+  /// An event of the download.
   public enum Event: Equatable, Sendable {
-    /// The answer is over, whole or not: so many bytes are here.
+    /// The response has ended, complete or not, with this many bytes on the disk.
     case fetched(bytes: Int64, isWhole: Bool)
-    /// The server has answered with something else; `length` is that of the file, where the answer says it.
+    /// The server returned another status; `length` is the length of the file, if the response has it.
     case refused(status: Int, retryAfterSeconds: Int?, length: Int64?)
-    /// There was no answer, or it was cut.
+    /// The request failed, or the response was cut.
     case failed(TransportFailure, bytes: Int64)
-    /// Nothing is here any more.
+    /// The received bytes were discarded.
     case emptied
     /// The comparison has ended.
     case verified(Bool)
@@ -42,15 +42,16 @@ public struct DownloadPlan: Equatable, Sendable {
     step = .fetch(offset: bytes, tag: bytes > 0 ? tag : nil)
   }
 
-  /// What is done first.
+  /// The first step.
   public var first: Step { step }
 
-  /// What an answer says before its body: whether it goes on where the bytes end, or begins anew; nil when it is no file.
+  /// Returns whether a response continues after the received bytes or restarts, by its status and headers; `nil` if
+  /// it is not a file.
   public mutating func accept(status: Int, headers: [String: String]) -> (offset: Int64, length: Int64?)? {
     guard case .fetch(let offset, _) = step else { return nil }
-    // A file is no page for people: that comes from somebody on the way.
+    // An HTML page is not a file: it comes from an intermediary.
     if headers["content-type"]?.hasPrefix("text/html") ?? false { return nil }
-    // A weak tag does not say that the bytes are the same.
+    // A weak tag does not prove equal bytes.
     if let found = headers["etag"], found.hasPrefix("\"") { tag = found }
     switch status {
     case 200: return (0, headers["content-length"].flatMap { Int64($0) })
@@ -61,7 +62,7 @@ public struct DownloadPlan: Equatable, Sendable {
     }
   }
 
-  /// What is done after an event.
+  /// Returns the step after an event.
   public mutating func next(after event: Event) -> Step {
     step = following(event)
     return step
@@ -85,7 +86,7 @@ public struct DownloadPlan: Equatable, Sendable {
 
   private mutating func afterRefusal(_ status: Int, _ retryAfter: Int?, _ length: Int64?) -> Step {
     switch status {
-    // Nothing is left to send: all of it is here, or what is here is of something else.
+    // The server has nothing left to send: the file is complete, or the received bytes belong to another file.
     case 416: bytes > 0 && length == bytes ? .verify : beginAnew()
     // A part that was not asked for.
     case 206: beginAnew()
@@ -99,7 +100,7 @@ public struct DownloadPlan: Equatable, Sendable {
     }
   }
 
-  /// Once: what is wrong a second time is wrong at the server.
+  /// Restarts once. A second mismatch is an error of the server.
   private mutating func beginAnew() -> Step {
     defer { hasBegunAnew = true }
     return hasBegunAnew ? .stop(.damaged) : .empty
@@ -112,7 +113,7 @@ public enum DownloadProblem: Error, Equatable, Sendable {
   case transport(TransportFailure)
   /// The server was reached, and the place where it keeps files was not.
   case storeNotReached(TransportFailure)
-  /// The server wants to be left alone for so long; nil when it does not say.
+  /// The server asks for a delay of this many seconds; `nil` without a number.
   case later(seconds: Int?)
   /// The server failed at it.
   case serverFailed(status: Int)
@@ -120,17 +121,17 @@ public enum DownloadProblem: Error, Equatable, Sendable {
   case absent
   /// The token is not valid.
   case credentials
-  /// What the server has is not what it should be. Nothing of it is kept.
+  /// The server's file is not the expected one. No byte is kept.
   case damaged
   /// One of the two programs is mistaken.
   case refused(status: Int)
-  /// What came could not be kept on this device.
+  /// The received bytes could not be written on this device.
   case notWritten
 }
 
 /// The header `Content-Range` (RFC 9110, section 14.4): `bytes 10-19/20`, or `bytes */20`.
 struct ContentRange: Equatable {
-  /// Where the part begins; nil when there is none.
+  /// The offset of the part; `nil` if there is none.
   var begin: Int64?
   /// The length of the whole; nil when it is not known.
   var length: Int64?

@@ -2,7 +2,7 @@ import CipherSQL
 import SealedFiles
 import VaultKeys
 
-/// How a file is encrypted that comes as it is.
+/// The encryption of a file that the server sends unencrypted.
 public struct ContentSealing: Sendable {
   let key: SealingKey
   let identity: SealedFileIdentity
@@ -29,7 +29,7 @@ final class EncryptedDownload: DownloadTarget, @unchecked Sendable {
     }
   }
 
-  /// Nil when there is nothing that can be gone on with.
+  /// Returns `nil` if no earlier attempt can be resumed.
   private static func resume(_ path: String, _ sealing: ContentSealing) throws -> SealedFileWriter? {
     guard try SealedFileBeginning(ofFileAt: path) == .unfinished else { return nil }
     do throws(SealedFileError) {
@@ -66,6 +66,6 @@ final class EncryptedDownload: DownloadTarget, @unchecked Sendable {
     }
   }
 
-  /// Segments that are whole are gone on with, also those that a crash has left.
+  /// Resumes after complete segments, also after a crash.
   func keep() {}
 }

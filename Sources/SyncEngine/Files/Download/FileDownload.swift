@@ -1,20 +1,20 @@
 import CipherSQL
 import WebTransport
 
-/// Fetches a file into a place of its own, going on where an earlier attempt has stopped.
+/// Downloads a file into a partial file and resumes an earlier attempt.
 struct FileDownload: Sendable {
   private let transport: HTTPTransport
 
   /// A download from the server of the transport.
   init(transport: HTTPTransport) { self.transport = transport }
 
-  /// Fetches a file until it is whole, on the disk, and what it should be. The caller gives it its name.
+  /// Downloads a file until it is complete, verified and on the disk. The caller renames it.
   /// - Parameters:
-  ///   - source: what fetches all of it; ranges and tags are added.
-  ///   - place: where it is written; what is there is gone on with.
-  ///   - tag: the tag of what is there, where it is known. Without one the comparison at the end finds what does not fit.
-  ///   - verify: whether the file is what it should be.
-  ///   - progress: is told how many bytes are here, and of how many, where that is known.
+  ///   - source: requests the file. Ranges and tags are added.
+  ///   - place: the partial file. Its content is resumed.
+  ///   - tag: the tag of the partial file, if it is known. Without it, the verification at the end finds a mismatch.
+  ///   - verify: whether the file is the expected one.
+  ///   - progress: called with the received bytes, and with the length of the file if it is known.
   /// - Returns: the size of the file.
   @discardableResult
   func fetch(
@@ -61,7 +61,8 @@ struct FileDownload: Sendable {
       isTaken.withLock { $0 = true }
       let isAnew = Locked(part.offset == 0 && offset > 0)
       return { bytes in
-        // Only with the first bytes: what is here is worth more than an answer that is cut before them.
+        // Only with the first bytes, because a response may be cut before them, and the existing bytes are worth
+        // more.
         if isAnew.withLock({ isAnew in
           defer { isAnew = false }
           return isAnew
@@ -91,7 +92,7 @@ struct FileDownload: Sendable {
     }
   }
 
-  /// A page for people comes from somebody on the way, such as a captive portal, and says nothing about the file.
+  /// An HTML page comes from an intermediary, such as a captive portal, and says nothing about the file.
   static func stranger(_ answer: HTTPResponse) -> TransportFailure? {
     answer.contentType == "text/html" ? .notTheServer(detail: "it answers with a page for people") : nil
   }
@@ -99,14 +100,14 @@ struct FileDownload: Sendable {
 
 /// A file that grows while it comes. One request at a time writes it.
 protocol DownloadTarget: Sendable {
-  /// How many bytes of what comes are here.
+  /// The number of received bytes.
   var byteCount: Int64 { get }
-  /// Writes behind what is there.
+  /// Appends bytes.
   func append(_ bytes: UnsafeRawBufferPointer) throws
-  /// Throws away what is there.
+  /// Discards the received bytes.
   func empty() throws(DownloadProblem)
   /// All of it has come: it is brought to the disk.
   func complete() throws(DownloadProblem)
-  /// No more comes for now: what is there is still there after a crash, as far as it can be gone on with.
+  /// Flushes the partial file, so that the download can resume after a crash.
   func keep() throws(DownloadProblem)
 }

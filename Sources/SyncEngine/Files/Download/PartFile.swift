@@ -11,7 +11,7 @@ import VaultKeys
 
 /// A file that is written as it comes.
 final class PartFile: DownloadTarget {
-  /// What comes begins otherwise than it was known to.
+  /// The received bytes do not begin with the expected mark.
   struct ContentMismatch: Error {}
 
   private let descriptor: Descriptor
@@ -20,7 +20,7 @@ final class PartFile: DownloadTarget {
 
   var byteCount: Int64 { count.withLock { $0 } }
 
-  /// - Parameter mark: what the file begins with; anything else is not written.
+  /// - Parameter mark: the expected first bytes of the file. Other files are not written.
   init(_ path: String, beginsWith mark: [UInt8] = []) throws(DownloadProblem) {
     self.mark = mark
     do {

@@ -2,8 +2,8 @@ import OfflineStore
 import SyncModel
 
 extension TransferQueue {
-  /// Compares the files that the server is thought to have with those here, when that is due. Files that it lacks, or of which it
-  /// holds other bytes, are sent again. When it cannot be asked, the next lane does it.
+  /// Compares the files that the server should have with those on this device, when that is due. Files that the
+  /// server lacks, or has with other bytes, are sent again. If the request fails, the next run repeats it.
   func confirm() async throws {
     guard uploads, monitor.state != .offline, try await vault.sync({ try $0.mustConfirmFiles() }) else { return }
     var last = ""
@@ -26,7 +26,7 @@ extension TransferQueue {
     var outcomes: [(file: FileToConfirm, sha256: String?)] = []
     if let held = try await files.digests(of: names) {
       for (file, name) in zip(batch, names) {
-        // What was the same once is not read again while the server tells the same.
+        // A file that was equal once is not read again while the server's digest stays the same.
         if let sha256 = held[name]?.sha256, sha256 == file.compared { continue }
         switch await compare(held[name], file.contentUuid, file.variant, digest: file.digest) {
         case .same(let sha256): outcomes.append((file, sha256))

@@ -14,7 +14,7 @@ extension TransferQueue {
     } catch let problem as DownloadProblem {
       return try await verdict(of: problem, transfer)
     } catch let error as VaultError {
-      // One file that cannot be taken in is no reason for the others to wait.
+      // One file that cannot be stored does not delay the others.
       switch error.code {
       case .damaged, .unreadable: return try await failed(transfer, error.message)
       case .noSpace, .cannotWrite: return try await waits(transfer, error.message)
@@ -27,7 +27,7 @@ extension TransferQueue {
     return .goOn
   }
 
-  /// Reads and verifies all of the file, which takes its time.
+  /// Reads and verifies the whole file, which takes time.
   private func accept(_ transfer: FileTransfer) async throws -> Bool {
     let vault = vault
     return try await offload { try vault.acceptDownload(transfer) }

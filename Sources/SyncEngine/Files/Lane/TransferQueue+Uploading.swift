@@ -54,8 +54,8 @@ extension TransferQueue {
     return try await verdict(of: problem, transfer)
   }
 
-  /// The upload is complete once the server's file is compared with the one here. Of a server that does not tell what it holds, only
-  /// a file that was sent is taken to be complete, and never makes room.
+  /// An upload is complete after the server's file was compared with the file on this device. If the server does not
+  /// return digests, only a file that this device has sent counts as complete, and it is never evicted.
   private mutating func finish(
     _ transfer: FileTransfer, _ name: FileName, wasSent: Bool, _ progress: FileProgress
   ) async throws -> Verdict {
@@ -73,7 +73,7 @@ extension TransferQueue {
       return try await refused(
         transfer, "the server has a file under this name and does not tell whether it is this one")
     case .different:
-      // What was remembered of the upload led to other bytes.
+      // The stored address of the upload led to other bytes.
       try await store { try $0.note(address: nil, of: transfer) }
       return try await failed(transfer, "the server holds other bytes under this name; the file stays on this device")
     }
@@ -87,7 +87,8 @@ extension TransferQueue {
     return await compare(held[name], transfer.contentUuid, transfer.variant, digest: transfer.digest)
   }
 
-  /// Compares what the server holds with the file here. A file that cannot be read here says nothing about the server's.
+  /// Compares the server's file with the file on this device. A file that cannot be read on this device proves
+  /// nothing about the server's.
   func compare(
     _ held: FileDigestsResponse.Held?, _ contentUuid: String, _ variant: AttachmentVariant, digest: String?
   ) async -> FileComparison {
@@ -102,7 +103,7 @@ extension TransferQueue {
     }
   }
 
-  /// What is sent: the encrypted file as it is, or for a server that works with images what is in it.
+  /// The bytes to send: the encrypted file, or the decrypted content for a server that processes images.
   private func source(of transfer: FileTransfer) async throws -> UploadSource {
     let path = vault.layout.file(of: transfer)
     let isChosen = try await vault.database.read { try AttachmentSettings.read(from: $0).sendsPlaintext }
@@ -143,7 +144,7 @@ extension TransferQueue {
   }
 }
 
-/// An encrypted file, read as it is.
+/// An encrypted file, sent unchanged.
 private final class OpenSealedFile: Sendable {
   let byteCount: Int64
   private let descriptor: Descriptor
@@ -158,7 +159,7 @@ private final class OpenSealedFile: Sendable {
   }
 }
 
-/// What is in an encrypted file. `@unchecked Sendable` holds because the reader is used under the lock alone.
+/// The content of an encrypted file. `@unchecked Sendable` holds because the reader is used under the lock only.
 private final class OpenContent: @unchecked Sendable {
   let byteCount: Int
   private let reader: SealedFileReader
@@ -169,7 +170,7 @@ private final class OpenContent: @unchecked Sendable {
     byteCount = reader.byteCount
   }
 
-  /// What it is, by its first bytes.
+  /// Returns the media type by the first bytes.
   func kind() throws -> FileKind {
     var first = [UInt8](repeating: 0, count: FileKind.prefixBytes)
     let count = try first.withUnsafeMutableBytes { try read(at: 0, $0) }

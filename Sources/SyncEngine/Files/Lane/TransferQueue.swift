@@ -1,6 +1,6 @@
 import OfflineStore
 
-/// Moves photos and files, a few at a time and below the data: before each part it lets a round of sync go first.
+/// Transfers attachments, a few at a time, with lower priority than records: before each part a sync round may run.
 struct TransferQueue {
   let vault: Vault
   let files: any FileRemote
@@ -9,11 +9,11 @@ struct TransferQueue {
   let tell: @Sendable (SyncEvent) -> Void
   /// Returns when no round of sync is under way.
   let letDataGoFirst: @Sendable () async -> Void
-  /// What is to be moved.
+  /// The purposes of the run.
   var uploads = true
   var downloads = true
   var report = FileReport()
-  /// What is due by then is moved, in milliseconds since 1970.
+  /// Files that are due until this time are transferred, in milliseconds since 1970.
   private var begun: Int64 = 0
   var link = FileServerState()
 
@@ -25,32 +25,32 @@ struct TransferQueue {
     (self.jitter, self.tell, self.letDataGoFirst) = (jitter, tell, letDataGoFirst)
   }
 
-  /// What became of a file.
+  /// The result of a transfer.
   enum Verdict: Equatable {
     /// On to the next one.
     case goOn
-    /// No more for now: there is no connection, or no valid token.
+    /// The connection or a valid token is missing, so all transfers end.
     case stop(ResponseClass, String)
   }
 
-  /// So many at a time: while one waits for a disk, here or there, others are on their way.
+  /// The number of concurrent transfers. While one waits for a disk or the server, the others continue.
   private static let atOnce = 3
-  /// Seconds until a file is tried again whose store was not reached, here or there. The server is there, so the others go
-  /// on.
+  /// Seconds until a file is retried whose store could not be reached. The server itself responds, so other files
+  /// continue.
   static let storePause = 30
 
-  /// Moves files until none is due, `isEnough` says so after a file, or the server cannot be reached.
-  /// - Throws: what goes wrong on this device; `CancellationError`.
+  /// Transfers files until no file is due, `isEnough` returns `true` after a file, or the server cannot be reached.
+  /// - Throws: errors of this device; `CancellationError`.
   mutating func run(until isEnough: @escaping @Sendable () async throws -> Bool = { false }) async throws {
     try await confirm()
-    // What becomes due on the way is the next lane's: where all have to wait, this one ends.
+    // Files that become due during the run belong to the next one. If all files have to wait, this run ends.
     begun = Vault.now
     let lane = self
     report = try await withThrowingTaskGroup(of: FileReport.self) { group in
       for number in 0..<Self.atOnce {
         group.addTask {
           var part = lane
-          // Turns are taken, so that thumbnails do not wait behind a day's photos that are sent.
+          // The kinds take turns, so that thumbnails do not wait behind the photos of a whole day.
           try await part.moveOneByOne(isUploadNext: number != 1, isEnough)
           return part.report
         }
@@ -98,7 +98,8 @@ struct TransferQueue {
     }
   }
 
-  /// Writes down what became of a file, also when the task was cancelled: what is under way would stay so otherwise.
+  /// Stores the result of a transfer, also after a cancellation. Otherwise the transfer would stay in the state
+  /// running.
   func store(_ body: @escaping @Sendable (SyncTransaction) throws -> Void) async throws {
     let vault = vault
     try await Task.detached { try await vault.sync(body) }.value
@@ -106,7 +107,7 @@ struct TransferQueue {
 
   // MARK: What a file comes to that is not where it was to go
 
-  /// Nobody is to blame: it goes on from here, after so many seconds.
+  /// The transfer resumes here after this many seconds. No attempt is counted.
   func interrupted(
     _ transfer: FileTransfer, waiting seconds: Int = 0, _ verdict: Verdict
   ) async throws -> Verdict {
@@ -139,13 +140,13 @@ struct TransferQueue {
   }
 }
 
-/// What a lane has moved.
+/// The results of a run.
 struct FileReport {
   var sent = 0
   var fetched = 0
-  /// Whose last attempt failed; they are tried again by themselves.
+  /// Files whose last attempt failed. They are retried automatically.
   var failed = 0
-  /// What ended it before it was through.
+  /// The reason why the run ended early.
   var obstacle: (answer: ResponseClass, message: String)?
 
   mutating func add(_ other: FileReport) {

@@ -2,7 +2,7 @@ import SyncModel
 import WebTransport
 
 extension FieldVaultFiles {
-  /// How often in one attempt an address is asked for.
+  /// How many times one attempt requests an address.
   private static let mostAddresses = 3
 
   /// Runs a body with an address that the server names for a file. Good for some minutes only: a long download on a slow link
@@ -46,7 +46,7 @@ extension FieldVaultFiles {
     }
   }
 
-  /// What a problem with a store is, whose failure says nothing about the server.
+  /// Returns the problem of a store. Its failure says nothing about the server.
   private static func ofStore(_ problem: DownloadProblem, _ source: HTTPRequest) -> DownloadProblem {
     guard !source.isAuthorized, case .transport(let failure) = problem, failure != .cancelled else { return problem }
     return .storeNotReached(failure)
@@ -54,7 +54,7 @@ extension FieldVaultFiles {
 }
 
 extension DownloadProblem {
-  /// What the answer of the server to the question for an address means for the download.
+  /// Returns the meaning of the server's response to the request for an address.
   init(asking failure: RemoteFailure) {
     self =
       switch (failure.answer, failure.problem?.status) {

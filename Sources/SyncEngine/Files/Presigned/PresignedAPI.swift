@@ -1,25 +1,26 @@
 import SyncModel
 
-/// How a server is asked for an address to which a file is then sent without its token, and told that it is there.
+/// The requests by which a server provides an address for an upload, and learns that the file was sent there without
+/// its token.
 ///
-/// In paths, headers and bodies these words stand for what is known of the file:
+/// Paths, headers and bodies may contain these variables:
 ///
-/// | word | stands for |
+/// | variable | value |
 /// |---|---|
-/// | `{bytes}` | how many bytes are sent; as the whole text of a JSON string it becomes a number |
-/// | `{sha256}`, `{sha256hex}` | SHA-256 of what is sent, in base64 and in lower-case hexadecimal digits |
-/// | `{contentType}` | its media type |
-/// | `{key}` | how the server calls the upload; in ``confirm`` alone |
+/// | `{bytes}` | the number of bytes; as the whole text of a JSON string it becomes a number |
+/// | `{sha256}`, `{sha256hex}` | SHA-256 of the bytes, in base64 and in lower-case hexadecimal digits |
+/// | `{contentType}` | the media type |
+/// | `{key}` | the server's name of the upload; in ``confirm`` only |
 public struct PresignedAPI: Sendable {
   /// A request to the server itself, with its token.
   public struct Request: Sendable {
     /// `POST` or another one, in upper case.
     public var method: String
-    /// Below the server's address. What stands for a word is percent-encoded.
+    /// The path below the server's address. The values of variables are percent-encoded.
     public var path: String
-    /// Headers beside those of every request, such as one that makes a repeat harmless.
+    /// Headers in addition to those of every request, such as one that makes a repetition harmless.
     public var headers: [(name: String, value: String)]
-    /// JSON; nil for none.
+    /// The body as JSON; `nil` for none.
     public var body: SyncValue?
 
     /// A request.
@@ -30,51 +31,51 @@ public struct PresignedAPI: Sendable {
     }
   }
 
-  /// How an address is asked for.
+  /// The request for an address.
   public var ask: Request
-  /// Where in the answer the address is: names of members, from the outside in.
+  /// The position of the address in the response: names of members, from the outside in.
   public var urlAt = ["url"]
-  /// Where the headers are that have to go along, an object of texts; nil where the API names none. The file's type goes
-  /// along in any case.
+  /// The position of the headers for the upload, an object of texts; `nil` if the API names none. The media type is
+  /// always sent.
   public var headersAt: [String]? = ["headers"]
-  /// Where the answer says how it calls the upload; nil where ``confirm`` does not need it. It is stored before the file is
-  /// sent, so that a program that was killed asks first whether it had arrived.
+  /// The position of the upload's name in the response; `nil` if ``confirm`` does not need it. It is stored before
+  /// the file is sent, so that after a crash the first request finds out whether the file arrived.
   public var keyAt: [String]? = ["key"]
   /// How the file is sent.
   public var method = "PUT"
-  /// How the server is told that the file is there; nil where it need not be.
+  /// The request that confirms the upload; `nil` if the API needs none.
   public var confirm: Request?
-  /// Where an answer with a good status says that something is wrong after all; nil where none does.
+  /// The position of an error in a response with a successful status; `nil` if there is none.
   public var errorAt: [String]?
-  /// What refusals mean that the server has had the file before: `type` of problems (RFC 9457).
+  /// The refusals that mean that the server has the file already: `type` of problems (RFC 9457).
   public var existsTypes: Set<String> = []
   /// The same, by statuses.
   public var existsStatuses: Set<Int> = []
-  /// What an answer to ``confirm`` means that the file is not there: it is sent again.
+  /// The responses to ``confirm`` that mean that the file is missing. It is sent again.
   public var absentStatuses: Set<Int> = [404, 409, 410]
   /// The longest file that is worth a question, in bytes; nil when that is not known.
   public var greatestBytes: Int64?
 
-  /// An API with the usual names in its answers.
+  /// Creates an API with the usual names in its responses.
   public init(ask: Request, confirm: Request?) { (self.ask, self.confirm) = (ask, confirm) }
 }
 
-/// What is known of a file before an address for it is asked for.
+/// The facts about a file before an address for it is requested.
 public struct UploadDescription: Equatable, Sendable {
-  /// How many bytes are sent.
+  /// The number of bytes.
   public var byteCount: Int64
   /// SHA-256 of them.
   public var sha256: [UInt8]
-  /// What they are.
+  /// The media type.
   public var contentType: String
 }
 
 /// Where a file may be sent for a while.
 public struct PresignedAddress: Equatable, Sendable {
-  /// The whole address, with what makes it valid.
+  /// The whole address, including its signature.
   public var url: String
-  /// Names and values that have to go along as they are.
+  /// Names and values of headers that must be sent unchanged.
   public var headers: [String: String]
-  /// How the server calls the upload; empty where it does not say.
+  /// The server's name of the upload; empty if it names none.
   public var key: String
 }

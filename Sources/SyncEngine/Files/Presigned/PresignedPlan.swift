@@ -1,9 +1,9 @@
 import WebTransport
 
-/// One upload to an address that the server names, as a value: what has happened gives what is done next, without clock,
-/// network or disk.
+/// The steps of one upload to an address that the server names, as a pure function of events, without a clock, a
+/// network or a disk.
 public struct PresignedPlan: Equatable, Sendable {
-  /// What is to be done next.
+  /// The next step.
   public enum Step: Equatable, Sendable {
     /// Asks the server for an address.
     case ask
@@ -11,7 +11,7 @@ public struct PresignedPlan: Equatable, Sendable {
     case remember(key: String)
     /// Sends the file, all of it.
     case put(PresignedAddress)
-    /// Tells the server that the file is there, or asks whether it is.
+    /// Confirms the upload, or asks whether it arrived.
     case confirm(key: String)
     /// The server has it. `key` is nil where it has had it before.
     case done(key: String?)
@@ -19,29 +19,29 @@ public struct PresignedPlan: Equatable, Sendable {
     case stop(UploadProblem)
   }
 
-  /// What has happened.
+  /// An event of the upload.
   public enum Event: Equatable, Sendable {
     /// The server has named an address.
     case given(PresignedAddress)
     /// The server has this file already.
     case exists
-    /// What was to be remembered is on the disk.
+    /// The name of the upload was stored.
     case remembered
-    /// The store has taken all of it.
+    /// The store has received all bytes.
     case stored
     /// The server has found it.
     case confirmed
     /// The server does not find it, or finds something else.
     case absent
-    /// The server has answered with another status; `what` is what it says about it, `type` that of a problem (RFC 9457).
+    /// The server returned another status; `what` is its message, `type` the type of its problem (RFC 9457).
     case refused(status: Int, retryAfterSeconds: Int?, type: String? = nil, what: String? = nil)
     /// The store has; `code` is its own word for it.
     case storeRefused(status: Int, retryAfterSeconds: Int?, code: String? = nil)
-    /// There was no answer.
+    /// The request failed.
     case failed(TransportFailure)
   }
 
-  /// How often in one attempt an address is asked for anew, or the file is sent again.
+  /// How many times one attempt requests an address or sends the file again.
   static let mostRepetitions = 3
 
   private let confirms: Bool
@@ -49,24 +49,24 @@ public struct PresignedPlan: Equatable, Sendable {
   private var key: String?
   private var step: Step
   private var repetitions = 0
-  /// How the last sending went that has no answer.
+  /// The last request to the store, if its result is unknown.
   private var cut: TransportFailure?
 
-  /// An upload.
+  /// Creates the plan of an upload.
   /// - Parameters:
-  ///   - key: of an upload that was begun; nil for none.
-  ///   - confirms: whether the server is told that the file is there.
+  ///   - key: the name of an upload that was begun; `nil` for none.
+  ///   - confirms: whether the API has a confirmation.
   public init(key: String?, confirms: Bool) {
     self.confirms = confirms
     self.key = key
-    // Perhaps all of it had arrived, and the answer was lost or the program killed.
+    // The file may have arrived before the response was lost or the program was killed.
     step = confirms ? key.map { .confirm(key: $0) } ?? .ask : .ask
   }
 
-  /// What is done first.
+  /// The first step.
   public var first: Step { step }
 
-  /// What is done after an event.
+  /// Returns the step after an event.
   public mutating func next(after event: Event) -> Step {
     step = following(event)
     return step
@@ -101,7 +101,7 @@ public struct PresignedPlan: Equatable, Sendable {
   private mutating func afterFailure(_ failure: TransportFailure) -> Step {
     guard case .put(let address) = step, failure != .cancelled else { return .stop(.transport(failure)) }
     cut = failure
-    // Only the server knows whether all of it had arrived; and who cannot ask it has no connection at all.
+    // Only the server knows whether the file arrived. If it cannot be asked, there is no connection.
     if confirms { return .confirm(key: key ?? "") }
     return repeats() ? .put(address) : .stop(.storeNotReached(failure))
   }
@@ -115,7 +115,7 @@ public struct PresignedPlan: Equatable, Sendable {
     case 502, 504: .stop(.transport(.unreachable(status: status)))
     case 507: .stop(type == TusPlan.quotaExceeded ? .noRoom : .later(seconds: retryAfter ?? 300))
     case 408, 500...: .stop(.serverFailed(status: status))
-    // What is wrong although the status is good.
+    // The error in a response with a successful status.
     case 200..<300: .stop(.notTaken(what ?? "status \(status)"))
     default: .stop(.refused(status: status))
     }

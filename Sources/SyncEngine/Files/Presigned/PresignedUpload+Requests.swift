@@ -2,7 +2,7 @@ import SealedFiles
 import SyncModel
 import WebTransport
 
-/// The requests, and what their answers say.
+/// The requests, and the meaning of their responses.
 extension PresignedUpload {
   // MARK: To the server
 
@@ -33,7 +33,7 @@ extension PresignedUpload {
     return (event ?? .confirmed, json)
   }
 
-  /// Asks the server itself. No event for an answer that is none of a refusal.
+  /// Sends a request to the server itself. Returns `nil` unless the server refused the request.
   private func ask(
     _ request: PresignedAPI.Request, _ words: PresignedVariables, absent: Set<Int> = []
   ) async throws(UploadProblem) -> (PresignedPlan.Event?, SyncValue?) {
@@ -48,7 +48,7 @@ extension PresignedUpload {
     } catch {
       return (.failed(error), nil)
     }
-    // That comes from somebody on the way, and says nothing about the file.
+    // The response comes from an intermediary and says nothing about the file.
     if answer.contentType == "text/html" { return (.failed(Self.page), nil) }
     let json = Self.json(answer)
     let problem = ServerProblem(answer)
@@ -74,7 +74,7 @@ extension PresignedUpload {
     do throws(SyncModelError) {
       return try SyncValue(parsing: answer.body)
     } catch {
-      // Whoever needs something of it finds that it is not there.
+      // A request that needs a missing part of it fails.
       return nil
     }
   }
@@ -140,14 +140,14 @@ extension PresignedUpload {
   }
 }
 
-/// What a store says is wrong, in the form of S3: `<Error><Code>AccessDenied</Code>...`.
+/// Returns the error code of an S3 response: `<Error><Code>AccessDenied</Code>...`.
 enum ObjectStoreError {
   static func read(_ body: [UInt8]) -> String? {
     let text = String(decoding: body.prefix(4_096), as: UTF8.self)
     guard let begin = text.range(of: "<Code>"), let end = text.range(of: "</Code>"), begin.upperBound < end.lowerBound
     else { return nil }
     let code = text[begin.upperBound..<end.lowerBound]
-    // A word and no more: it is shown to people.
+    // Only a short word, because users see it.
     guard code.utf8.count <= 64, code.utf8.allSatisfy({ (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0) })
     else { return nil }
     return String(code)

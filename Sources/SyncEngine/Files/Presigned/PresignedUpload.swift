@@ -5,18 +5,18 @@ import WebTransport
 public struct PresignedResult: Sendable {
   /// Nil when the server has all of it.
   public var problem: UploadProblem?
-  /// How the server calls it; nil where it has had it before, or does not say.
+  /// The server's name of the upload; `nil` if the server has had the file before, or names none.
   public var key: String?
-  /// Where the file is, without what made the address valid; nil where nothing was sent.
+  /// The address without its signature; `nil` if nothing was sent.
   public var place: String?
-  /// How many bytes were sent and taken.
+  /// The number of bytes that the store received.
   public var offset: Int64 = 0
-  /// What the server said last, in JSON: to the confirmation or, where there is none, to the question for an address.
+  /// The last response of the server as JSON: to the confirmation, or otherwise to the request for an address.
   public var answer: SyncValue?
 }
 
-/// Uploads a file to an address that the server names for it: asks for one, sends the file there without the token, and
-/// tells the server. What an address looks like, and who is behind it, is the server's business.
+/// Uploads a file to an address that the server names: requests the address, sends the file there without the token,
+/// and confirms the upload. The server chooses the address and the store behind it.
 public struct PresignedUpload: Sendable {
   let transport: HTTPTransport
   let api: PresignedAPI
@@ -24,12 +24,12 @@ public struct PresignedUpload: Sendable {
   /// Uploads over an API of the server of a transport.
   public init(transport: HTTPTransport, api: PresignedAPI) { (self.transport, self.api) = (transport, api) }
 
-  /// Uploads a file; an earlier attempt that had sent all of it is found.
+  /// Uploads a file, and finds an earlier attempt that sent all of it.
   /// - Parameters:
-  ///   - key: what was remembered last; nil for nothing.
-  ///   - remember: stores the server's name for the upload, so that it is there after a crash. Nothing is sent before this
-  ///     has returned. Called only where the API confirms.
-  ///   - progress: is told now and then how much was sent.
+  ///   - key: the stored name of the upload; `nil` for none.
+  ///   - remember: stores the server's name of the upload durably. Nothing is sent before it returns. Called only if
+  ///     the API has a confirmation.
+  ///   - progress: called at intervals with the number of sent bytes.
   public func upload(
     _ source: UploadSource, key: String?, remember: @Sendable (String) async throws -> Void = { _ in },
     progress: @escaping @Sendable (Int64) async -> Void = { _ in }
@@ -50,7 +50,7 @@ public struct PresignedUpload: Sendable {
           do { try await remember(key) } catch { throw .vaultFailed }
           step = plan.next(after: .remembered)
         case .ask:
-          // Anew each time: a refusal may be because the file is not what it was.
+          // Computed again each time, because the file may have changed since the refusal.
           let found = try await measure(source)
           facts = found
           let (event, answer) = try await ask(found)

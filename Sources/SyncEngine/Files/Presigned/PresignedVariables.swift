@@ -2,7 +2,7 @@ import Foundation
 import SyncModel
 import WebTransport
 
-/// What stands for the words in braces of a ``PresignedAPI``.
+/// The values of the variables of a ``PresignedAPI``.
 struct PresignedVariables {
   private let words: [(name: String, value: String)]
   private let byteCount: Int64?
@@ -21,7 +21,7 @@ struct PresignedVariables {
     byteCount = facts?.byteCount
   }
 
-  /// Whether a request says something about the file that has to be read for it.
+  /// Whether a request contains a variable for which the file must be read.
   static func areOfFile(in request: PresignedAPI.Request) -> Bool {
     let text = request.path + (request.body?.json ?? "") + request.headers.map(\.value).joined()
     return ["{bytes}", "{sha256}", "{sha256hex}", "{contentType}"].contains { text.contains($0) }
@@ -43,7 +43,7 @@ struct PresignedVariables {
     }
   }
 
-  /// From the left to the right, so that what was put in is not looked at again.
+  /// From left to right, so that inserted values are not searched again.
   private func replacing(_ text: String, _ encoded: (String) -> String) -> String {
     var result = ""
     var rest = text[...]
@@ -63,7 +63,7 @@ struct PresignedVariables {
 }
 
 extension PresignedAddress {
-  /// What an answer names; nil when it names no address, or headers that are none.
+  /// Returns the address in a response; `nil` without an address, or with invalid headers.
   init?(_ json: SyncValue?, _ api: PresignedAPI, _ facts: UploadDescription) {
     guard let json, case .text(let url)? = json.member(api.urlAt), !url.isEmpty else { return nil }
     var headers: [String: String] = [:]
@@ -71,7 +71,7 @@ extension PresignedAddress {
       guard case .object(let object) = found else { return nil }
       for member in object.members {
         guard let value = member.value.plainText, HeaderName.isName(member.name) else { return nil }
-        // Length and host follow from what is sent and where.
+        // Length and host follow from the file and the address.
         if HeaderName.isForRequests(member.name) { headers[member.name] = value }
       }
     }
@@ -79,14 +79,14 @@ extension PresignedAddress {
       headers["Content-Type"] = facts.contentType
     }
     let key = api.keyAt.map { json.member($0)?.plainText }
-    // An API whose confirmation names the upload has to say how it is called.
+    // An API whose confirmation contains the upload's name must return that name.
     if let key, key == nil, api.confirm != nil { return nil }
     self.init(url: url, headers: headers, key: (key ?? nil) ?? "")
   }
 }
 
 extension SyncValue {
-  /// What is inside, by the names of members from the outside in.
+  /// Returns the value at a position, by the names of members from the outside in.
   func member(_ names: [String]) -> SyncValue? {
     names.reduce(self as SyncValue?) { value, name in
       guard case .object(let object)? = value else { return nil }

@@ -3,9 +3,9 @@ import SealedFiles
 import SyncModel
 import WebTransport
 
-/// The requests of tus 1.0, and what their answers say.
+/// The requests of tus 1.0, and the meaning of their responses.
 extension TusClient {
-  /// Why a request has no answer that says anything.
+  /// The reason why a request has no usable response.
   enum RequestProblem: Error {
     case failure(TransportFailure)
     case problem(UploadProblem)
@@ -13,7 +13,7 @@ extension TusClient {
 
   func ask() async throws(RequestProblem) -> TusPlan.Event {
     let answer = try await send("OPTIONS", endpoint)
-    // A server that does not know OPTIONS says nothing about itself.
+    // A server without OPTIONS tells nothing about itself.
     if (400..<500).contains(answer.status), answer.status != 401 { return .asked(TusServer()) }
     guard (200..<300).contains(answer.status) else { return refusal(answer) }
     return .asked(TusServer(answer.headers))
@@ -58,7 +58,7 @@ extension TusClient {
       if checksum, count > 0 { headers.append(("Upload-Checksum", "sha256 \(part.checksum)")) }
     }
     if source.byteCount == nil, count < bytes { headers.append(("Upload-Length", String(offset + count))) }
-    // The transport reads no further than the length that it is told.
+    // The transport reads only the given length.
     let body = HTTPUpload(byteCount: count) { position, buffer in try source.read(offset + position, buffer) }
     let answer = try await send("PATCH", address, headers, body)
     guard answer.status == 204 || answer.status == 200 else { return refusal(answer) }
@@ -89,7 +89,7 @@ extension TusClient {
     return (count, Data(digest.finishBytes()).base64EncodedString())
   }
 
-  /// Sends one request and waits for its answer.
+  /// Sends one request and waits for its response.
   func send(
     _ method: String, _ path: String, _ headers: [(String, String)] = [], _ upload: HTTPUpload? = nil
   ) async throws(RequestProblem) -> HTTPResponse {
@@ -104,8 +104,8 @@ extension TusClient {
     }
   }
 
-  /// A refusal of the server. A page for people comes from somebody on the way, such as a captive portal, and is none: it
-  /// would make an upload begin anew that is there.
+  /// Returns a refusal of the server. An HTML page comes from an intermediary, such as a captive portal. As a refusal
+  /// it would restart an existing upload.
   private func refusal(_ answer: HTTPResponse) -> TusPlan.Event {
     guard answer.contentType != "text/html" else { return .failed(Self.notTus) }
     return .refused(

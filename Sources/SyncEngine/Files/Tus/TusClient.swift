@@ -4,13 +4,13 @@ import WebTransport
 public struct TusResult: Sendable {
   /// Nil when the server has all of it.
   public var problem: UploadProblem?
-  /// Where it is, or was; nil when the server has had it before, or nothing is there.
+  /// The address of the upload; `nil` if the server has had the file before, or has no upload.
   public var address: String?
-  /// How much the server has, as far as is known.
+  /// The number of bytes that the server has, as far as it is known.
   public var offset: Int64
-  /// What is known of the server; good for the next file.
+  /// The capabilities of the server, for the next file.
   public var server: TusServer?
-  /// What the link can take; good for the next file.
+  /// The part size of the link, for the next file.
   public var chunk: ChunkSize
 }
 
@@ -19,7 +19,7 @@ public struct TusClient: Sendable {
   let transport: HTTPTransport
   let endpoint: String
 
-  /// Uploads are made at `endpoint`, such as `/v1/files`, below the address of the transport.
+  /// Uploads are created at `endpoint`, such as `/v1/files`, below the address of the transport.
   public init(transport: HTTPTransport, endpoint: String) { (self.transport, self.endpoint) = (transport, endpoint) }
 
   /// Uploads, beginning where an earlier attempt has stopped.
