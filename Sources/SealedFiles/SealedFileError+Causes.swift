@@ -9,7 +9,7 @@ import VaultKeys
 #endif
 
 extension SealedFileError {
-  /// What stands in a file is not what was written there.
+  /// The content of a file fails its authentication.
   static func content(_ code: Code, _ path: String, _ what: String) -> SealedFileError {
     let hint =
       switch code {

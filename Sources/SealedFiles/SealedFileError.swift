@@ -1,16 +1,16 @@
 import VaultKeys
 
-/// What went wrong with an encrypted file. Neither `message` nor `hint` holds a key or a byte of the content.
+/// An error of an encrypted file. Neither `message` nor `hint` contains a key or a byte of the content.
 package struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The kind of failure.
   package enum Code: String, Sendable {
-    // What stands in the file.
+    // Errors of the content of the file.
 
     /// The file does not begin as an encrypted file does.
     case notSealed
     /// The file is whole at its beginning, and of a format that this program does not know.
     case newerFormat
-    /// A file of another content, or of another variant of this content, stands in its place.
+    /// The file belongs to another content, or to another variant of this content.
     case otherContent
     /// Writing the file was not finished.
     case unfinished
@@ -18,12 +18,12 @@ package struct SealedFileError: Error, Sendable, Equatable, CustomStringConverti
     case truncated
     /// Something follows the end.
     case appended
-    /// A part of this file stands where another part of it belongs.
+    /// A part of this file is at the position of another part.
     case misplaced
-    /// A part of the file is not what was written, or the key is another one.
+    /// A part of the file fails its authentication, or the key is wrong.
     case damaged
 
-    // What the caller asked for.
+    // Errors of the caller.
 
     /// The content's name is no UUID.
     case badIdentity
@@ -52,7 +52,7 @@ package struct SealedFileError: Error, Sendable, Equatable, CustomStringConverti
   package let code: Code
   /// One sentence that names the file.
   package let message: String
-  /// What to do next.
+  /// The remedy.
   package let hint: String
 
   init(_ code: Code, _ message: String, hint: String) {

@@ -6,7 +6,7 @@ package enum SealedFileVariant: UInt8, Sendable, CaseIterable {
   case thumbnail = 2
 }
 
-/// What an encrypted file is bound to: it opens as nothing else.
+/// The identity that an encrypted file is bound to. It opens under no other one.
 package struct SealedFileIdentity: Sendable, Hashable {
   /// The UUID of the content, in lower case.
   package let contentUuid: String

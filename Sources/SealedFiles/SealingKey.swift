@@ -1,7 +1,7 @@
 import VaultKeys
 
-/// The key of a content, 32 random bytes in guarded memory. It stands in the content's encrypted row and nowhere else:
-/// when the row goes, the file is noise.
+/// The key of a content, 32 random bytes in guarded memory. It is stored only in the content's encrypted row. Without
+/// the row, the file cannot be decrypted.
 package struct SealingKey: Sendable {
   /// How long a key is, in bytes.
   package static let byteCount = 32
@@ -32,7 +32,7 @@ package struct SealingKey: Sendable {
     }
   }
 
-  /// Shows the key to whoever stores it in the row. The pointer must not leave the closure.
+  /// Passes the key to a closure that stores it in the row. The pointer must not leave the closure.
   package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
     try bytes.withUnsafeBytes(body)
   }

@@ -1,10 +1,10 @@
-/// What this room refuses. The only error that it throws.
+/// The only error of this module.
 ///
-/// It names places, fields and rules, never a value: a message may go to a log.
+/// It names places, fields and rules, never a value, because a message may be written to a log.
 public struct SyncModelError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The kind of mistake, for programs.
   public let code: Code
-  /// What is wrong, for people.
+  /// The problem, for the user.
   public let message: String
   /// For texts that were read: the first byte that is wrong, counted from 0. Nil otherwise.
   public let byteOffset: Int?

@@ -3,8 +3,8 @@
   import CipherSQL
   import Foundation
 
-  /// Requests over libcurl. One thread has all of them and their connections, so that a connection serves the next
-  /// request, whoever sends it. It sleeps until a socket, a limit of time or a caller wakes it.
+  /// Requests over libcurl. One thread has all of them and their connections, so that any request can reuse a
+  /// connection. It sleeps until a socket, a timeout or a caller wakes it.
   final class CurlBackend: HTTPBackend {
     private let connectSeconds: Double
     private let mail = Locked(CurlRequests())
@@ -27,7 +27,7 @@
         if mail.multi != nil { mail.starting.append((request, exchange)) }
         return mail.multi
       }
-      // Not under the lock, for which the thread would wait as soon as it is awake.
+      // Outside of the lock, for which the thread would wait as soon as it is awake.
       guard let multi else { return exchange.finish(.failure(.noConnection(detail: "there is no memory for it"))) }
       multi.wake()
     }
@@ -48,15 +48,15 @@
     }
   }
 
-  /// What callers leave for the thread.
+  /// The requests of callers for the thread.
   struct CurlRequests: Sendable {
     var multi: CurlMulti?
     var starting: [(OutgoingRequest, RequestTask)] = []
     var isClosed = false
   }
 
-  /// libcurl's set of requests. `@unchecked Sendable` holds because all but ``wake()`` is called by the one thread of
-  /// ``CurlLoop``, and curl_multi_wakeup(3) may be called by any.
+  /// libcurl's multi handle. `@unchecked Sendable` holds because only the thread of ``CurlLoop`` uses it, except in
+  /// ``wake()``: any thread may call curl_multi_wakeup(3).
   final class CurlMulti: @unchecked Sendable {
     let handle: UnsafeMutableRawPointer
 

@@ -2,7 +2,7 @@
   import CCurl
   import CipherSQL
 
-  /// What the thread of a ``CurlBackend`` does, until the backend is gone.
+  /// The loop of a ``CurlBackend``'s thread, until the backend is released.
   final class CurlLoop {
     private let multi: CurlMulti
     private let connectSeconds: Double
@@ -63,7 +63,7 @@
       remove(transfer)
     }
 
-    /// Looks at the limits of time, takes away what is over, and says when the nearest limit is.
+    /// Checks the timeouts, removes finished transfers, and returns the nearest timeout.
     @discardableResult
     private func endWhatIsOver() -> ContinuousClock.Instant? {
       if transfers.isEmpty { return nil }

@@ -63,7 +63,7 @@
       return transfer.read(UnsafeMutableRawBufferPointer(start: bytes, count: count)) ?? Int(CURL_READFUNC_ABORT)
     }
 
-    /// Curl begins anew with the body, when a connection that was kept turns out to be gone.
+    /// Curl restarts the body when a reused connection proves to be closed.
     private static let onSeek: ccurl_seek_callback = { context, offset, _ in
       guard let context else { return 1 }
       let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
@@ -112,7 +112,8 @@
       return transfer.exchange.isOver ? 0 : count
     }
 
-    /// What curl's code means; nil for an answer. Curl's own texts are not repeated: they can hold the address.
+    /// Returns the meaning of curl's code; `nil` for a response. Curl's own texts are not repeated, because they may
+    /// contain the address.
     func failure(_ code: CURLcode) -> TransportFailure? {
       if isHeadTooLong { return .notTheServer(detail: "its headers never end") }
       return switch code {

@@ -1,28 +1,28 @@
-/// What brings a request to the server and an answer back; one type per platform.
+/// A type that sends requests and receives responses; one per platform.
 protocol HTTPBackend: Sendable {
-  /// Sends a request. What comes goes to the exchange.
+  /// Sends a request. The exchange receives the response.
   func start(_ request: OutgoingRequest, _ exchange: RequestTask)
 
-  /// Ends an exchange that nobody waits for any more.
+  /// Cancels an exchange.
   func stop(_ exchange: RequestTask)
 }
 
-/// A request as it goes out.
+/// A request in the form that is sent.
 struct OutgoingRequest: Sendable {
   var url: String
   var headers: [(name: String, value: String)]
   var method: String
   var body: [UInt8]?
   var upload: HTTPUpload?
-  /// Whether the body of the answer is wanted as it was before anything compressed it.
+  /// Whether the body of the response is wanted without decompression.
   var decompresses: Bool
-  /// What is not encrypted goes to the server itself and to no proxy: there it could be read, the token too.
+  /// An unencrypted request is sent to the server itself and never to a proxy, which could read it and the token.
   var usesProxies: Bool
   /// Whether its body may be sent a second time on another connection.
   var isRepeatable: Bool
 }
 
-/// What comes before the body of an answer.
+/// The status and the headers of a response.
 struct ResponseHead: Equatable, Sendable {
   var status: Int
   /// By their names in lower case.

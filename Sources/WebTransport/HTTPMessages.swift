@@ -5,20 +5,20 @@ public struct HTTPRequest: Sendable {
   /// A path below the server's address, such as `/v1/push`, with its segments percent-encoded. Or a URL that the server
   /// has named: of the same origin or, for a request without the token, encrypted. Everything else is refused.
   public var path: String
-  /// Names and values as they are; the transport encodes them.
+  /// Names and values without encoding. The transport encodes them.
   public var query: [(name: String, value: String)]
   /// JSON in UTF-8; nil for none.
   public var body: [UInt8]?
-  /// Headers beside those that the transport adds by itself.
+  /// Headers in addition to those that the transport sets.
   public var headers: [(name: String, value: String)] = []
   /// A body that is read while it is sent, in place of ``body``.
   public var upload: HTTPUpload?
-  /// Where the body of an answer goes that is not to be collected in memory.
+  /// The destination of a response's body that is not collected in memory.
   public var download: HTTPDownload?
-  /// Whether the token goes along.
+  /// Whether to send the token.
   public var isAuthorized: Bool
-  /// Whether it may be sent again by itself when a connection that was kept turns out to be gone: then the server may get it
-  /// twice.
+  /// Whether the transport may repeat the request when a reused connection proves to be closed. The server may
+  /// receive it twice in this case.
   public var isRepeatable = true
   /// How long the server may take on purpose, in seconds, on top of the limits.
   public var timeoutSeconds: Double
@@ -41,8 +41,8 @@ public struct HTTPRequest: Sendable {
 public struct HTTPUpload: Sendable {
   /// Exactly so many bytes are sent.
   public var byteCount: Int64
-  /// Reads bytes from an offset on, from the beginning of the body; returns how many, at least one. Called again for the
-  /// same offset when the connection has to be made anew. What it throws ends the request.
+  /// Reads bytes of the body from an offset and returns their number, at least one. It is called again for the same
+  /// offset when the connection is opened again. An error ends the request.
   public var read: @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
 
   /// A body of a known length.
@@ -53,20 +53,20 @@ public struct HTTPUpload: Sendable {
   }
 }
 
-/// Where the body of an answer goes as it comes. Requests with one have no limit for the whole, only for silence, and
-/// bodies are taken as they are, without decompression.
+/// The destination of a response's body. Requests with a destination have no timeout for the whole, only for silence,
+/// and bodies are not decompressed.
 public struct HTTPDownload: Sendable {
-  /// Takes the next bytes. What it throws ends the request.
+  /// Receives the next bytes. An error ends the request.
   public typealias Sink = @Sendable (UnsafeRawBufferPointer) throws -> Void
 
-  /// Asked once, when the headers are there; nil for an answer that is collected in memory after all, such as a problem.
+  /// Called once, after the headers; `nil` for a response that is collected in memory, such as a problem.
   public var begin: @Sendable (HTTPHead) -> Sink?
 
   /// A place for a body.
   public init(begin: @escaping @Sendable (HTTPHead) -> Sink?) { self.begin = begin }
 }
 
-/// What stands before the body of an answer.
+/// The status and the headers of a response.
 public struct HTTPHead: Equatable, Sendable {
   /// The HTTP status.
   public var status: Int
@@ -74,7 +74,7 @@ public struct HTTPHead: Equatable, Sendable {
   public var headers: [String: String]
 }
 
-/// What came back, whole.
+/// A complete response.
 public struct HTTPResponse: Equatable, Sendable {
   /// The HTTP status, 200 to 599 without redirects.
   public var status: Int
@@ -84,13 +84,13 @@ public struct HTTPResponse: Equatable, Sendable {
   public var retryAfterSeconds: Int?
   /// The media type without parameters, in lower case, such as `application/json`; empty when there is none.
   public var contentType: String
-  /// The body after decompression; empty when it went elsewhere.
+  /// The body after decompression; empty if it had another destination.
   public var body: [UInt8]
-  /// From the beginning of the request to the end of the answer.
+  /// The time from the beginning of the request to the end of the response.
   public var duration: Duration
   /// The bytes of the request's body.
   public var bytesSent: Int
-  /// The bytes of the answer's body.
+  /// The number of bytes of the response's body.
   public var bytesReceived: Int
 }
 

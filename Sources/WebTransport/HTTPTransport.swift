@@ -1,10 +1,10 @@
 import CipherSQL
 
-/// HTTP to one server: connections are kept, and nothing is done of what a browser would do: no cookies, no cache, no
-/// stored credentials, no redirects.
+/// HTTP to one server. Connections are reused. Unlike a browser it has no cookies, no cache, no stored credentials,
+/// and follows no redirects.
 ///
-/// On Linux it is libcurl, on Apple's systems URLSession. Foundation's URLSession does not serve on Linux: an answer that
-/// is cut within its headers, which any lost connection can do, ends the whole program there.
+/// On Linux it uses libcurl, on Apple's systems URLSession. Foundation's URLSession is not suitable on Linux: a
+/// response that is cut within its headers, as any lost connection can do, ends the whole program there.
 public final class HTTPTransport: Sendable {
   /// Where the requests go.
   public let address: ServerAddress
@@ -15,10 +15,10 @@ public final class HTTPTransport: Sendable {
   private let backend: any HTTPBackend
   private let counted = Locked(TransferCounts())
 
-  /// What has gone over the network so far.
+  /// The bytes sent and received so far.
   public var traffic: TransferCounts { counted.withLock { $0 } }
 
-  /// A transport. `token` is asked for each request, so that a new token counts at once; nil sends none.
+  /// Creates a transport. `token` is called for each request, so that a new token is used at once; `nil` sends none.
   public init(
     address: ServerAddress, limits: TransportLimits = TransportLimits(), token: @escaping @Sendable () -> String?
   ) {
@@ -32,9 +32,9 @@ public final class HTTPTransport: Sendable {
     #endif
   }
 
-  /// Sends a request and waits for the whole answer. Cancelling the task ends the request.
+  /// Sends a request and waits for the complete response. Cancelling the task ends the request.
   ///
-  /// - Throws: ``TransportFailure`` when there is no answer, or only a redirect. Any other status is an answer.
+  /// - Throws: ``TransportFailure`` without a response, or with a redirect. Any other status is a response.
   public func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPResponse {
     let outgoing = try outgoing(request)
     let exchange = RequestTask(request, limits: limits)

@@ -1,4 +1,4 @@
-/// Puts the head of an answer together from its lines.
+/// Builds the head of a response from its lines.
 struct HeadParser {
   /// All lines together; no server of ours comes near it.
   static let greatestBytes = 256 << 10
@@ -6,14 +6,14 @@ struct HeadParser {
   private var head: ResponseHead?
   private var bytes = 0
 
-  /// What a line ends.
+  /// The result of a line.
   enum Step: Equatable {
     case incomplete
     case head(ResponseHead)
     case tooLong
   }
 
-  /// Takes a line with its end. The head is whole at the empty line; an interim answer (1xx) is none.
+  /// Adds a line with its end. The empty line completes the head, except for an interim response (1xx).
   mutating func take(_ line: UnsafeRawBufferPointer) -> Step {
     bytes += line.count
     if bytes > Self.greatestBytes { return .tooLong }

@@ -20,7 +20,7 @@ package enum HeaderName {
       }
   }
 
-  /// Whether a request may carry a header beside those that the transport sets.
+  /// Returns whether a request may have a header in addition to those that the transport sets.
   package static func isForRequests(_ name: String) -> Bool {
     isName(name) && !ofTransport.contains(name.lowercased())
   }

@@ -1,13 +1,13 @@
 import CipherSQL
 import Foundation
 
-/// One request on its way: what came so far, what it still waits for, and who waits for it. It ends once, whoever is
-/// first: the answer, a limit, or a cancellation.
+/// One running request: the received bytes, its timeouts, and its caller. It ends once: with the response, a timeout
+/// or a cancellation, whichever is first.
 final class RequestTask: Sendable {
   private struct State {
     var head: ResponseHead?
     var body: [UInt8] = []
-    /// Where the body goes, when it is not collected.
+    /// The destination of the body, if it is not collected.
     var sink: HTTPDownload.Sink?
     var bytesReceived = 0
     var waiter: CheckedContinuation<Result<HTTPResponse, TransportFailure>, Never>?
@@ -29,9 +29,9 @@ final class RequestTask: Sendable {
     self.limits = limits
     bytesSent = request.upload.map { Int($0.byteCount) } ?? request.body?.count ?? 0
     download = request.download
-    // Its length is that of what GET would bring.
+    // For HEAD, the length is that of the response to GET.
     hasBody = request.method != "HEAD"
-    // What is read or written as it goes may take as long as it goes on: a week stands for ever.
+    // A streamed body may take as long as it makes progress. A week means no limit.
     let isStreamed = request.upload != nil || request.download != nil
     wholeSeconds = isStreamed ? 604_800 : limits.wholeSeconds + request.timeoutSeconds
     let silenceSeconds = limits.idleSeconds + request.timeoutSeconds
@@ -59,7 +59,7 @@ final class RequestTask: Sendable {
     state.withLock { state in
       state.head = head
       state.sink = sink
-      // No more than a part: a length is easily claimed.
+      // Reserves only a part, because the response may claim any length.
       if !isTooLarge, sink == nil { state.body.reserveCapacity(Int(min(head.contentLength ?? 0, 1 << 20))) }
       extendSilence(&state)
     }
@@ -78,12 +78,12 @@ final class RequestTask: Sendable {
     do {
       try sink(bytes)
     } catch {
-      // Whoever gave the sink knows why.
+      // The owner of the sink knows the reason.
       finish(.failure(.bodyFailed))
     }
   }
 
-  /// A part of the body was taken on its way: the server has no reason to speak yet.
+  /// A part of the body was sent, so the server cannot respond yet.
   func progressed() { state.withLock { extendSilence(&$0) } }
 
   private func collect(_ bytes: UnsafeRawBufferPointer) {
@@ -96,7 +96,7 @@ final class RequestTask: Sendable {
     if isTooLarge { finish(.failure(.tooLarge(limitBytes: limits.bodyBytes))) }
   }
 
-  /// The answer is whole, or there will be none.
+  /// The response is complete, or the request has failed.
   func complete(_ failure: TransportFailure?) {
     let (head, body, bytesReceived) = state.withLock { ($0.head, $0.body, $0.bytesReceived) }
     switch (failure, head) {

@@ -2,7 +2,7 @@
 public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
   /// The address without a slash at its end.
   public let description: String
-  /// The only place where the token goes.
+  /// The only origin that receives the token.
   package let origin: Origin
   /// The host: a name or an address, without brackets.
   public var host: String { origin.host }
@@ -41,17 +41,17 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
     return numbers.count == 4 && numbers[0] == 127 && !numbers.contains(nil)
   }
 
-  /// The address of a path, such as `/v1/changes`, whose parts are encoded, with a query of names and values, which
-  /// are not.
+  /// Returns the address of a path, such as `/v1/changes`, whose segments are encoded already, with a query of names
+  /// and values, which are encoded here.
   func url(_ path: String, _ query: [(name: String, value: String)]) -> String {
     let pairs = query.map { "\(Self.encoded($0.name))=\(Self.encoded($0.value))" }
     return description + path + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
   }
 
-  /// Returns the URL that a request goes to, with its origin checked. Every request passes here, and only here is decided
-  /// where the token may go.
-  /// - Throws: ``TransportFailure`` `notTheServer` for a URL of another origin when the token would go along, and for a path
-  ///   that does not stay where it was put; `insecure` when the request could be read on its way.
+  /// Returns the URL of a request, with its origin checked. Every request passes here, and only here is decided which
+  /// origin may receive the token.
+  /// - Throws: ``TransportFailure`` `notTheServer` for a URL of another origin if the token would be sent, and for a
+  ///   path that leaves its position; `insecure` if the request could be read on its way.
   func url(of request: HTTPRequest) throws(TransportFailure) -> String {
     if request.path.hasPrefix("/") {
       let text = url(request.path, request.query)
@@ -68,9 +68,9 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
     return uri.description
   }
 
-  /// Returns the URL of a reference that a response names, resolved against the path or URL of that request (RFC 3986). The
-  /// result may be of another origin: ``url(of:)`` refuses that when the token would go along.
-  /// - Throws: ``TransportFailure`` `notTheServer` when the text is no reference.
+  /// Returns the URL of a reference in a response, resolved against the path or URL of that request (RFC 3986). The
+  /// result may have another origin: ``url(of:)`` refuses that if the token would be sent.
+  /// - Throws: ``TransportFailure`` `notTheServer` if the text is not a reference.
   package func resolved(_ reference: String, from path: String) throws(TransportFailure) -> String {
     let base = URIReference(path.hasPrefix("/") ? description + path : path)
     guard let base, base.scheme != nil, let reference = URIReference(reference) else { throw Self.noAddress }
@@ -92,8 +92,8 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
 
   private static let noAddress = TransportFailure.notTheServer(detail: "it names an address that is none")
 
-  /// Refuses an address of another server that is not encrypted. An address of this machine is accepted from a server that
-  /// is on it too: no other server has business with what runs here.
+  /// Refuses an unencrypted address of another server. An address of this machine is accepted only from a server on
+  /// this machine, because other servers must not reach local services.
   private func checkForeign(_ uri: URIReference) throws(TransportFailure) {
     let other: Origin
     do throws(Origin.Problem) {
@@ -113,7 +113,8 @@ public struct ServerAddress: Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// A name as one part of a path or of a query: what is not unreserved (RFC 3986, section 2.3) is encoded.
+  /// Encodes a name as one segment of a path or of a query: every character that is not unreserved (RFC 3986, section
+  /// 2.3).
   package static func encoded(_ text: String) -> String {
     var result = ""
     for byte in text.utf8 {

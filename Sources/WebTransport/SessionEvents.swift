@@ -1,7 +1,7 @@
 #if canImport(Darwin)
   import Foundation
 
-  /// Hands what a session says to the exchange that it is about.
+  /// Passes the events of a session to their exchanges.
   final class SessionEvents: NSObject, URLSessionDataDelegate {
     private let table: SessionTable
 
@@ -40,7 +40,7 @@
       _ = table.remove(exchange)
     }
 
-    /// Followed redirects would carry the token to whoever is named there.
+    /// A followed redirect would send the token to its target.
     func urlSession(
       _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
       newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
@@ -51,7 +51,8 @@
   }
 
   extension TransportFailure {
-    /// What the system's error means. Its own text is not repeated: it can hold the address with its query.
+    /// Returns the meaning of the system's error. Its own text is not repeated, because it may contain the address
+    /// with its query.
     init(system error: any Error) {
       let code = (error as? URLError)?.code ?? .unknown
       self =

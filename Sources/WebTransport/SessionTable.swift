@@ -3,13 +3,13 @@
   import Dispatch
   import Foundation
 
-  /// The exchanges of a session, and the one timer that watches their limits. What arrives only moves limits, so a
-  /// request costs no timer of its own, and while there is none nothing wakes up.
+  /// The exchanges of a session, and the one timer that watches their timeouts. Received bytes only move timeouts, so
+  /// a request needs no timer of its own, and without requests there is no timer.
   final class SessionTable: Sendable {
     private struct State {
       var exchanges: [Int: RequestTask] = [:]
       var tasks: [ObjectIdentifier: URLSessionDataTask] = [:]
-      /// When the timer goes off that is set; nil when there is none.
+      /// The time of the running timer; `nil` without one.
       var alarm: ContinuousClock.Instant?
     }
 
@@ -35,7 +35,7 @@
       state.withLock { $0.exchanges[task.taskIdentifier] }
     }
 
-    /// Minds an exchange whose nearest limit can have come nearer.
+    /// Watches an exchange whose next timeout may have moved closer.
     func watch(_ exchange: RequestTask) {
       watch(until: exchange.look(at: .now))
     }

@@ -1,17 +1,16 @@
-/// Why a request has no answer that can be used. Says what to do next, and never what was sent: no token, no value, no
-/// path.
+/// The reason why a request has no usable response. It contains a remedy, and no token, value or path.
 public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertible {
-  /// There is no way to the server, or it ended before the answer did. The text is the system's.
+  /// The server cannot be reached, or the connection ended before the response did. The text is the system's.
   case noConnection(detail: String)
-  /// Somebody answers who is not the server: a redirect, a page of HTML, something that is no HTTP.
+  /// Another service answered: a redirect, an HTML page, or bytes that are not HTTP.
   case notTheServer(detail: String)
-  /// The answer has more bytes than the limit. It was cut off there.
+  /// The response is larger than the limit and was cut there.
   case tooLarge(limitBytes: Int)
   /// Nothing came within the limit.
   case timedOut(seconds: Double)
   /// The task was cancelled.
   case cancelled
-  /// What was to be sent could not be read, or what came could not be kept.
+  /// The body could not be read, or the response could not be written.
   case bodyFailed
   /// The address would show the token and the records to everybody on the way.
   case insecure(detail: String)
@@ -19,15 +18,15 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
   case badAddress(detail: String)
   /// A header of the request has a name that the transport sets itself, or a value with a line break.
   case badHeader
-  /// The token has characters that none has: white space, a control character.
+  /// The token has characters that no token has: white space or control characters.
   case badToken
 
-  /// Somebody on the way answers that the server does not: 502 and 504.
+  /// An intermediary answered that the server does not respond: 502 and 504.
   package static func unreachable(status: Int) -> TransportFailure {
     .noConnection(detail: "somebody on the way answers that it is not there (status \(status))")
   }
 
-  /// What happened, for people.
+  /// The failure, for the user.
   public var message: String {
     switch self {
     case .noConnection(let detail): "the server cannot be reached: \(detail)"
@@ -43,7 +42,7 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
     }
   }
 
-  /// What to do next, for people.
+  /// The remedy, for the user.
   public var hint: String {
     switch self {
     case .noConnection, .timedOut: "nothing is lost; sync goes on when the server can be reached again"

@@ -1,7 +1,7 @@
 #if canImport(Darwin)
   import Foundation
 
-  /// Requests over URLSession: data tasks with a delegate, because what collects a body by itself has no limit.
+  /// Requests over URLSession: data tasks with a delegate, because tasks that collect a body have no limit.
   final class URLSessionBackend: HTTPBackend {
     private let table = SessionTable()
     private let session: URLSession
@@ -14,13 +14,13 @@
       configuration.urlCredentialStorage = nil
       configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
       if !usesProxies { configuration.connectionProxyDictionary = [:] }
-      // The exchanges have limits of their own; these are for what would slip through them.
+      // The exchanges have timeouts of their own. These catch the rest.
       configuration.timeoutIntervalForRequest = limits.wholeSeconds + 120
       configuration.timeoutIntervalForResource = limits.wholeSeconds + 120
       session = URLSession(configuration: configuration, delegate: SessionEvents(table), delegateQueue: nil)
     }
 
-    // A session holds its delegate until it is told.
+    // A session retains its delegate until it is invalidated.
     deinit { session.invalidateAndCancel() }
 
     func start(_ request: OutgoingRequest, _ exchange: RequestTask) {

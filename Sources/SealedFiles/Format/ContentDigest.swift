@@ -4,16 +4,16 @@
   import CCrypto
 #endif
 
-/// The hash of what comes in parts, with the instructions that the processor has for it.
+/// Hashes a content in parts, with the processor's instructions for it.
 ///
 /// For one thread at a time.
 package final class ContentDigest {
-  /// What is hashed with.
+  /// The hash function.
   package enum Algorithm: Sendable {
-    /// FIPS 180-4, 32 bytes: what names a content.
+    /// FIPS 180-4, 32 bytes: identifies a content.
     case sha256
-    /// FIPS 180-4, 20 bytes: only where a protocol asks for it; it tells whether bytes arrived as they were sent, and
-    /// nothing may rely on it against somebody who wants to deceive.
+    /// FIPS 180-4, 20 bytes: only for protocols that require it. It detects transmission errors and is not secure
+    /// against an attacker.
     case sha1
 
     /// How many bytes its digests have.
@@ -35,7 +35,7 @@ package final class ContentDigest {
     /// Adds the next bytes.
     package func add(_ bytes: UnsafeRawBufferPointer) { state.update(bufferPointer: bytes) }
 
-    /// The digest of what was added. Nothing can be added afterwards.
+    /// Returns the digest of the added bytes. No bytes can be added afterwards.
     package func finishBytes() -> [UInt8] { state.finalize().withUnsafeBytes { Array($0) } }
   #else
     private let byteCount: Int
@@ -61,7 +61,7 @@ package final class ContentDigest {
     /// Adds the next bytes.
     package func add(_ bytes: UnsafeRawBufferPointer) { _ = EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) }
 
-    /// The digest of what was added. Nothing can be added afterwards.
+    /// Returns the digest of the added bytes. No bytes can be added afterwards.
     package func finishBytes() -> [UInt8] {
       var digest = [UInt8](repeating: 0, count: byteCount)
       _ = EVP_DigestFinal_ex(context, &digest, nil)
@@ -69,7 +69,7 @@ package final class ContentDigest {
     }
   #endif
 
-  /// The digest of what was added in lower-case hexadecimal digits. Nothing can be added afterwards.
+  /// Returns the digest of the added bytes in lower-case hexadecimal digits. No bytes can be added afterwards.
   package func finish() -> String {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: finishBytes().flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

@@ -8,21 +8,21 @@ import VaultKeys
   import Darwin
 #endif
 
-/// What the first bytes of a file say it is, before any key is asked for.
+/// The kind of a file by its first bytes, without a key.
 package enum SealedFileBeginning: Sendable, Equatable {
   /// There is no file, or it is empty.
   case nothing
   /// An encrypted file that its writer has not finished.
   case unfinished
-  /// An encrypted file whose writer has finished it; not all of it need be there.
+  /// An encrypted file that was finished. Its end may be missing.
   case finished
   /// Something else.
   case notSealed
 
-  /// What every encrypted file begins with.
+  /// The first bytes of every encrypted file.
   package static let mark = SealedFileHeader.mark
 
-  /// Whether a file that was finished is there to its end, as its size tells; what is in it, its key tells.
+  /// Returns whether the file is complete, judged by its size. Does not authenticate the content.
   /// - Throws: ``SealedFileError`` with `unreadable`.
   package static func isWhole(_ path: String) throws(SealedFileError) -> Bool {
     do throws(Descriptor.Failure) {
@@ -40,7 +40,7 @@ package enum SealedFileBeginning: Sendable, Equatable {
   /// How many bytes tell it.
   package static let byteCount = SealedFileHeader.byteCount
 
-  /// Reads the first bytes of a file or of what is on its way.
+  /// Reads the first bytes of a file or of a transfer.
   package init(_ bytes: some Collection<UInt8>) {
     let bytes = Array(bytes.prefix(SealedFileHeader.byteCount))
     if bytes.isEmpty {

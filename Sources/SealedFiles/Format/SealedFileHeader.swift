@@ -12,8 +12,8 @@ import VaultKeys
 /// | 8 | the length of the content, the lowest byte first; every bit set until the file is finished |
 struct SealedFileHeader {
   static let byteCount = 40
-  /// Where the length stands. What is before it is the associated data of every message; the length is compared with
-  /// the size of the file, and that with the segment that says that it is the last.
+  /// The offset of the length. The bytes before it are the associated data of every message. The length is compared
+  /// with the size of the file, and that with the segment that is marked as the last.
   static let lengthOffset = 32
   static let mark = Array("FVsealed".utf8)
   private static let version: UInt8 = 1
@@ -30,8 +30,8 @@ struct SealedFileHeader {
   /// The bytes of a file that is being written, or that is finished.
   func bytes(length: Int?) -> [UInt8] { fixed + (length.map(Self.bytes) ?? Self.unfinished) }
 
-  /// Compares what stands at the beginning of a file.
-  /// - Returns: the length of the content; nil when the file was not finished.
+  /// Checks the header of a file.
+  /// - Returns: the length of the content; `nil` if the file was not finished.
   func length(in found: [UInt8], path: String) throws(SealedFileError) -> UInt64? {
     guard found.count == Self.byteCount else {
       throw .content(.truncated, path, "is cut short: not even its beginning is there")
@@ -53,8 +53,8 @@ struct SealedFileHeader {
     return length.reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
 
-  /// What every message of a segment is bound to: the header up to the length, the number of the segment, and whether it
-  /// is the last one.
+  /// Returns the associated data of the messages of a segment: the header up to the length, the number of the
+  /// segment, and whether it is the last one.
   func associatedData(segment: Int, isLast: Bool) -> [UInt8] { fixed + Self.bytes(segment) + [isLast ? 1 : 0] }
 
   private static func bytes(_ number: Int) -> [UInt8] {

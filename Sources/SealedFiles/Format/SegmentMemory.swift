@@ -6,7 +6,7 @@ import CSodium
 /// given until it is given out again.
 final class SegmentMemory: @unchecked Sendable {
   let all = UnsafeMutableRawBufferPointer.allocate(byteCount: SealedFileFormat.segmentBytes, alignment: 64)
-  /// How much of it is filled, where somebody fills it bit by bit.
+  /// The number of bytes filled so far.
   var count = 0
 
   var content: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: all[..<count]) }

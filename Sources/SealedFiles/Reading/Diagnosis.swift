@@ -1,4 +1,4 @@
-/// Finds out why a file does not open. What is told differs; nothing is given out in any case.
+/// Finds the reason why a file does not open. Only the error differs: no content is returned in any case.
 struct Diagnosis {
   private let opener: SegmentOpener
   private let memory: SegmentMemory
@@ -22,7 +22,7 @@ struct Diagnosis {
   /// Why a segment does not open.
   func ofSegment(_ segment: Int, plainCount: Int, segmentCount: Int) throws(SealedFileError) -> SealedFileError {
     let isLast = segment == segmentCount - 1
-    // What opens with the other mark was written here, as another part of the whole.
+    // A segment that opens with another number was written by the same key, as another part of the file.
     if try opener.opens(segment, plainCount: plainCount, isLast: !isLast, into: memory.all) {
       return isLast
         ? .content(.truncated, opener.path, "is cut short behind a segment")

@@ -1,7 +1,7 @@
 import VaultKeys
 
-/// Reads an encrypted file, in any order, in memory that does not grow with it. Nothing is given out that is not what
-/// was written at its place in this file.
+/// Reads an encrypted file in any order, in constant memory. It returns only bytes that were written at this place in
+/// this file.
 ///
 /// For one thread at a time.
 package final class SealedFileReader {
@@ -10,12 +10,12 @@ package final class SealedFileReader {
   private let opener: SegmentOpener
   private let segmentCount: Int
   private let memory = SegmentMemory()
-  /// The segment whose content is in the memory.
+  /// The segment whose content is in memory.
   private var held: Int?
 
   /// Opens a file and its last segment.
-  /// - Throws: ``SealedFileError``: `notSealed`, `newerFormat`, `otherContent`, `unfinished`, `truncated`, `appended`,
-  ///   `misplaced` or `damaged` for what stands there; `notFound` or `unreadable`.
+  /// - Throws: ``SealedFileError``: `notSealed`, `newerFormat`, `otherContent`, `unfinished`, `truncated`,
+  ///   `appended`, `misplaced` or `damaged` for the content of the file; `notFound` or `unreadable`.
   package init(_ path: String, key: SealingKey, identity: SealedFileIdentity) throws(SealedFileError) {
     opener = try SegmentOpener(path, key: key, identity: identity)
     let length = try opener.length()
@@ -39,8 +39,8 @@ package final class SealedFileReader {
     return done
   }
 
-  /// The bytes of a range.
-  /// - Throws: ``SealedFileError`` `badRange` when it goes beyond the end.
+  /// Returns the bytes of a range.
+  /// - Throws: ``SealedFileError`` `badRange` if it exceeds the end.
   package func read(_ range: Range<Int>) throws(SealedFileError) -> [UInt8] {
     guard range.lowerBound >= 0, range.upperBound <= byteCount else {
       throw SealedFileError(
@@ -100,7 +100,7 @@ package final class SealedFileReader {
     (held, memory.count) = (segment, count)
   }
 
-  /// Gives out a segment message by message, each when it was opened: what is given out is still in the cache of the
+  /// Returns a segment message by message, each after it was opened, so that the bytes are still in the cache of the
   /// processor.
   private func stream(_ segment: Int, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     held = nil

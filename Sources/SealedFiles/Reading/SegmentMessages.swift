@@ -16,7 +16,7 @@ final class SegmentMessages {
   /// How much of the content the next message has; 0 after the last one.
   var nextCount: Int { min(left, SealedFileFormat.messageBytes) }
 
-  /// Whether the next message is what was sealed; then its content is in the memory.
+  /// Opens the next message. Returns `false` if its authentication fails. Otherwise its content is in memory.
   func opensNext(_ plain: UnsafeMutableRawBufferPointer) throws(SealedFileError) -> Bool {
     let count = plain.count + SealingStream.overhead
     let sealed = try opener.sealedBytes(at: offset, count: count)

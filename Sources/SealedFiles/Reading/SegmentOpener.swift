@@ -8,7 +8,7 @@ import VaultKeys
   import Musl
 #endif
 
-/// Opens segments of a file, wherever they stand.
+/// Opens segments of a file in any order.
 ///
 /// For one thread at a time.
 final class SegmentOpener {
@@ -54,7 +54,7 @@ final class SegmentOpener {
     return try header.length(in: Array(target[..<count]), path: path)
   }
 
-  /// Whether a whole segment stands in its place; then its content is in the memory.
+  /// Opens a segment. Returns `false` if its authentication fails. Otherwise its content is in memory.
   func opens(
     _ segment: Int, plainCount: Int, isLast: Bool, into plain: UnsafeMutableRawBufferPointer
   ) throws(SealedFileError) -> Bool {

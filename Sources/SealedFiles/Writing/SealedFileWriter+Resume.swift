@@ -9,12 +9,12 @@ import VaultKeys
 #endif
 
 extension SealedFileWriter {
-  /// Goes on with a file that was not finished, at the end of its last whole segment; what follows that is cut off.
-  /// Every segment is opened, so that only what was written stays, and the digest is of the whole content.
+  /// Resumes a file that was not finished, after its last complete segment. Later bytes are truncated. Every segment
+  /// is opened, so that only authentic ones remain, and the digest covers the whole content.
   ///
-  /// ``plainBytes`` says from where on the content is wanted.
-  /// - Throws: ``SealedFileError`` `otherContent` and its like when the beginning belongs to something else, `notFound`,
-  ///   `unreadable`, `noSpace` or `cannotWrite`.
+  /// ``plainBytes`` is the offset from which the content is needed.
+  /// - Throws: ``SealedFileError`` `otherContent` or a similar code if the header belongs to another content,
+  ///   `notFound`, `unreadable`, `noSpace` or `cannotWrite`.
   package static func resume(
     _ path: String, key: SealingKey, identity: SealedFileIdentity
   ) throws(SealedFileError) -> SealedFileWriter {
@@ -32,7 +32,7 @@ extension SealedFileWriter {
     return SealedFileWriter(sealer, digest: digest, segment: segments)
   }
 
-  /// How many segments at the beginning are whole; the content of these goes into the digest.
+  /// Returns the number of complete segments at the beginning. Their content is added to the digest.
   private static func wholeSegments(
     of path: String, _ key: SealingKey, _ identity: SealedFileIdentity, _ digest: ContentDigest
   ) throws(SealedFileError) -> Int {

@@ -9,7 +9,7 @@ import VaultKeys
   import Musl
 #endif
 
-/// What was written.
+/// The result of writing a file.
 package struct SealedFileSummary: Sendable, Equatable {
   /// How long the content is.
   package let plainBytes: Int
@@ -19,11 +19,11 @@ package struct SealedFileSummary: Sendable, Equatable {
   package let sha256: String
 }
 
-/// Encrypts a content to a file, from front to back, in memory that does not grow with it: at most three segments of the
-/// content, which are wiped at the end.
+/// Encrypts a content to a file sequentially, in constant memory: at most three segments of the content, which are
+/// wiped at the end.
 ///
-/// For one thread at a time. A file without ``finish()`` is no encrypted file; ``resume(_:key:identity:)`` goes on
-/// with it. The caller gives the finished file its name and makes the folder durable.
+/// For one thread at a time. A file without ``finish()`` is not an encrypted file. ``resume(_:key:identity:)``
+/// continues it. The caller renames the finished file and flushes the folder.
 package final class SealedFileWriter {
   /// How much is read at a time: it is hashed while it is still in the cache of the processor.
   private static let readBytes = 1 << 17
@@ -35,7 +35,7 @@ package final class SealedFileWriter {
   private var segment: Int
   private var isOver = false
 
-  /// How much of the content was taken so far.
+  /// The number of bytes of the content so far.
   package var plainBytes: Int { segment * SealedFileFormat.segmentBytes + filling.count }
 
   /// Makes a file of mode 0600, where nothing may be.
@@ -62,7 +62,8 @@ package final class SealedFileWriter {
   }
 
   deinit {
-    // The background may still read what is freed here. How it ended no longer matters: nobody finished the file.
+    // The background thread may still read the memory that is freed here. Its result does not matter, because the
+    // file was not finished.
     _ = Result { () throws(SealedFileError) in try line.finish() }
   }
 
@@ -86,8 +87,8 @@ package final class SealedFileWriter {
     try bytes.withBytes { bytes throws(SealedFileError) in try append(bytes) }
   }
 
-  /// Takes what a source gives, until it gives nothing.
-  /// - Parameter read: fills the buffer from its start and returns how many bytes it gave; 0 at the end.
+  /// Reads a source to its end.
+  /// - Parameter read: fills the buffer from its start and returns the number of bytes; 0 at the end.
   package func append(reading read: (UnsafeMutableRawBufferPointer) throws -> Int) throws {
     while true {
       while !filling.room.isEmpty {
@@ -135,7 +136,7 @@ package final class SealedFileWriter {
     filling = line.memory()
   }
 
-  /// Takes bytes that stand in the room already.
+  /// Adds bytes that are in the buffer already.
   private func take(_ count: Int) {
     precondition(!isOver, "the file is finished already")
     digest.add(UnsafeRawBufferPointer(rebasing: filling.room[..<count]))

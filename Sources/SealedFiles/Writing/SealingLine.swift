@@ -26,12 +26,12 @@ final class SealingLine: Sendable {
     return memory
   }
 
-  /// Takes a full memory over and encrypts it when its turn comes.
-  /// - Throws: what went wrong in the background before.
+  /// Takes a full memory and encrypts it in its turn.
+  /// - Throws: an earlier error of the background thread.
   func seal(_ plain: SegmentMemory, segment: Int) throws(SealedFileError) {
     queue.async { [self] in
       do throws(SealedFileError) {
-        // Behind what is missing nothing is of use.
+        // After a missing segment, further segments are useless.
         if failure.withLock({ $0 }) == nil { try sealer.seal(plain.content, segment: segment, isLast: false) }
       } catch {
         failure.withLock { $0 = error }
@@ -42,8 +42,8 @@ final class SealingLine: Sendable {
     try check()
   }
 
-  /// Waits until nothing is left to do.
-  /// - Throws: what went wrong in the background; from then on always.
+  /// Waits until all work is done.
+  /// - Throws: an error of the background thread, also in all later calls.
   func finish() throws(SealedFileError) {
     queue.sync {}
     try check()

@@ -20,7 +20,7 @@ final class SegmentSealer: @unchecked Sendable {
   private let sealed = UnsafeMutableRawBufferPointer.allocate(
     byteCount: SealingStream.headerCount + SealedFileFormat.sealedMessageBytes, alignment: 64)
 
-  /// Takes over a file that is open for writing, at whose beginning the header stands.
+  /// Takes a file that is open for writing and begins with the header.
   init(_ file: consuming Descriptor, path: String, key: SealingKey, identity: SealedFileIdentity) {
     self.file = file
     (self.path, self.key, self.identity) = (path, key, identity)
@@ -63,7 +63,7 @@ final class SegmentSealer: @unchecked Sendable {
     _ plain: UnsafeRawBufferPointer, segment: Int, _ stream: SealingStream, _ associated: UnsafeRawBufferPointer
   ) throws(Descriptor.Failure) {
     sealed.copyBytes(from: stream.header)
-    // The header goes with the first message.
+    // The header is written with the first message.
     var filled = SealingStream.headerCount
     var offset = SealedFileFormat.offset(ofSegment: segment)
     var start = 0

@@ -1,12 +1,12 @@
 import WebTransport
 
-/// What is uploaded.
+/// A file to upload.
 public struct UploadSource: Sendable {
   /// How long it is; nil when that is known at its end only.
   public var byteCount: Int64?
-  /// What it is, as a media type. What is encrypted is bytes to everybody else.
+  /// Its media type. An encrypted file is `application/octet-stream`.
   public var contentType: String
-  /// Reads bytes from an offset on and returns how many; 0 at the end and only there.
+  /// Reads bytes from an offset and returns their number; 0 at the end only.
   public var read: @Sendable (_ offset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws -> Int
 
   /// A source.
@@ -18,15 +18,15 @@ public struct UploadSource: Sendable {
   }
 }
 
-/// How an upload ended, whichever way it went.
+/// The result of an upload by any protocol.
 public struct UploadResult: Sendable {
   /// Nil when the server has all of it.
   public var problem: UploadProblem?
-  /// How much the server has, as far as is known.
+  /// The number of bytes that the server has, as far as it is known.
   public var offset: Int64
-  /// What was learned of the way; good for the next file.
+  /// Facts about the link, for the next file.
   public var link: FileServerState
-  /// Whether the file was sent. `false` when the server said that it had the content before: whose bytes these are is not known.
+  /// Whether the file was sent. `false` if the server had the content before, whose bytes are not verified.
   public var wasSent: Bool
 
   /// A result.
@@ -41,25 +41,25 @@ public enum UploadProblem: Error, Equatable, Sendable {
   case transport(TransportFailure)
   /// The server was reached, and the place where it keeps files was not.
   case storeNotReached(TransportFailure)
-  /// The server wants to be left alone for so long; nil when it does not say.
+  /// The server asks for a delay of this many seconds; `nil` without a number.
   case later(seconds: Int?)
   /// The server failed at it.
   case serverFailed(status: Int)
-  /// The place where the server keeps files does not take it, at none of several addresses; with its own word for why.
+  /// The server's object store refused the file at several addresses, with this error code.
   case storeRefused(status: Int, code: String?)
   /// Again and again the server has something else than was sent.
   case noProgress
   /// The token is not valid.
   case credentials
-  /// The file is larger than the server takes.
+  /// The file is larger than the server accepts.
   case tooLarge
-  /// The server does not take it for what it is, such as its type; in the server's words.
+  /// The server refuses the file, for example for its type; in the server's words.
   case notTaken(String)
   /// The server has no room left for this account.
   case noRoom
   /// One of the two programs is mistaken.
   case refused(status: Int)
-  /// An answer to what was not asked.
+  /// A response that does not belong to the request.
   case unexpected
   /// The file has changed or cannot be read.
   case unreadable

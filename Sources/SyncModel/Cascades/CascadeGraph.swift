@@ -43,7 +43,7 @@ public struct CascadeGraph<Name: Hashable & Sendable>: Sendable {
     guard let record = records[name] else { return nil }
     let above = above(name)
     if !record.isDeleted { return above.root.map { .delete(root: $0) } }
-    // Without a visit on its way down a record stays as it is, such as one that moved while it was deleted.
+    // A record that is not visited on the way down stays unchanged, such as a record that moved while it was deleted.
     return record.isCascaded && above.root == nil && above.isPending ? .restore : nil
   }
 

@@ -1,4 +1,4 @@
-/// What a foreign key says about a record when the record that it references is deleted.
+/// The action of a foreign key when the referenced record is deleted.
 public enum ReferenceAction: String, CaseIterable, Sendable {
   /// ON DELETE CASCADE.
   case cascade
@@ -9,17 +9,17 @@ public enum ReferenceAction: String, CaseIterable, Sendable {
   /// ON DELETE RESTRICT or NO ACTION.
   case restrict
 
-  /// What the default of a reference is.
+  /// The default of a reference.
   public enum Default: CaseIterable, Sendable {
     /// NULL, which references no record.
     case null
     /// A record that is not deleted and stays.
     case liveRecord
-    /// A record that is deleted, goes too, or never existed.
+    /// A record that is deleted, is deleted in the same cascade, or never existed.
     case missingRecord
   }
 
-  /// What the deletion of a record does to a record that references it.
+  /// The effect of a deletion on a record that references the deleted one.
   public enum Effect: Sendable {
     case none
     /// The dependent is deleted as well.
@@ -34,8 +34,8 @@ public enum ReferenceAction: String, CaseIterable, Sendable {
 
   /// Returns the effect of a deletion on a record that references the deleted one.
   /// - Parameters:
-  ///   - goes: whether the dependent is deleted, or goes with the same deletion by another reference.
-  ///   - default: what its reference gets under SET DEFAULT.
+  ///   - goes: whether the dependent is deleted, also by another reference of the same deletion.
+  ///   - default: the value of its reference under SET DEFAULT.
   public func effect(goes: Bool, default: Default = .null) -> Effect {
     if goes { return .none }
     return switch (self, `default`) {

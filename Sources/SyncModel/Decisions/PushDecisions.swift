@@ -12,7 +12,7 @@ public struct SealedContent: Equatable, Sendable {
   }
 }
 
-/// What the server does with an operation, judged by its idempotency key.
+/// The server's decision about an operation, by its idempotency key.
 public enum KeyDecision: Equatable, Sendable {
   /// The key is new.
   case execute

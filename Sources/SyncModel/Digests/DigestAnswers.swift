@@ -1,4 +1,4 @@
-/// `GET /v1/digests`: one digest for each kind of record.
+/// The response to `GET /v1/digests`: one digest for each entity.
 public struct EntityDigests: Equatable, Sendable {
   /// The server's clock, in milliseconds since 1970-01-01 UTC.
   public var serverTime: Int64
@@ -6,11 +6,11 @@ public struct EntityDigests: Equatable, Sendable {
   public var epoch: String
   /// Everything that is committed after these digests comes after this cursor.
   public var cursor: String
-  /// By entity type; those without records may be absent.
+  /// By entity. Entities without records may be absent.
   public var entities: [String: DigestSummary]
   /// As in ``ChangesPage/removedProjects``.
   public var removedProjects: [String]
-  /// By entity type, the columns that do not always count in its digests; those of which all count are absent.
+  /// By entity, the columns that its digests may leave out. Entities without such columns are absent.
   public var columns: [String: DigestColumns]
 
   /// Digests; `serverTime` is in milliseconds since 1970-01-01 UTC.
@@ -38,7 +38,7 @@ extension EntityDigests: WireMessage {
       columns: try reader.columns("columns"))
   }
 
-  /// The digests as they are written.
+  /// The digests in the wire format.
   public var wire: SyncValue {
     .object(
       SyncObject(present: [
@@ -68,7 +68,7 @@ extension BucketDigests: WireMessage {
     self.init(epoch: try reader.text("epoch"), buckets: try reader.summaries("buckets"))
   }
 
-  /// The digests as they are written.
+  /// The digests in the wire format.
   public var wire: SyncValue { ["buckets": .summaries(buckets), "epoch": .text(epoch)] }
 }
 
@@ -98,7 +98,7 @@ extension RecordDigest: WireMessage {
       digest: try reader.text("digest"))
   }
 
-  /// The digest as it is written.
+  /// The digest in the wire format.
   public var wire: SyncValue {
     ["digest": .text(digest), "entityUuid": .text(entityUuid), "version": .integer(version)]
   }
@@ -122,6 +122,6 @@ extension RecordDigests: WireMessage {
     self.init(epoch: try reader.text("epoch"), records: try reader.messages("records"))
   }
 
-  /// The digests as they are written.
+  /// The digests in the wire format.
   public var wire: SyncValue { ["epoch": .text(epoch), "records": .array(records.map(\.wire))] }
 }

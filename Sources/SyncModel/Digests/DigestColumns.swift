@@ -1,6 +1,6 @@
 /// The columns of an entity that do not always count in the digest of a record.
 public struct DigestColumns: Equatable, Sendable {
-  /// Columns that are computed from others. They never count.
+  /// Computed columns, which digests always leave out.
   public var computed: Set<String>
   /// By column that was added to its table later: the constant default it was added with. While a value equals it the column does not
   /// count, so that a side without the column has the same digest.
@@ -17,7 +17,7 @@ public struct DigestColumns: Equatable, Sendable {
     return fields.filter { !computed.contains($0.name) && addedDefaults[$0.name] != $0.value }
   }
 
-  /// These columns and those that another side knows besides.
+  /// Returns these columns and those that only the other side knows.
   public func merging(_ other: DigestColumns) -> DigestColumns {
     DigestColumns(
       computed: computed.union(other.computed),
@@ -35,7 +35,7 @@ extension DigestColumns: WireMessage {
       addedDefaults: Dictionary(added.members.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first }))
   }
 
-  /// The columns as they are written.
+  /// The columns in the wire format.
   public var wire: SyncValue {
     [
       "added": .object(SyncObject(addedDefaults.map { ($0.key, $0.value) })),
@@ -45,7 +45,7 @@ extension DigestColumns: WireMessage {
 }
 
 extension WireReader {
-  /// Columns by entity type; a member that is absent has none.
+  /// The columns by entity. An absent member has none.
   func columns(_ name: String) throws(SyncModelError) -> [String: DigestColumns] {
     guard let object = try optional(name, object) else { return [:] }
     var result: [String: DigestColumns] = [:]

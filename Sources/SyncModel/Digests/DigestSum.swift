@@ -1,6 +1,8 @@
-/// What several records are together: how many, and the sum of their digests as unsigned 256-bit big-endian numbers, modulo 2^256.
+/// The digest of several records: their number, and the sum of their digests as unsigned 256-bit big-endian numbers,
+/// modulo 2^256.
 ///
-/// The order of the records does not count, and a record can be taken out again. So a write updates the sum without reading others.
+/// The order of the records does not matter, and a record can be subtracted. So a write updates the sum without
+/// reading other records.
 package struct DigestSum: Equatable, Sendable {
   /// From the most significant word on.
   private var words: [UInt64] = [0, 0, 0, 0]
@@ -23,7 +25,7 @@ package struct DigestSum: Equatable, Sendable {
     add(Self.words(of: digest) ?? [0, 0, 0, 0])
   }
 
-  /// Takes out the digest of a record that was added.
+  /// Subtracts the digest of a record that was added.
   package mutating func remove(_ digest: String) {
     count -= 1
     guard let words = Self.words(of: digest) else { return }

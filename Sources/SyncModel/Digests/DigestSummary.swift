@@ -1,8 +1,8 @@
-/// How many records there are, and what they are together: two sides with one digest have the same records.
+/// The number of records and their common digest. Two sides with equal summaries have equal records.
 public struct DigestSummary: Equatable, Sendable {
   /// The number of records, without deleted ones.
   public var count: Int64
-  /// 64 hexadecimal digits; `WireFormat.md` says of what.
+  /// 64 hexadecimal digits; see `WireFormat.md`.
   public var digest: String
 
   /// A summary of `count` records.
@@ -19,7 +19,7 @@ extension DigestSummary: WireMessage {
     self.init(count: try reader.natural("count"), digest: try reader.text("digest"))
   }
 
-  /// The summary as it is written.
+  /// The summary in the wire format.
   public var wire: SyncValue { ["count": .integer(count), "digest": .text(digest)] }
 }
 

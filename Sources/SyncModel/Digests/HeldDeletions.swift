@@ -6,13 +6,13 @@ public struct HeldDeletions: Equatable, Sendable {
   /// Up to this share of the records, in percent, is deleted without a question.
   public static let greatestPercent = 5
 
-  /// How many of the device's records the comparison would delete.
+  /// The number of the device's records that the comparison would delete.
   public let deletions: Int
-  /// How many records the device has.
+  /// The number of the device's records.
   public let records: Int
 
-  /// What a comparison asks for; nil when it is carried out without a question.
-  /// - Parameter accepted: how many deletions a user has accepted.
+  /// Returns the number of deletions that need the user's consent; `nil` if the comparison may continue.
+  /// - Parameter accepted: the number of deletions that a user has accepted.
   public init?(deletions: Int, of records: Int, accepted: Int = 0) {
     let isSmall =
       deletions <= Self.greatestCount

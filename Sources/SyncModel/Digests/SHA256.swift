@@ -15,7 +15,7 @@ package struct SHA256 {
     text.withUTF8 { add(UnsafeRawBufferPointer($0)) }
   }
 
-  /// The digest of what was added so far.
+  /// The digest of the bytes added so far.
   package var digest: [UInt8] {
     var state = state
     var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))

@@ -1,16 +1,16 @@
-/// What could not be merged: all three versions, and what is open.
+/// A conflict between two versions: all three versions, and the open fields.
 public struct Conflict: Equatable, Sendable {
-  /// What the two sides did.
+  /// The kind of the conflict.
   public let kind: ConflictKind
   /// The fields to decide, ordered; may be empty when only the deletion is open.
   public let fields: [String]
-  /// What both sides started from; nil when the server is not known to have had the record.
+  /// The common version of both sides; `nil` if the server never had the record.
   public let base: RecordState?
   /// The record as this device has it.
   public let local: RecordState
   /// The record as the server has it.
   public let remote: RecordState
-  /// Everything that is not open is settled here; what is open has the local value.
+  /// The merged record. Open fields have the local value.
   public let merged: RecordState
 
   /// A conflict that the server found, not a merge: ``ConflictKind/notUnique`` with the columns that clash,

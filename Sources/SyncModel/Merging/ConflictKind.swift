@@ -1,21 +1,21 @@
-/// Why two versions of a record could not simply become one. The raw values are those of the conflict table.
+/// The reason why two versions of a record could not be merged. The raw values are those of the conflict table.
 public enum ConflictKind: String, CaseIterable, Sendable {
   /// Both sides changed one field differently.
   case concurrentEdit = "concurrent_edit"
-  /// The server's side deleted what was edited here, or the parent of it.
+  /// The server deleted a record that was edited on the device, or its parent.
   case deletedRemotely = "deleted_remotely"
-  /// What was deleted here was edited at the server.
+  /// The device deleted a record that was edited at the server.
   case deletedLocally = "deleted_locally"
   /// Another record has the value of a column that may have each value once. A merge does not see this; the server does.
   case notUnique = "not_unique"
-  /// The record refers to one that the server does not have. A merge does not see this; the server does.
+  /// The record references a record that the server lacks. The server detects this, not the merge.
   case parentMissing = "parent_missing"
 }
 
 /// One of the two sides of a merge.
 public enum MergeSide: String, CaseIterable, Sendable {
-  /// The side that pushes, or applies what it pulled: a device.
+  /// The side that pushes, or applies a pulled version: a device.
   case local
-  /// What the server has.
+  /// The server's version.
   case remote
 }

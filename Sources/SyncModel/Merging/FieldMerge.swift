@@ -1,12 +1,12 @@
-/// What comes of one field.
+/// The merge of one field.
 struct FieldMerge {
   enum Origin { case neither, local, remote, both }
 
-  /// The merged value; in a dispute that nobody has settled yet, the local one.
+  /// The merged value. In an open dispute, the local value.
   var value: SyncValue
-  /// Who changed the field to that value.
+  /// The sides that changed the field to that value.
   var origin: Origin
-  /// Whether both sides changed the field, to different values that cannot both stand.
+  /// Whether both sides changed the field to different values that cannot be merged.
   var isDisputed: Bool
 
   /// The three values of a field become one. A side that does not have the field has not changed it.

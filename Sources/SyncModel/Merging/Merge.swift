@@ -1,16 +1,16 @@
-/// Merges two versions of a record, field by field, with what both started from.
+/// Merges two versions of a record by field, with their common version.
 ///
-/// Device and server run this same function. A field that one side alone changed takes that change, whatever the
-/// policy. The policy decides about fields that both changed differently, and about an edit against a deletion. Sets
-/// merge as sets. Under ``ConflictPolicy/merge`` only what a person entered stands against a deletion.
+/// Device and server run this same function. A field that only one side changed takes that side's value, whatever the
+/// policy is. The policy decides fields that both sides changed to different values, and an edit against a deletion.
+/// Sets merge as sets. Under ``ConflictPolicy/merge``, only values that a user entered stand against a deletion.
 ///
 /// - Parameters:
-///   - base: what both sides started from; nil when that is not known, and then every difference is a dispute.
-///   - local: the version of the side that pushes, or that applies what it pulled.
+///   - base: the common version; `nil` if it is unknown. Then every difference is a dispute.
+///   - local: the version of the side that pushes, or that applies a pulled version.
 ///   - remote: the server's version.
 ///   - rules: the entity's policy and columns.
-///   - clock: brings the local times to the server's clock.
-///   - writers: who wrote the two sides.
+///   - clock: converts local times to the server's clock.
+///   - writers: the authors of the two versions.
 public func merge(
   base: RecordState?, local: RecordState, remote: RecordState, rules: MergeRules, clock: MergeClock,
   writers: MergeWriters = .devices

@@ -9,7 +9,7 @@ public struct MergeClock: Equatable, Sendable {
   /// as they are when a merge runs at the server.
   public var localOffset: Int64
 
-  /// Both in milliseconds: the server's time now, and what a local time lacks to the server's.
+  /// Creates a clock from milliseconds: the server's current time, and the server's clock minus the local clock.
   public init(serverNow: Int64, localOffset: Int64 = 0) {
     self.serverNow = serverNow
     self.localOffset = localOffset

@@ -2,12 +2,12 @@
 public struct OverwrittenValue: Equatable, Sendable {
   /// A column, or ``RecordState/deletionField`` for a deletion that an edit undid.
   public let field: String
-  /// Whose value it was.
+  /// The side whose value was overwritten.
   public let side: MergeSide
   /// The value that did not win.
   public let value: SyncValue
 
-  /// A value that gave way; a deletion stands as true or false under ``RecordState/deletionField``.
+  /// The overwritten value. A deletion is true or false under ``RecordState/deletionField``.
   public init(field: String, side: MergeSide, value: SyncValue) {
     self.field = field
     self.side = side
@@ -24,25 +24,25 @@ public struct OverwrittenValue: Equatable, Sendable {
   }
 }
 
-/// What comes of a merge.
+/// The result of a merge.
 public struct MergeResult: Equatable, Sendable {
-  /// The merged record, its times by the server's clock, on the remote version. Fields in conflict have the local
-  /// value: what a person entered stays visible until it is decided.
+  /// The merged record on the remote version, with times of the server's clock. Fields in conflict have the local
+  /// value, so that the user's input stays visible until the decision.
   public let merged: RecordState
-  /// What a person has to decide; nil when everything is settled.
+  /// The conflict that the user has to resolve; `nil` if the merge is complete.
   public let conflict: Conflict?
-  /// The kind of dispute that the rules settled or that is in conflict; nil when there was none.
+  /// The kind of the dispute, decided or open; `nil` if there was none.
   public let kind: ConflictKind?
-  /// Values that a person entered and that the rules let lose, ordered by field. Not empty: a resolved conflict is to be
-  /// written, so that what lost can still be seen.
+  /// The values of users that the rules overwrote, ordered by field. If there are any, a resolved conflict is stored,
+  /// so that they can be seen.
   public let lost: [OverwrittenValue]
-  /// Computed columns whose inputs now come from both sides, ordered.
+  /// The computed columns whose inputs now come from both sides, ordered.
   public let fieldsToCompute: [String]
-  /// What the server does not have yet; empty while there is a conflict, because nothing is sent then.
+  /// The changes that the server lacks; empty during a conflict, because nothing is sent then.
   public let patchToPush: RecordPatch
-  /// Whether the local record has to be written; its version is to be noted in any case.
+  /// Whether the local record must be written. Its version is stored in any case.
   public let needsApply: Bool
 
-  /// Whether the server has to be told.
+  /// Whether changes must be pushed.
   public var needsPush: Bool { !patchToPush.isEmpty }
 }

@@ -1,9 +1,10 @@
-/// What happens to a field that two sides changed differently, and to an edit against a deletion. The raw values are
-/// those of `SyncedEntity.conflictPolicy`.
+/// The rule for a field that two sides changed to different values, and for an edit against a deletion. The raw
+/// values are those of `SyncedEntity.conflictPolicy`.
 public enum ConflictPolicy: String, CaseIterable, Sendable {
-  /// A person decides.
+  /// The user decides.
   case manual
-  /// The later edit wins; at the same millisecond the value whose canonical text is greater, a deletion over an edit.
+  /// The later edit wins. At the same millisecond the value with the greater canonical text wins, and a deletion wins
+  /// over an edit.
   case lastWriteWins = "last_write_wins"
   case serverWins = "server_wins"
   case clientWins = "client_wins"
@@ -11,24 +12,24 @@ public enum ConflictPolicy: String, CaseIterable, Sendable {
   case merge
 }
 
-/// Whose value wins under ``ConflictPolicy/merge``. The raw values are those of `SyncedColumn.ownership`.
+/// The owner of a field under ``ConflictPolicy/merge``. The raw values are those of `SyncedColumn.ownership`.
 public enum FieldOwnership: String, CaseIterable, Sendable {
-  /// A machine at the server makes the values (texts that were extracted); the server's value wins.
+  /// A program at the server fills the field (extracted texts), and the server's value wins.
   case server
   /// Personal notes and choices; the value of the side that pushes wins, so of two devices the second.
   case user
-  /// A machine's value at first, and the person's once the person has edited it (`userEditedFields`).
+  /// A program fills the field first. After the user edited it (`userEditedFields`), the user's value wins.
   case userEdited = "user_edited"
 }
 
 /// How one column merges: a row of `SyncedColumn`. A column without a row is an ordinary one.
 public struct FieldRule: Hashable, Sendable {
-  /// Whose value wins under the policy `merge`; nil where nobody owns the field.
+  /// The owner of the field under the policy `merge`; `nil` without one.
   public var ownership: FieldOwnership?
-  /// A JSON array that merges element by element, under every policy. A value that is neither array nor null makes it
-  /// an ordinary column for that merge.
+  /// Whether the field is a JSON array that merges by element, under every policy. With a value that is neither an
+  /// array nor null, the field merges as an ordinary one.
   public var mergesAsSet: Bool
-  /// Made from other columns and computed again after a merge; never a conflict.
+  /// Whether the field is computed from other columns. It is computed again after a merge, and is never in conflict.
   public var isComputed: Bool
   /// Never leaves the device.
   public var isLocalOnly: Bool
@@ -46,7 +47,7 @@ public struct FieldRule: Hashable, Sendable {
 
 /// How records of one entity merge: its rows of `SyncedEntity` and `SyncedColumn`.
 public struct MergeRules: Hashable, Sendable {
-  /// Decides about what both sides changed.
+  /// Decides fields that both sides changed.
   public var policy: ConflictPolicy
   /// By column name.
   public var fields: [String: FieldRule]
@@ -60,10 +61,10 @@ public struct MergeRules: Hashable, Sendable {
   /// The rule of a field.
   public subscript(field: String) -> FieldRule { fields[field] ?? FieldRule() }
 
-  /// Fields without those that never leave the device.
+  /// Returns the fields without device-only ones.
   public func shared(_ fields: SyncObject) -> SyncObject { fields.filter { !self[$0.name].isLocalOnly } }
 
-  /// Whether the value that a state has for a field is one that a person entered, as far as the rules tell.
+  /// Returns whether a user entered a state's value of a field, as far as the rules tell.
   func isPersonal(_ field: String, in state: RecordState) -> Bool {
     let rule = self[field]
     if rule.isComputed { return false }

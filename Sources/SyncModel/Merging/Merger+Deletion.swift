@@ -1,7 +1,7 @@
 extension Merger {
   /// Decides whether the merged record is deleted.
   ///
-  /// Its fields merge all the same, so that a record that is brought back has everything that was entered.
+  /// Its fields are merged in any case, so that a restored record has all edits.
   mutating func mergeDeletion() {
     let name = RecordState.deletionField
     let wasDeleted = base?.isDeleted ?? false
@@ -42,10 +42,10 @@ extension Merger {
     times[RecordState.deletionField] = state(of: side).editTime(of: RecordState.deletionField)
   }
 
-  /// The fields of a side that stand against a deletion: what it changed since the base.
+  /// Returns the fields of a side that stand against a deletion: its changes since the base.
   ///
-  /// Where a person would have to decide by the owners of fields, only what a person entered counts: that a machine read
-  /// a receipt once more is no reason to ask whether it is really deleted.
+  /// If the owners of fields decide, only values that a user entered count. A program that reads a receipt once more
+  /// is no reason to question the deletion.
   private func edits(of side: MergeSide) -> [String] {
     let state = state(of: side)
     return names.filter { name in

@@ -1,7 +1,7 @@
 extension Merger {
-  /// Gives computed columns a value until they are computed again, and says which have to be.
+  /// Gives computed columns a value until they are computed again, and returns the columns to compute.
   ///
-  /// One that goes with the columns beside it, because all come from one side, stays as that side computed it.
+  /// A computed column whose inputs all come from one side keeps that side's value.
   mutating func mergeComputedFields() {
     let isLikeLocal = fields == ordinary(local)
     let isLikeRemote = fields == ordinary(remote)
@@ -27,7 +27,7 @@ extension Merger {
     state.fields.filter { !rules[$0.name].isComputed && !rules[$0.name].isLocalOnly }
   }
 
-  /// Columns that never leave the device are the local side's, whatever the other says.
+  /// Device-only columns keep the local values.
   mutating func keepLocalOnlyFields() {
     for member in local.fields.members where rules[member.name].isLocalOnly {
       fields[member.name] = member.value
@@ -40,7 +40,7 @@ extension Merger {
       fields: fields, isDeleted: isDeleted, syncVersion: remote.syncVersion, updatedAt: updatedAt, editTimes: times,
       userEditedFields: local.userEditedFields.union(remote.userEditedFields))
     let isOpen = isDeletionOpen || !openFields.isEmpty
-    // A side that does not have a field has not changed it, so the server is told of it only when this device changed it.
+    // A side that lacks a field has not changed it. So the server receives the field only if this device changed it.
     var known = remote
     known.fields = (base?.fields ?? [:]).overlaid(with: remote.fields)
     let conflict = kind.flatMap { kind in

@@ -70,22 +70,22 @@ struct Merger {
     }
   }
 
-  /// Whose value a disputed field takes; nil when a person has to decide.
+  /// Returns the side whose value a disputed field takes; `nil` if the user has to decide.
   private func winner(of name: String, _ localValue: SyncValue, _ remoteValue: SyncValue) -> MergeSide? {
     switch rules.policy {
     case .serverWins: return .remote
     case .clientWins: return .local
     case .lastWriteWins: return later(name, localValue, remoteValue)
     case .manual, .merge:
-      // What both deleted is nothing to ask a person about.
+      // A deletion by both sides is not a dispute.
       if local.isDeleted && remote.isDeleted { return later(name, localValue, remoteValue) }
       guard rules.policy == .merge else { return nil }
       return writers.winner(of: name, rules[name].ownership, listed: local.userEditedFields.contains(name))
     }
   }
 
-  /// The side that wrote later; at the same millisecond the one whose value has the greater canonical text, so that
-  /// every side decides the same.
+  /// Returns the side that wrote later. At the same millisecond it is the side whose value has the greater canonical
+  /// text, so that every side decides equally.
   private func later(_ name: String, _ localValue: SyncValue, _ remoteValue: SyncValue) -> MergeSide {
     let localTime = local.editTime(of: name)
     let remoteTime = remote.editTime(of: name)

@@ -1,4 +1,4 @@
-/// What a person chooses for one field of a conflict.
+/// A user's choice for one field of a conflict.
 public enum FieldChoice: Equatable, Sendable {
   case local
   case remote
@@ -8,24 +8,24 @@ public enum FieldChoice: Equatable, Sendable {
 
 /// A conflict that is decided.
 public struct Resolution: Equatable, Sendable {
-  /// The record as it is now, on the remote version.
+  /// The resolved record, on the remote version.
   public let state: RecordState
-  /// What the server does not have: the operation on top of the remote version. Empty when everything is as it has it.
+  /// The changes that the server lacks: the operation on top of the remote version. Empty if there are none.
   public let patch: RecordPatch
 }
 
 extension Conflict {
-  /// Decides the conflict field by field.
+  /// Resolves the conflict by field.
   ///
-  /// What is not in conflict stays merged, unless a choice names it too. A chosen local or own value of a column whose
-  /// owner is ``FieldOwnership/userEdited`` counts as edited by the person from now on.
+  /// Fields without a conflict stay merged, unless a choice names them. A chosen local or own value of a column whose
+  /// owner is ``FieldOwnership/userEdited`` counts as edited by the user from now on.
   ///
   /// - Parameters:
   ///   - choices: by field name; one for each of ``fields``.
-  ///   - deletion: whose side decides whether the record is deleted; needed when ``isAboutDeletion``.
-  ///   - time: when the person decided, in milliseconds since 1970-01-01 UTC by the server's clock.
-  /// - Throws: ``SyncModelError``: `undecided` when a choice is missing, `noSuchField` when a choice names a field that
-  ///   its side does not have.
+  ///   - deletion: the side that decides whether the record is deleted; required if ``isAboutDeletion``.
+  ///   - time: the time of the decision, in milliseconds since 1970-01-01 UTC by the server's clock.
+  /// - Throws: ``SyncModelError``: `undecided` if a choice is missing, `noSuchField` if a choice names a field that
+  ///   its side lacks.
   public func resolved(
     choosing choices: [String: FieldChoice], deletion: MergeSide? = nil, rules: MergeRules, at time: Int64
   ) throws(SyncModelError) -> Resolution {
@@ -50,7 +50,7 @@ extension Conflict {
     return Resolution(state: state, patch: RecordPatch(from: remote, to: shared))
   }
 
-  /// Decides everything that is open for one side. What only the other side changed stays all the same.
+  /// Resolves all open fields for one side. Changes that only the other side made stay.
   public func resolved(choosing side: MergeSide, rules: MergeRules, at time: Int64) throws(SyncModelError) -> Resolution
   {
     let choice: FieldChoice = side == .local ? .local : .remote

@@ -1,8 +1,8 @@
-/// Merges JSON arrays as sets: what one side added is there, what one side removed is gone.
+/// Merges JSON arrays as sets: elements that one side added are included, and elements that one side removed are not.
 ///
-/// Elements are the same when their canonical texts are. Order and repetitions are not content of a set. Still the
-/// merged array is one text, whichever side is called local and in whatever order three devices come, so that digests
-/// agree: where both sides changed the set, its elements come in the order of their canonical texts.
+/// Elements are equal if their canonical texts are. Order and repetitions are not content of a set. Still the merged
+/// array has one text, whichever side is local and in whatever order three devices sync, so that digests agree: if
+/// both sides changed the set, its elements are ordered by their canonical texts.
 struct SetMerge {
   private let base: Set<String>
   private let local: Set<String>

@@ -5,7 +5,8 @@ public struct MergeWriters: Equatable, Sendable {
   /// The fields of the remote side whose value a service wrote.
   public var serviceFields: Set<String>
 
-  /// Two devices, as far as is known. A device that merges what it pulled uses this: the server has decided about services.
+  /// Two devices, as far as it is known. A device that merges a pulled version uses this, because the server has
+  /// already decided about services.
   public static let devices = MergeWriters(isLocalService: false, serviceFields: [])
 
   /// The writers of both sides.
@@ -13,7 +14,7 @@ public struct MergeWriters: Equatable, Sendable {
     (self.isLocalService, self.serviceFields) = (isLocalService, serviceFields)
   }
 
-  /// Whose value a field takes that both sides changed, by its owner; nil when nobody owns it.
+  /// Returns the side whose value a field takes that both sides changed, by its owner; `nil` without an owner.
   func winner(of field: String, _ ownership: FieldOwnership?, listed: Bool) -> MergeSide? {
     switch ownership {
     case nil: nil
@@ -24,7 +25,7 @@ public struct MergeWriters: Equatable, Sendable {
   }
 }
 
-/// What a writer may change of a stored record, whatever version it has seen.
+/// The fields of a stored record that a writer may change, whatever version it has seen.
 public struct WriterRules: Sendable {
   /// The role of the writer.
   public let role: TokenRole
@@ -34,12 +35,12 @@ public struct WriterRules: Sendable {
   /// The rules for a writer.
   public init(role: TokenRole, rules: MergeRules) { (self.role, self.rules) = (role, rules) }
 
-  /// The part of a change that the writer may make, and the fields of it that keep their stored value, ordered.
+  /// Returns the part of a change that the writer may make, and the fields that keep their stored value, ordered.
   ///
-  /// A service never changes a field in the stored `userEditedFields`, and adds none to it. Under ``ConflictPolicy/merge`` a
-  /// device changes a server-owned field only while no service has written it.
+  /// A service never changes a field in the stored `userEditedFields`, and adds none to it. Under
+  /// ``ConflictPolicy/merge`` a device changes a server-owned field only while no service has written it.
   /// - Parameters:
-  ///   - stored: the record as the server has it; nil for a new one.
+  ///   - stored: the record as the server has it; `nil` for a new one.
   ///   - serviceFields: the fields of the stored record whose value a service wrote.
   public func admitted(
     _ patch: RecordPatch, over stored: RecordState?, serviceFields: Set<String>
@@ -59,10 +60,10 @@ public struct WriterRules: Sendable {
     return (patch, kept)
   }
 
-  /// The fields whose value a service wrote, after the writer has changed some.
+  /// Returns the fields whose value a service wrote, after the writer has changed some.
   /// - Parameters:
-  ///   - before: those before; empty for a new record, and for one from before roles were stored.
-  ///   - changed: the fields that the writer gave another value.
+  ///   - before: the fields before; empty for a new record, and for a record from before roles were stored.
+  ///   - changed: the fields that the writer changed.
   public func serviceFields(before: Set<String>, changed: some Sequence<String>) -> Set<String> {
     role == .service ? before.union(changed) : before.subtracting(changed)
   }

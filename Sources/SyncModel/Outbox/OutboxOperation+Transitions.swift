@@ -58,8 +58,8 @@ extension OutboxOperation {
     OutboxTransition(with { $0.state = .sealed }, [.setRecordStatus(.pending)])
   }
 
-  /// A payload that never left the device becomes pending again. Sealed, it could be sent before an operation that only the
-  /// next payload refers to. A deletion stays sealed, because its dependents were stored when it was queued.
+  /// A payload that never left the device becomes pending again. Sealed, it could be sent before an operation that
+  /// only the next payload needs. A deletion stays sealed, because its dependents were stored when it was queued.
   private func takenBack(_ isRecordDeleted: Bool) -> OutboxTransition {
     guard sendCount <= 1, kind != .delete, !isRecordDeleted else {
       let next = with {

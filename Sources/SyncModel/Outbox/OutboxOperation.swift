@@ -34,7 +34,7 @@ package struct OutboxOperation: Hashable, Sendable {
   package var retryCount: Int
   /// The failed attempts after which the operation fails.
   package var maxRetries: Int
-  /// How often the current payload was sent.
+  /// The number of requests with the current payload.
   package var sendCount: Int
 
   package init(

@@ -1,4 +1,4 @@
-/// The result of an event: the operation afterwards, and what else changes with it.
+/// The result of an event: the operation afterwards, and the effects outside of it.
 package struct OutboxTransition: Hashable, Sendable {
   /// A change outside of the operation's state, in the order in which it is performed.
   package enum Effect: Hashable, Sendable {

@@ -1,13 +1,13 @@
-/// The fields of `new` whose value is another one in `old` or that `old` does not have, with their new values.
+/// Returns the fields of `new` that `old` lacks or has with another value, with their new values.
 ///
-/// A field that `new` does not have is not part of it, and so has not changed.
+/// A field that `new` lacks has not changed.
 public func changedFields(from old: SyncObject, to new: SyncObject) -> SyncObject {
   new.differing(from: old)
 }
 
 extension RecordPatch {
-  /// What leads from one state to another: `old.applying(patch)` has the content of `new`, unless `old` has fields that
-  /// `new` does not have; these stay.
+  /// Creates the patch between two states: `old.applying(patch)` has the content of `new`, except for fields that
+  /// `new` lacks, which stay.
   public init(from old: RecordState, to new: RecordState) {
     let fields = changedFields(from: old.fields, to: new.fields)
     let isDeleted = old.isDeleted == new.isDeleted ? nil : new.isDeleted
@@ -28,7 +28,7 @@ extension RecordPatch {
       editTimes: times)
   }
 
-  /// This change without what a state says already.
+  /// Returns this patch without the changes that a state already has.
   public func reduced(against state: RecordState) -> RecordPatch {
     let fields = changedFields(from: state.fields, to: fields)
     return RecordPatch(

@@ -2,16 +2,16 @@
 public struct RecordPatch: Equatable, Sendable {
   /// The changed fields with their new values; null sets a field to null.
   public var fields: SyncObject
-  /// True deletes the record, false brings it back, nil leaves it as it is.
+  /// `true` deletes the record, `false` restores it, `nil` leaves it unchanged.
   public var isDeleted: Bool?
-  /// The edited fields after the change; nil leaves them as they are.
+  /// The user-edited fields after the change; `nil` leaves them unchanged.
   public var userEditedFields: Set<String>?
-  /// When the last part of the change was made; milliseconds as ``RecordState/updatedAt``.
+  /// The time of the last edit, in milliseconds as ``RecordState/updatedAt``.
   public var updatedAt: Int64
   /// When single fields were changed, where that is not `updatedAt`; as ``RecordState/editTimes``.
   public var editTimes: [String: Int64]
 
-  /// A change of some fields; what is left out stays as it is.
+  /// Creates a patch of some fields. Other fields stay unchanged.
   public init(
     fields: SyncObject = [:], isDeleted: Bool? = nil, userEditedFields: Set<String>? = nil, updatedAt: Int64,
     editTimes: [String: Int64] = [:]
@@ -26,7 +26,7 @@ public struct RecordPatch: Equatable, Sendable {
   /// Whether nothing changes.
   public var isEmpty: Bool { fields.isEmpty && isDeleted == nil && userEditedFields == nil }
 
-  /// What this patch names: its fields, and ``RecordState/deletionField`` when it deletes or brings back.
+  /// The changed names: the fields, and ``RecordState/deletionField`` for a deletion or restoration.
   var names: [String] { fields.names + (isDeleted == nil ? [] : [RecordState.deletionField]) }
 
   func editTime(of field: String) -> Int64 {

@@ -1,24 +1,25 @@
-/// What one side knows of a record: its synced columns and the common fields that a merge needs.
+/// The state of a record on one side: its synced columns and the common fields that a merge needs.
 public struct RecordState: Equatable, Sendable {
-  /// The columns by name. Absent means that this side says nothing about the column (a server that is newer or older
-  /// than the device); null means that it is null. The common fields below do not stand here.
+  /// The columns by name. An absent column is unknown to this side, because the server is newer or older than the
+  /// device. Null means that the column is null. The common fields below are not included.
   public var fields: SyncObject
   /// True for a record that is marked as deleted.
   public var isDeleted: Bool
   /// The server's version of the record that this state is based on; 0 before the first.
   public var syncVersion: Int64
-  /// When somebody last changed the record, in milliseconds since 1970-01-01 UTC by the clock of the side that holds it.
+  /// The time of the last edit, in milliseconds since 1970-01-01 UTC by the clock of the side that has the state.
   public var updatedAt: Int64
-  /// When single fields were last changed, where that is not `updatedAt`; a deletion stands under ``deletionField``.
+  /// The times of the last edits of single fields, if they differ from `updatedAt`. A deletion is under
+  /// ``deletionField``.
   ///
-  /// A side that does not keep these leaves them out: then every field counts as changed at `updatedAt`. Devices agree
-  /// with the server either way; with them the outcome under `last_write_wins` does not depend on who came first.
+  /// A side without these times leaves them out. Then every field counts as edited at `updatedAt`. Devices agree with
+  /// the server either way. With them, the result under `last_write_wins` does not depend on the order of syncs.
   public var editTimes: [String: Int64]
-  /// The fields that a person has edited, for columns whose owner is ``FieldOwnership/userEdited``. A field that is
-  /// marked stays marked, so a merge has the marks of both sides.
+  /// The fields that a user has edited, for columns whose owner is ``FieldOwnership/userEdited``. A mark is never
+  /// removed, so a merge has the marks of both sides.
   public var userEditedFields: Set<String>
 
-  /// The name under which the deletion of a record stands where fields are named.
+  /// The name of a record's deletion among field names.
   public static let deletionField = "isDeleted"
 
   /// A state; `updatedAt` is in milliseconds since 1970-01-01 UTC.
@@ -39,7 +40,7 @@ public struct RecordState: Equatable, Sendable {
     editTimes[field] ?? updatedAt
   }
 
-  /// Whether two states say the same, whenever it was said and on whatever version it is based.
+  /// Returns whether two states have equal content, whatever their times and versions are.
   public func hasContent(of other: RecordState) -> Bool {
     isDeleted == other.isDeleted && userEditedFields == other.userEditedFields && fields == other.fields
   }

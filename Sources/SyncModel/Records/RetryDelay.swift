@@ -1,6 +1,6 @@
 /// The delay before an operation or a transfer is tried again after an attempt that the server did not complete.
 package enum RetryDelay {
-  /// Retries before the operation or transfer fails, unless its row says otherwise.
+  /// The retries before the operation or transfer fails, unless its row has another number.
   package static let retries = 5
   /// The longest delay of the five retries, with all of its jitter, in milliseconds.
   package static let longest = milliseconds(afterRetries: retries - 1, jitter: 1)

@@ -5,7 +5,7 @@ public enum ServerId: Hashable, Sendable {
   /// A text, such as `65f2c0…`; never empty.
   case text(String)
 
-  /// An id as it stands in an answer; nil for anything but a whole number or a text.
+  /// Creates the id from a value of a response; `nil` for anything but an integer or a text.
   public init?(_ value: SyncValue) {
     switch value {
     case .integer(let number): self = .integer(number)
@@ -24,7 +24,7 @@ public enum ServerId: Hashable, Sendable {
 }
 
 extension ServerId: CustomStringConvertible {
-  /// As it stands in a path, before it is encoded.
+  /// The text in a path, before percent-encoding.
   public var description: String {
     switch self {
     case .integer(let number): String(number)

@@ -1,12 +1,12 @@
-/// Decides which files of an account a sweep may remove. The storage finds the candidates and removes the files that this
-/// decision names; it removes no others.
+/// Decides which files of an account a sweep may remove. The storage finds the candidates and removes only the files
+/// that this decision names.
 ///
-/// A wrong mount, a wrong bucket or a lagging replica looks like lost or orphaned files until it is corrected. So a file goes
-/// only after days, only when a second look finds the same, and only a few at a time.
+/// A wrong mount, a wrong bucket or a lagging replica looks like lost or orphaned files until it is corrected. So a
+/// file is removed only after days, only if a second look finds the same, and only a few files at a time.
 public enum FileSweep {
   /// Why a file may go.
   public enum Reason: String, Sendable, CaseIterable {
-    /// A row whose bytes are missing, or of another length.
+    /// A row whose bytes are missing, or have another length.
     case missing
     /// Bytes without a row.
     case orphaned
@@ -34,14 +34,14 @@ public enum FileSweep {
   /// The time between the first and the second proof, in milliseconds: 7 days.
   public static let grace: Int64 = 7 * 86_400_000
 
-  /// How many files one sweep removes at most: 1 % of the account. An account with fewer than 100 files loses one at a time,
-  /// because it could never be cleaned otherwise.
+  /// The most files that one sweep removes: 1 % of the account. In an account with fewer than 100 files it is one,
+  /// because otherwise no file could ever be removed.
   public static func greatestCount(ofFiles total: Int) -> Int { total <= 0 ? 0 : max(1, total / 100) }
 
   /// Returns the candidates that may be removed now, the oldest first.
   /// - Parameters:
-  ///   - total: how many files the account has, candidates included.
-  ///   - hasMarker: whether the volume or bucket carries the marker of this server. Without it nothing may go.
+  ///   - total: the number of the account's files, candidates included.
+  ///   - hasMarker: whether the volume or bucket has the marker of this server. Without it no file may be removed.
   public static func removable(
     _ candidates: [Candidate], ofFiles total: Int, hasMarker: Bool, at time: Int64
   ) -> [Candidate] {

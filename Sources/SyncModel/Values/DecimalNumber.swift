@@ -2,7 +2,7 @@
 struct DecimalDigits: Equatable, Sendable {
   /// ASCII, without zeros at either end; empty for zero.
   let digits: [UInt8]
-  /// How many digits stand before the decimal point; negative for zeros behind it. 0 for zero.
+  /// The number of digits before the decimal point; negative for zeros after it. 0 for zero.
   let point: Int
 
   /// Reads the digits of a JSON number. The sign is passed over.
@@ -55,10 +55,10 @@ struct DecimalDigits: Equatable, Sendable {
   }
 }
 
-/// A JSON number that is written in another way than 64 bits or a double say it. It is stored and sent as it is written.
+/// A JSON number that neither 64 bits nor a double represent in the same digits. It is stored and sent unchanged.
 ///
-/// With at most 17 digits it counts as the nearest double (RFC 8785), as which many programs write it. With more, or beyond every
-/// double, it counts as what its digits say.
+/// With at most 17 digits it counts as the nearest double (RFC 8785), in the form in which many programs write it.
+/// With more digits, or beyond every double, it counts as its digits.
 public struct DecimalNumber: Equatable, Sendable {
   /// As it was written.
   public let text: String

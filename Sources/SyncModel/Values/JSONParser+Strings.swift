@@ -22,7 +22,7 @@ extension JSONParser {
     byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
   }
 
-  /// Reads up to a quote, an escape, or what may not stand in a string.
+  /// Reads up to a quote, an escape, or a byte that a string must not contain.
   private mutating func plainText() throws(SyncModelError) -> String {
     let start = offset
     var all: UInt8 = 0

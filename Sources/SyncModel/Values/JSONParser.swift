@@ -1,7 +1,7 @@
-/// Reads JSON byte by byte.
+/// Parses JSON byte by byte.
 ///
-/// Foundation's `JSONSerialization` does not serve: of a name that stands twice it silently takes the last, it writes
-/// 1.0 as 1, so that a REAL comes back as an INTEGER, it rounds integers beyond 64 bits, and its errors name no place.
+/// Foundation's `JSONSerialization` is not suitable: for a duplicate name it silently uses the last value; it writes
+/// 1.0 as 1, so that a REAL becomes an INTEGER; it rounds integers over 64 bits; and its errors name no place.
 struct JSONParser {
   let bytes: [UInt8]
   var offset = 0

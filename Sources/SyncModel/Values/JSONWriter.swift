@@ -33,8 +33,8 @@ struct JSONWriter {
     }
   }
 
-  /// Escapes what JSON demands and nothing else, in the forms of RFC 8785, section 3.2.2.2. All of that is ASCII, so
-  /// that bytes can be looked at instead of characters, and what lies between is copied at once.
+  /// Escapes only the characters that JSON requires, in the forms of RFC 8785, section 3.2.2.2. All of them are
+  /// ASCII, so bytes are compared instead of characters, and the text between them is copied at once.
   private mutating func write(_ string: String) {
     put(byte: "\"")
     var string = string

@@ -1,13 +1,13 @@
-/// Names with values; each name once. Keeps them in the order of RFC 8785, so that one content has one form.
+/// Names with values, each name once, in the order of RFC 8785, so that equal content has one form.
 ///
-/// Names are compared code unit by code unit: two spellings of "é" are two names, as JSON says, though Swift calls the
-/// strings equal. That is why a `Dictionary` does not serve here.
+/// Names are compared by code unit: two spellings of "é" are two names, as in JSON, although Swift calls the strings
+/// equal. Therefore a `Dictionary` is not suitable.
 public struct SyncObject: Equatable, Sendable {
   /// A name and its value.
   public struct Member: Sendable {
     /// The key.
     public let name: String
-    /// What stands under it.
+    /// The value of a name.
     public let value: SyncValue
 
     package init(name: String, value: SyncValue) {
@@ -72,7 +72,7 @@ public struct SyncObject: Equatable, Sendable {
     }
   }
 
-  /// The members whose names pass.
+  /// Returns the members whose names meet a condition.
   public func filter(_ isKept: (Member) -> Bool) -> SyncObject {
     SyncObject(ordered: members.filter(isKept))
   }

@@ -1,12 +1,12 @@
-/// A value of a synced column, as it stands in payloads, bases, conflicts and on the wire: JSON that keeps SQLite's
-/// difference between INTEGER and REAL.
+/// A value of a synced column in payloads, bases, conflicts and on the wire: JSON that keeps SQLite's difference
+/// between INTEGER and REAL.
 ///
-/// Dates and UUIDs are text, BLOBs are base64 text. Absent and null are different things: null is a value, absent is
-/// a name that an object does not have.
+/// Dates and UUIDs are text, BLOBs are base64 text. Absent and null differ: null is a value, and an absent name is
+/// not a member of its object.
 ///
-/// Two values are equal when they are the same JSON, which is when their canonical forms are: 1 and 1.0 are one
-/// number, so a server that writes 1 for a REAL has changed nothing; "e" with a combining accent and "é" are two texts,
-/// though Swift calls these strings equal.
+/// Two values are equal if they are the same JSON, which means that their canonical forms are equal. 1 and 1.0 are
+/// one number, so a server that writes 1 for a REAL has changed nothing. "e" with a combining accent and "é" are two
+/// texts, although Swift calls these strings equal.
 public enum SyncValue: Sendable {
   case null
   case bool(Bool)
@@ -59,7 +59,7 @@ extension SyncValue: Equatable {
   }
 }
 
-// Not by nil: in `object["name"] == nil` it would stand for null, where absent is meant.
+// Not by nil: `object["name"] == nil` would compare with null, although absent is meant.
 extension SyncValue: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {

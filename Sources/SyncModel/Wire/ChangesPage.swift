@@ -2,7 +2,7 @@
 public struct ChangesPage: Equatable, Sendable {
   /// How many records a page may have.
   public static let greatestLimit = 1000
-  /// How many records a page has unless another number is asked for.
+  /// The number of records of a page by default.
   public static let usualLimit = 500
   /// A request names at most this many projects.
   public static let greatestProjectCount = 500
@@ -21,9 +21,9 @@ public struct ChangesPage: Equatable, Sendable {
   public var remaining: Int64?
   /// The projects that are no longer in the scope of the user: their clean records leave the device.
   public var removedProjects: [String]
-  /// The lists that these are from, where the server has lists. Does not stand on the wire.
+  /// The lists of these changes, if the remote has lists. Not part of the wire format.
   public var fetched: [FetchedList] = []
-  /// Records that are not in these any more, with what hung on them. Does not stand on the wire.
+  /// Records that these lists lack, with their dependents. Not part of the wire format.
   public var gone: [RemoteDeletions] = []
 
   /// A page; `serverTime` is in milliseconds since 1970-01-01 UTC.
@@ -52,7 +52,7 @@ extension ChangesPage: WireMessage {
       removedProjects: try reader.optional("removedProjects", reader.names) ?? [])
   }
 
-  /// The page as it is written.
+  /// The page in the wire format.
   public var wire: SyncValue {
     .object(
       SyncObject(present: [

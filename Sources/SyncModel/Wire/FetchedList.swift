@@ -1,10 +1,10 @@
-/// A list of records that a server has given, for the one who wants to know how old they are.
+/// The fetch of a list of records, for the age of the records.
 public struct FetchedList: Equatable, Sendable {
-  /// The kind of record.
+  /// The entity.
   public var entityType: String
   /// Whether all of it came.
   public var isWhole: Bool
-  /// What could not be read of it, for people; nil when there was nothing.
+  /// The part that could not be read, for the user; `nil` if there was none.
   public var problem: String?
 
   /// A list.

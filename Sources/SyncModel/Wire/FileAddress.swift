@@ -4,7 +4,7 @@ public struct FileAddressRequest: Equatable, Sendable {
   public var byteCount: Int64
   /// SHA-256 of them, in base64.
   public var sha256: String
-  /// What they are, as a media type.
+  /// The media type.
   public var contentType: String
 
   /// A request.
@@ -22,7 +22,7 @@ extension FileAddressRequest: WireMessage {
       contentType: try reader.text("contentType"))
   }
 
-  /// The request as it is written.
+  /// The request in the wire format.
   public var wire: SyncValue {
     ["bytes": .integer(byteCount), "sha256": .text(sha256), "contentType": .text(contentType)]
   }
@@ -34,7 +34,7 @@ public struct FileAddress: Equatable, Sendable {
   public var url: String
   /// `PUT` or `GET`.
   public var method: String
-  /// What has to go along, as it is.
+  /// The headers that must be sent unchanged.
   public var headers: [String: String]
   /// Until when it is good, in milliseconds since 1970-01-01 UTC by the server's clock.
   public var expiresAt: Int64
@@ -49,7 +49,7 @@ public struct FileAddress: Equatable, Sendable {
 }
 
 extension FileAddress: WireMessage {
-  /// Reads an answer.
+  /// Parses a response.
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
     var headers: [String: String] = [:]
@@ -64,7 +64,7 @@ extension FileAddress: WireMessage {
       expiresAt: try reader.time("expiresAt"), upload: try reader.optional("upload", reader.text))
   }
 
-  /// The answer as it is written.
+  /// The response in the wire format.
   public var wire: SyncValue {
     var object: SyncObject = [
       "url": .text(url), "method": .text(method), "expiresAt": .text(WireTime.text(expiresAt)),

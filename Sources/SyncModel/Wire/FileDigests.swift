@@ -1,6 +1,6 @@
-/// The answer to `POST /v1/files/digests`, which is asked like `POST /v1/files/missing`.
+/// The response to `POST /v1/files/digests`, whose request is that of `POST /v1/files/missing`.
 public struct FileDigestsResponse: Equatable, Sendable {
-  /// What the server holds of one file.
+  /// The server's bytes of one file.
   public struct Held: Equatable, Sendable {
     /// How many bytes it has.
     public var byteCount: Int64
@@ -18,12 +18,12 @@ public struct FileDigestsResponse: Equatable, Sendable {
   /// The files that the server has, by the names that were asked for.
   public var files: [String: Held]
 
-  /// An answer.
+  /// Creates a response.
   public init(files: [String: Held]) { self.files = files }
 }
 
 extension FileDigestsResponse: WireMessage {
-  /// Reads an answer.
+  /// Parses a response.
   public init(wire: SyncValue) throws(SyncModelError) {
     var files: [String: Held] = [:]
     for member in try WireReader(wire).object("files").members {
@@ -35,7 +35,7 @@ extension FileDigestsResponse: WireMessage {
     self.init(files: files)
   }
 
-  /// The answer as it is written.
+  /// The response in the wire format.
   public var wire: SyncValue {
     var object = SyncObject()
     for name in files.keys.sorted() {

@@ -14,23 +14,23 @@ extension MissingFilesRequest: WireMessage {
   /// Reads a request.
   public init(wire: SyncValue) throws(SyncModelError) { self.init(files: try WireReader(wire).names("files")) }
 
-  /// The request as it is written.
+  /// The request in the wire format.
   public var wire: SyncValue { ["files": .array(files.map(SyncValue.text))] }
 }
 
-/// The answer to `POST /v1/files/missing`.
+/// The response to `POST /v1/files/missing`.
 public struct MissingFilesResponse: Equatable, Sendable {
   /// The files that the server does not have, as they were asked for.
   public var missing: [String]
 
-  /// An answer.
+  /// Creates a response.
   public init(missing: [String]) { self.missing = missing }
 }
 
 extension MissingFilesResponse: WireMessage {
-  /// Reads an answer.
+  /// Parses a response.
   public init(wire: SyncValue) throws(SyncModelError) { self.init(missing: try WireReader(wire).names("missing")) }
 
-  /// The answer as it is written.
+  /// The response in the wire format.
   public var wire: SyncValue { ["missing": .array(missing.map(SyncValue.text))] }
 }

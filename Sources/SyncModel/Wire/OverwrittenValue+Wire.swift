@@ -5,6 +5,6 @@ extension OverwrittenValue: WireMessage {
     self.init(field: try reader.text("field"), side: try reader.word("side"), value: try reader.value("value"))
   }
 
-  /// The value as it is written.
+  /// The value in the wire format.
   public var wire: SyncValue { ["field": .text(field), "side": .text(side.rawValue), "value": value] }
 }

@@ -6,7 +6,7 @@ public struct PushOperation: Equatable, Sendable {
   public var idempotencyKey: String?
   /// Whether the record is made, changed or deleted.
   public var kind: OperationKind
-  /// The kind of record, such as `Room`.
+  /// The entity, such as `Room`.
   public var entityType: String
   /// The record's uuid, in lower case.
   public var entityUuid: String
@@ -16,13 +16,14 @@ public struct PushOperation: Equatable, Sendable {
   public var baseEpoch: String?
   /// The number of the newest file of the entity's schema that the device has applied.
   public var schemaVersion: Int64
-  /// When the record was made, in milliseconds since 1970-01-01 UTC by the server's clock; nil where it is not said.
+  /// The time when the record was created, in milliseconds since 1970-01-01 UTC by the server's clock; `nil` for
+  /// operations without it.
   public var createdAt: Int64?
-  /// What changes. Its times are corrected to the server's clock; a deletion has `isDeleted` set.
+  /// The changes. Their times are corrected to the server's clock. A deletion has `isDeleted` set.
   public var patch: RecordPatch
   /// The values that the changed fields had at `baseVersion`.
   public var base: SyncObject
-  /// Whether it may have been sent before. Does not stand on the wire: a FieldVault server knows by the id.
+  /// Whether it may have been sent before. Not part of the wire format: a FieldVault server recognises the key.
   public var isRepeated = false
 
   /// An operation; `createdAt` is in milliseconds since 1970-01-01 UTC.
@@ -70,7 +71,7 @@ extension PushOperation: WireMessage {
       base: try reader.optional("base", reader.object) ?? [:])
   }
 
-  /// The operation as it is written.
+  /// The operation in the wire format.
   public var wire: SyncValue {
     .object(
       SyncObject(present: [

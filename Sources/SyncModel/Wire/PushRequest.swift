@@ -1,4 +1,4 @@
-/// `POST /v1/push`: operations that are done in their order, each by itself.
+/// `POST /v1/push`: operations that the server executes in order, each in its own transaction.
 public struct PushRequest: Equatable, Sendable {
   /// How many operations one request may have.
   public static let greatestCount = 25
@@ -7,7 +7,7 @@ public struct PushRequest: Equatable, Sendable {
   public var deviceId: String
   /// Grows with every push of the device, so that the server notices two copies of a vault.
   public var deviceCounter: Int64
-  /// How far the device has pulled; nil before the first pull.
+  /// The cursor of the device; `nil` before the first pull.
   public var cursor: String?
   /// At most ``greatestCount``. Reading does not count them: the server says so in its own words.
   public var operations: [PushOperation]
@@ -31,7 +31,7 @@ extension PushRequest: WireMessage {
       operations: try reader.messages("operations"))
   }
 
-  /// The request as it is written.
+  /// The request in the wire format.
   public var wire: SyncValue {
     .object(
       SyncObject(present: [

@@ -1,17 +1,17 @@
-/// The answer to `POST /v1/push`.
+/// The response to `POST /v1/push`.
 public struct PushResponse: Equatable, Sendable {
   /// The server's clock, in milliseconds since 1970-01-01 UTC.
   public var serverTime: Int64
   /// The epoch of the versions in the results and of the cursor.
   public var epoch: String
-  /// From where the device may go on; nil where it has to pull what others changed.
+  /// The device's next cursor; `nil` if other devices made changes that it has to pull.
   public var cursor: String?
   /// One for each operation of the request, in its order.
   public var results: [PushResult]
-  /// What was found to be gone, where the server does not tell it by a pull. Does not stand on the wire.
+  /// Deletions that the push discovered at a remote without a record of deletions. Not part of the wire format.
   public var gone: [RemoteDeletions] = []
 
-  /// An answer; `serverTime` is in milliseconds since 1970-01-01 UTC.
+  /// Creates a response; `serverTime` is in milliseconds since 1970-01-01 UTC.
   public init(serverTime: Int64, epoch: String, cursor: String?, results: [PushResult], gone: [RemoteDeletions] = []) {
     self.serverTime = serverTime
     self.epoch = epoch
@@ -22,7 +22,7 @@ public struct PushResponse: Equatable, Sendable {
 }
 
 extension PushResponse: WireMessage {
-  /// Reads an answer.
+  /// Parses a response.
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
     self.init(
@@ -30,7 +30,7 @@ extension PushResponse: WireMessage {
       cursor: try reader.optional("cursor", reader.text), results: try reader.messages("results"))
   }
 
-  /// The answer as it is written.
+  /// The response in the wire format.
   public var wire: SyncValue {
     .object(
       SyncObject(present: [

@@ -1,13 +1,14 @@
-/// What became of one operation of a push.
+/// The result of one operation of a push.
 public struct PushResult: Equatable, Sendable {
-  /// What the server did.
+  /// The server's action.
   public enum Outcome: Equatable, Sendable {
     /// Stored as it was sent, with these times. `version` is 0 and `serverId` nil for the deletion of a record that the
     /// server never had. Without `times` the device keeps its own.
     case accepted(version: Int64, serverId: ServerId?, times: RecordTimes? = nil)
     /// Stored together with changes that the device had not seen; `lost` are the values that gave way.
     case merged(RemoteRecord, lost: [OverwrittenValue])
-    /// Not stored; a user has to decide. The record is nil when the server has none. `other` names the record that stands in the way.
+    /// Not stored: the user has to decide. The record is `nil` if the server has none. `other` names the record that
+    /// holds the UNIQUE value.
     case conflict(ConflictKind, fields: [String], record: RemoteRecord?, other: RecordReference? = nil)
     /// Not stored; the problem's status says why.
     case rejected(ServerProblem)
@@ -17,7 +18,7 @@ public struct PushResult: Equatable, Sendable {
 
   /// The operation's id.
   public var operationId: String
-  /// What the server did.
+  /// The server's action.
   public var outcome: Outcome
 
   /// The result of an operation.
@@ -73,7 +74,7 @@ extension PushResult: WireMessage {
     }
   }
 
-  /// The result as it is written.
+  /// The result in the wire format.
   public var wire: SyncValue {
     var object: SyncObject = ["operationId": .text(operationId)]
     switch outcome {

@@ -3,7 +3,7 @@ public struct RecordsRequest: Equatable, Sendable {
   /// How many records one request may ask for.
   public static let greatestCount = 500
 
-  /// The kind of record, such as `Room`.
+  /// The entity, such as `Room`.
   public var entityType: String
   /// At most ``greatestCount``, in lower case.
   public var uuids: [String]
@@ -27,7 +27,7 @@ extension RecordsRequest: WireMessage {
       epoch: try reader.optional("epoch", reader.text))
   }
 
-  /// The request as it is written.
+  /// The request in the wire format.
   public var wire: SyncValue {
     .object(
       SyncObject(present: [
@@ -37,7 +37,7 @@ extension RecordsRequest: WireMessage {
   }
 }
 
-/// The answer to `POST /v1/records`.
+/// The response to `POST /v1/records`.
 public struct RecordsResponse: Equatable, Sendable {
   /// The epoch of the records.
   public var epoch: String
@@ -46,7 +46,7 @@ public struct RecordsResponse: Equatable, Sendable {
   /// The uuids that it does not have.
   public var missing: [String]
 
-  /// An answer.
+  /// Creates a response.
   public init(epoch: String, changes: [RemoteRecord], missing: [String]) {
     self.epoch = epoch
     self.changes = changes
@@ -55,14 +55,14 @@ public struct RecordsResponse: Equatable, Sendable {
 }
 
 extension RecordsResponse: WireMessage {
-  /// Reads an answer.
+  /// Parses a response.
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
     self.init(
       epoch: try reader.text("epoch"), changes: try reader.messages("changes"), missing: try reader.names("missing"))
   }
 
-  /// The answer as it is written.
+  /// The response in the wire format.
   public var wire: SyncValue {
     [
       "changes": .array(changes.map(\.wire)), "epoch": .text(epoch),

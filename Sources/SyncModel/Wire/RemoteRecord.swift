@@ -1,18 +1,18 @@
 /// A record as the server has it.
 public struct RemoteRecord: Equatable, Sendable {
-  /// The kind of record, such as `Room`.
+  /// The entity, such as `Room`.
   public var entityType: String
   /// The record's uuid, in lower case.
   public var entityUuid: String
-  /// The server's own name for the record, unique per entity type; nil where the server gives none.
+  /// The server's own id of the record, unique per entity; `nil` if the server assigns none.
   public var serverId: ServerId?
   /// When the record was made, in milliseconds since 1970-01-01 UTC.
   public var createdAt: Int64
   /// Its content, its version and its times by the server's clock.
   public var state: RecordState
-  /// Whether the entity keeps which fields a person has edited; then they are written also when there are none.
+  /// Whether the entity has user-edited fields. In this case they are written also when there are none.
   public var keepsUserEditedFields: Bool
-  /// The record whose deletion cascaded to this one; nil for a record that was deleted itself, or is not deleted.
+  /// The record whose deletion cascaded to this one; `nil` for a record that was deleted itself, or is not deleted.
   public var deletedWith: RecordReference?
   /// The highest version that the history of the device's epoch has in common with the server's; nil when unknown.
   public var sharedVersion: Int64?
@@ -50,7 +50,7 @@ extension RemoteRecord: WireMessage {
       sharedVersion: try reader.optional("sharedVersion", reader.natural))
   }
 
-  /// The record as it is written.
+  /// The record in the wire format.
   public var wire: SyncValue {
     .object(
       SyncObject(present: [

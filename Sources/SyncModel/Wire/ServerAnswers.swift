@@ -1,16 +1,16 @@
 /// `GET /v1/health`.
 public struct ServerHealth: Equatable, Sendable {
-  /// What ``service`` is for a server that speaks this format.
+  /// The value of ``service`` for a server of this format.
   public static let serviceName = "fieldvault"
 
-  /// Who answers. Anybody but ``serviceName`` is not the server.
+  /// The name of the service. Any name but ``serviceName`` is another service.
   public var service: String
   /// The newest version of the wire format that the server speaks.
   public var version: Int64
   /// The server's clock, in milliseconds since 1970-01-01 UTC.
   public var serverTime: Int64
 
-  /// An answer of this service; `serverTime` is in milliseconds since 1970-01-01 UTC.
+  /// Creates a response of this service; `serverTime` is in milliseconds since 1970-01-01 UTC.
   public init(service: String = Self.serviceName, version: Int64 = WireProtocol.version, serverTime: Int64) {
     self.service = service
     self.version = version
@@ -19,7 +19,7 @@ public struct ServerHealth: Equatable, Sendable {
 }
 
 extension ServerHealth: WireMessage {
-  /// Reads the answer.
+  /// Parses the response.
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
     self.init(
@@ -27,7 +27,7 @@ extension ServerHealth: WireMessage {
       serverTime: try reader.time("serverTime"))
   }
 
-  /// The answer as it is written.
+  /// The response in the wire format.
   public var wire: SyncValue {
     ["protocol": .integer(version), "serverTime": .time(serverTime), "service": .text(service)]
   }
@@ -35,7 +35,7 @@ extension ServerHealth: WireMessage {
 
 /// `GET /v1/account`: to whom the token belongs.
 public struct AccountInfo: Equatable, Sendable {
-  /// A schema of the server, and how far it is.
+  /// A schema of the server, and its version.
   public struct Schema: Equatable, Sendable {
     /// The schema's name.
     public var name: String
@@ -55,7 +55,7 @@ public struct AccountInfo: Equatable, Sendable {
   public var serverUuid: String
   /// The history of the account's data.
   public var epoch: String
-  /// The account, whose records the token reaches.
+  /// The account whose records the token reaches.
   public var account: String
   /// The user.
   public var user: String
@@ -63,7 +63,7 @@ public struct AccountInfo: Equatable, Sendable {
   public var role: TokenRole
   /// The server's clock, in milliseconds since 1970-01-01 UTC.
   public var serverTime: Int64
-  /// What the server can store.
+  /// The schemas that the server can store.
   public var schemas: [Schema]
 
   /// An account; `serverTime` is in milliseconds since 1970-01-01 UTC.
@@ -83,7 +83,7 @@ public struct AccountInfo: Equatable, Sendable {
 }
 
 extension AccountInfo: WireMessage {
-  /// Reads the answer; `service` has to be this one.
+  /// Parses the response; `service` must be this one.
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
     guard try reader.text("service") == ServerHealth.serviceName else {
@@ -100,7 +100,7 @@ extension AccountInfo: WireMessage {
       schemas: try reader.messages("schemas"))
   }
 
-  /// The answer as it is written.
+  /// The response in the wire format.
   public var wire: SyncValue {
     [
       "account": .text(account), "epoch": .text(epoch), "protocol": .integer(protocolVersion),
@@ -117,7 +117,7 @@ extension AccountInfo.Schema: WireMessage {
     self.init(name: try reader.text("name"), version: try reader.natural("version"))
   }
 
-  /// The schema as it is written.
+  /// The schema in the wire format.
   public var wire: SyncValue { ["name": .text(name), "version": .integer(version)] }
 }
 
@@ -126,16 +126,16 @@ public struct WatchResponse: Equatable, Sendable {
   /// Whether there is a change after the cursor.
   public var changed: Bool
 
-  /// An answer.
+  /// Creates a response.
   public init(changed: Bool) { self.changed = changed }
 }
 
 extension WatchResponse: WireMessage {
-  /// Reads the answer.
+  /// Parses the response.
   public init(wire: SyncValue) throws(SyncModelError) {
     self.init(changed: try WireReader(wire).bool("changed"))
   }
 
-  /// The answer as it is written.
+  /// The response in the wire format.
   public var wire: SyncValue { ["changed": .bool(changed)] }
 }

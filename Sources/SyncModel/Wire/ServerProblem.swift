@@ -1,12 +1,13 @@
-/// What the server refuses, and why: `application/problem+json` (RFC 9457). Names fields and rules, never values.
+/// A refusal of the server with its reason: `application/problem+json` (RFC 9457). It names fields and rules, never
+/// values.
 public struct ServerProblem: Equatable, Sendable {
   /// The kind, for programs; `about:blank` where the status says everything.
   public var type: String
-  /// The kind, for people.
+  /// The kind, for the user.
   public var title: String
-  /// The HTTP status, 400 to 599, that the refusal has or would have as an answer of its own.
+  /// The HTTP status, 400 to 599, of the response, or of the operation within a response.
   public var status: Int
-  /// What is wrong in this case, and what to do.
+  /// The problem in this case, and the remedy.
   public var detail: String
   /// The field that is to blame, where there is one.
   public var field: String?
@@ -22,7 +23,7 @@ public struct ServerProblem: Equatable, Sendable {
   /// The server does not accept the device's version of the wire format.
   public static let otherProtocol = "urn:fieldvault:protocol"
 
-  /// The server has taken it perhaps, and a person has to look before it is sent again.
+  /// The server may have stored it, and the user has to check before it is sent again.
   public static let perhapsTaken = "urn:fieldvault:perhaps-taken"
 
   /// A problem with an HTTP status of 400 to 599.
@@ -36,7 +37,8 @@ public struct ServerProblem: Equatable, Sendable {
 }
 
 extension ServerProblem: WireMessage {
-  /// Reads a problem. RFC 9457 lets everything be absent; the status is needed, because it decides what is done.
+  /// Parses a problem. RFC 9457 allows everything to be absent. The status is required, because it decides the next
+  /// step.
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
     guard let status = Int(exactly: try reader.integer("status")), (400...599).contains(status) else {
@@ -48,7 +50,7 @@ extension ServerProblem: WireMessage {
       detail: try reader.optional("detail", reader.text) ?? "", field: try reader.optional("field", reader.text))
   }
 
-  /// The problem as it is written.
+  /// The problem in the wire format.
   public var wire: SyncValue {
     .object(
       SyncObject(present: [

@@ -1,14 +1,14 @@
-/// What device and server say to each other, as `WireFormat.md` has it.
+/// A message between device and server, as `WireFormat.md` specifies.
 ///
-/// Reading is strict: a member that is missing or has another type is an error that names it. Members that nobody
-/// knows are passed over.
+/// Parsing is strict: a missing member, or one of another type, is an error that names it. Unknown members are
+/// ignored.
 public protocol WireMessage: Sendable {
   /// Reads the message.
   ///
   /// - Throws: ``SyncModelError`` with `missingMember` or `wrongMember`; ``SyncModelError/member`` says which.
   init(wire: SyncValue) throws(SyncModelError)
 
-  /// The message as it is written.
+  /// The message in the wire format.
   var wire: SyncValue { get }
 }
 
@@ -32,13 +32,13 @@ extension SyncObject {
 }
 
 extension SyncValue {
-  /// A time as it stands on the wire.
+  /// A time in the wire format.
   static func time(_ milliseconds: Int64) -> SyncValue { .text(WireTime.text(milliseconds)) }
 
-  /// A set of names, ordered so that one set has one form.
+  /// A set of names, ordered so that equal sets have one form.
   static func names(_ names: Set<String>) -> SyncValue { .array(names.sorted().map(SyncValue.text)) }
 
-  /// Times by name, as `editTimes` has them; nil when there are none.
+  /// Times by name, as in `editTimes`; `nil` if there are none.
   static func editTimes(_ times: [String: Int64]) -> SyncValue? {
     times.isEmpty ? nil : .object(SyncObject(times.map { ($0.key, .time($0.value)) }))
   }

@@ -77,7 +77,7 @@ struct WireReader {
     return word
   }
 
-  /// What a member says where it may be left out, or be null.
+  /// Returns the value of a member that may be absent or null.
   func optional<Value>(
     _ name: String, _ read: (String) throws(SyncModelError) -> Value
   ) throws(SyncModelError) -> Value? {

@@ -1,6 +1,6 @@
 /// Times on the wire: `2026-03-01T08:00:00.000Z`, in memory milliseconds since 1970-01-01 UTC.
 public enum WireTime {
-  /// What can be written: the years 0 to 9999, in milliseconds since 1970-01-01 UTC.
+  /// The representable times: the years 0 to 9999, in milliseconds since 1970-01-01 UTC.
   public static let range: ClosedRange<Int64> = -62_167_219_200_000...253_402_300_799_999
 
   /// The text of a time. One outside of ``range`` is brought to the nearest that can be written.
@@ -30,8 +30,8 @@ public enum WireTime {
     }
   }
 
-  /// Milliseconds since 1970-01-01 UTC; nil for anything but the one form, and for a day or an hour that no calendar
-  /// has (leap seconds among them).
+  /// Parses milliseconds since 1970-01-01 UTC; `nil` for any other form, and for a day or an hour that the calendar
+  /// lacks (including leap seconds).
   public static func milliseconds(_ text: String) -> Int64? {
     var text = text
     return text.withUTF8(milliseconds)

@@ -16,7 +16,7 @@ package enum Base64 {
     bytes(text).flatMap { $0.count == count ? $0 : nil }
   }
 
-  /// Nil for what is not base64.
+  /// Returns `nil` for text that is not base64.
   package static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
     let characters = text.map { CChar(bitPattern: $0) }
     var bytes = [UInt8](repeating: 0, count: characters.count / 4 * 3 + 3)

@@ -1,4 +1,4 @@
-/// What creating and changing a keyring takes from outside: cost, randomness and time.
+/// The injected settings for creating and changing a keyring: cost, randomness and time.
 public struct KeyringSettings: Sendable {
   /// The Argon2id parameters of passphrase slots that are made or changed.
   public var derivation: KeyDerivation

@@ -19,8 +19,8 @@ enum SubKey: String {
 }
 
 extension SecureBytes {
-  /// A key of 32 bytes that is derived from this one, by `crypto_kdf_derive_from_key`.
-  /// - Parameter context: 8 bytes that say what the keys of all numbers are for.
+  /// Returns a key of 32 bytes that is derived from this one by `crypto_kdf_derive_from_key`.
+  /// - Parameter context: 8 bytes that name the purpose of the derived keys.
   package func subKey(_ number: UInt64, context: String) throws(KeyError) -> SecureBytes {
     precondition(count == Int(crypto_kdf_KEYBYTES) && context.utf8.count == Int(crypto_kdf_CONTEXTBYTES))
     return try SecureBytes(

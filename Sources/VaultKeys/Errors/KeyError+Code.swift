@@ -12,7 +12,7 @@ extension KeyError {
 
     // Unlocking.
 
-    /// There are slots of that kind, and the secret opens none of them. The keyring is whole.
+    /// The keyring has slots of this kind, and the secret opens none of them. The keyring is intact.
     public static let wrongSecret = Code("wrongSecret")
     /// The keyring has no slot of the kind of the secret.
     public static let noSlotOfThatKind = Code("noSlotOfThatKind")
@@ -24,20 +24,20 @@ extension KeyError {
     public static let badRecoveryCode = Code("badRecoveryCode")
     /// A key file that is shorter than 32 bytes, longer than 1 MiB or one byte repeated.
     public static let badKeyFile = Code("badKeyFile")
-    /// What the system's secret store keeps for a slot is not 32 bytes.
+    /// The value in the system's secret store is not 32 bytes long.
     public static let badSystemSecret = Code("badSystemSecret")
     /// The system's secret store is at work and has no secret for the vault.
     public static let notInSecretStore = Code("notInSecretStore")
     /// There is no secret store: its library or the session that it belongs to is missing.
     public static let secretStoreMissing = Code("secretStoreMissing")
-    /// The system's secret store is locked, does not answer or says no.
+    /// The system's secret store is locked, does not respond or refuses access.
     public static let secretStoreRefused = Code("secretStoreRefused")
     /// A new passphrase was typed differently the second time.
     public static let secretsDiffer = Code("secretsDiffer")
 
     // The keyring.
 
-    /// The keyring is not what was written. Never the answer to a wrong passphrase.
+    /// The keyring fails its integrity check. A wrong passphrase never causes this error.
     public static let damaged = Code("damaged")
     /// Argon2id parameters outside the accepted range; nothing was allocated for them.
     public static let unacceptableParameters = Code("unacceptableParameters")
@@ -58,15 +58,15 @@ extension KeyError {
     public static let notFound = Code("notFound")
     /// The file or descriptor cannot be opened or read.
     public static let unreadable = Code("unreadable")
-    /// The file cannot be written; what was there before is unharmed unless the message says otherwise.
+    /// The file cannot be written. The old file is unchanged, unless the message says otherwise.
     public static let cannotWrite = Code("cannotWrite")
-    /// No space is left where the file should go; what was there before is unharmed.
+    /// The disk has no space left for the file. The old file is unchanged.
     public static let noSpace = Code("noSpace")
     /// Something of that name exists and is not overwritten.
     public static let alreadyExists = Code("alreadyExists")
     /// Not enough memory for a key or for Argon2id.
     public static let outOfMemory = Code("outOfMemory")
-    /// The person ended the question, or a signal did.
+    /// The user or a signal cancelled the prompt.
     public static let cancelled = Code("cancelled")
     /// A question was to be asked and the process has no terminal.
     public static let noTerminal = Code("noTerminal")

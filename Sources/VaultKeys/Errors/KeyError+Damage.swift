@@ -1,5 +1,5 @@
 extension KeyError {
-  /// The keyring is not what was written.
+  /// The keyring fails its integrity check.
   static func damaged(_ what: String) -> KeyError {
     KeyError(
       .damaged, "the keyring is damaged: \(what)",

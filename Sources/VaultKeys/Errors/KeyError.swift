@@ -1,6 +1,6 @@
-/// What went wrong with a keyring, a key slot or the reading of a secret.
+/// An error of a keyring, of a key slot or of reading a secret.
 ///
-/// Match on ``code``; show ``message`` and ``hint`` to a person. Neither ever contains a secret.
+/// Match on ``code``, and show ``message`` and ``hint`` to the user. Neither contains a secret.
 ///
 /// ```swift
 /// do {
@@ -14,7 +14,7 @@ public struct KeyError: Error, Sendable, Equatable, CustomStringConvertible {
   public let code: Code
   /// One sentence that names the file, the slot or the field, never a secret.
   public let message: String
-  /// What to do next, in one sentence.
+  /// The remedy, in one sentence.
   public let hint: String
 
   /// An error with its three parts.

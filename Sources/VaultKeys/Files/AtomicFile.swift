@@ -6,11 +6,11 @@
   import Musl
 #endif
 
-/// A small file that is replaced as a whole or not at all.
+/// A small file that is replaced completely or not at all.
 ///
-/// The content goes to `.NAME.tmp` in the same folder, with mode 0600, and to the disk; then one rename puts it in
-/// place, and the folder goes to the disk. After a crash the file is the old or the new one, and a leftover
-/// `.NAME.tmp` is replaced by the next write. One process writes at a time: the caller holds the lock of the vault.
+/// The content is written to `.NAME.tmp` in the same folder, with mode 0600, and flushed to the disk. Then one rename
+/// replaces the file, and the folder is flushed. After a crash the file is the old or the new one, and the next write
+/// replaces a remaining `.NAME.tmp`. One process writes at a time: the caller holds the lock of the vault.
 struct AtomicFile {
   let path: String
   private let folder: String
@@ -25,7 +25,7 @@ struct AtomicFile {
     temporary = (before.map { $0 + "/" } ?? "") + ".\(name).tmp"
   }
 
-  /// Puts the content in place of what is there.
+  /// Replaces the content of the file.
   func replace(with content: UnsafeRawBufferPointer) throws(KeyError) {
     try prepare(content)
     guard rename(temporary, path) == 0 else { throw abandon(.last) }
@@ -50,7 +50,7 @@ struct AtomicFile {
     try content.withUnsafeBytes { bytes throws(KeyError) in try create(bytes) }
   }
 
-  /// For file systems without hard links: the name is taken with an empty file first.
+  /// For file systems without hard links: an empty file reserves the name first.
   private func createWithoutLinks() throws(KeyError) {
     do {
       _ = try Descriptor(opening: path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
@@ -77,7 +77,7 @@ struct AtomicFile {
     }
   }
 
-  /// Removes the temporary file; the failure is what counts.
+  /// Removes the temporary file. The original failure is reported.
   private func abandon(_ failure: Descriptor.Failure) -> KeyError {
     _ = unlink(temporary)
     return .writing(path, failure)

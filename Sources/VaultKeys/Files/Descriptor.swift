@@ -17,13 +17,13 @@ package struct Descriptor: ~Copyable {
 
   /// The failure of a system call.
   package struct Failure: Error {
-    /// What `errno` was.
+    /// The value of `errno`.
     package let number: Int32
 
     /// The failure of the call before.
     package static var last: Failure { Failure(number: errno) }
 
-    /// What the system says about it.
+    /// The system's message for it.
     package var text: String { String(cString: strerror(number)) }
   }
 
@@ -38,7 +38,7 @@ package struct Descriptor: ~Copyable {
     isOwned = true
   }
 
-  /// A descriptor that belongs to somebody else and is left open.
+  /// A descriptor that another object owns and closes.
   init(borrowing number: Int32) {
     self.number = number
     isOwned = false
@@ -53,7 +53,7 @@ package struct Descriptor: ~Copyable {
     try Descriptor.repeating { systemRead(number, buffer) }
   }
 
-  /// The next bytes, which are no secret; none at the end.
+  /// Returns the next bytes, which are no secret; empty at the end.
   package func chunk(atMost size: Int) throws(Failure) -> [UInt8] {
     var failure: Failure?
     let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
@@ -109,7 +109,7 @@ package struct Descriptor: ~Copyable {
     _ = try Descriptor.repeating { Int(ftruncate(number, off_t(size))) }
   }
 
-  /// Waits until what was written is on the disk itself.
+  /// Flushes the written bytes to the disk.
   package func synchronize() throws(Failure) {
     #if canImport(Darwin)
       // fsync leaves it in the cache of the drive there; some file systems know no other call.

@@ -21,13 +21,13 @@ public enum KeyringFile {
     }
   }
 
-  /// Replaces the keyring at `path`, or makes it.
+  /// Replaces the keyring at `path`, or creates it.
   ///
-  /// When the call returns the new keyring is on the disk. **After a crash** the file is the old or the new keyring,
-  /// never a mixture. One rename is the commit, so this is also what commits a rotation. Hold the vault's lock.
+  /// When the call returns, the new keyring is on the disk. **After a crash** the file is the old or the new keyring,
+  /// never a mixture. One rename commits the change, and so it also commits a rotation. Hold the vault's lock.
   ///
-  /// - Throws: ``KeyError`` `noSpace` or `cannotWrite`; the old keyring is then in place, unless the message says
-  ///   that only the folder could not be made durable.
+  /// - Throws: ``KeyError`` `noSpace` or `cannotWrite`. The old keyring is unchanged, unless the message says that
+  ///   only the folder could not be flushed.
   public static func write(_ keyring: Keyring, at path: String) throws(KeyError) {
     try keyring.serialized().withBytes { bytes throws(KeyError) in
       try AtomicFile(path).replace(with: bytes)
@@ -54,7 +54,7 @@ public enum KeyringFile {
     throw KeyError(.unreadable, "\(path): is not a file", hint: "name the keyring.json of a vault")
   }
 
-  /// Stops behind the largest size that is allowed: the parser refuses such a file.
+  /// Stops after the largest allowed size. The parser refuses such a file.
   private static func wholeContent(of file: borrowing Descriptor) throws(Descriptor.Failure) -> [UInt8] {
     var content: [UInt8] = []
     while content.count <= Keyring.maximumBytes {

@@ -1,4 +1,4 @@
-/// Reads the one text that the writer makes, from front to back. Anything else is damage.
+/// Parses the one text that the writer produces. Any other text is damage.
 struct CanonicalReader {
   private let bytes: ArraySlice<UInt8>
   private var position: Int

@@ -1,11 +1,11 @@
 extension Keyring {
-  /// A new keyring with one slot: a new vault id, a new root key, and a new database key as generation 1.
+  /// Creates a keyring with one slot: a new vault id, a new root key, and a new database key as generation 1.
   ///
-  /// Nothing is written. A secret that is lost is lost data: there is no other way in than the slots.
+  /// Nothing is written. If the secret is lost, the data is lost: only the slots open the vault.
   ///
   /// - Parameters:
-  ///   - secret: Opens the first slot.
-  ///   - label: What the owner calls it; see ``Label``.
+  ///   - secret: unlocks the first slot.
+  ///   - label: the owner's name for the slot; see ``Label``.
   /// - Throws: ``KeyError`` `emptySecret`, `secretTooLong`, `badKeyFile`, `badRecoveryCode`, `badLabel` or
   ///   `outOfMemory`.
   public static func create(
@@ -38,7 +38,7 @@ extension Keyring {
 }
 
 extension Keyring.Generation {
-  /// A generation whose key is wrapped by the root key.
+  /// Returns a generation whose key is wrapped by the root key.
   init(
     number: Int, databaseKey: SecureBytes, rootKey: SecureBytes, vaultID: String, randomness: Randomness
   ) throws(KeyError) {
@@ -54,14 +54,14 @@ extension Keyring.Generation {
       with: try SubKey.rootWrapping.key(from: rootKey), context: Self.context(vaultID: vaultID, number: number))
   }
 
-  /// What a wrapped database key is bound to: it cannot be moved to another vault or generation.
+  /// The associated data of a wrapped database key. The key cannot be moved to another vault or generation.
   private static func context(vaultID: String, number: Int) -> String {
     "fieldvault-keyring/1\ndatabase-key\n\(vaultID)\n\(number)"
   }
 }
 
 extension KeySlot {
-  /// A random id that none of `slots` has.
+  /// Returns a random id that no slot of `slots` has.
   static func freshID(besides slots: [KeySlot], from randomness: Randomness) -> String {
     while true {
       let id = Digest.hex(randomness.bytes(4))

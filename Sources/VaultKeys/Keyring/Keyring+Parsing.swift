@@ -22,7 +22,7 @@ extension Keyring {
     mac = try reader.base64("mac", count: 32)
     try reader.expect(",\n", as: "mac")
     try reader.expectEnd()
-    // What the reader takes is canonical by construction. This makes it certain.
+    // The parser accepts canonical text only. This check proves it.
     guard serialized() == file else { throw .damaged("its text is not in the canonical form") }
   }
 

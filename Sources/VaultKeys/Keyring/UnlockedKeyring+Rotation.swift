@@ -1,8 +1,8 @@
 extension UnlockedKeyring {
-  /// With a fresh database key, as the next generation. Every slot goes on working.
+  /// Returns the keyring with a new database key as the next generation. Every slot stays valid.
   ///
-  /// The key exists in this value only until the keyring is written, and the old one in `self`: write the new
-  /// generation of the database first, verify it, and then replace the keyring file, which is the commit.
+  /// The new key exists in this value only until the keyring is written, and the old one in `self`. Write the new
+  /// generation of the database first and verify it. Then replace the keyring file, which is the commit.
   ///
   /// - Throws: ``KeyError`` `limitReached` after 999,999,999 generations, or `outOfMemory`.
   public func withNewGeneration(settings: KeyringSettings = .standard) throws(KeyError) -> UnlockedKeyring {

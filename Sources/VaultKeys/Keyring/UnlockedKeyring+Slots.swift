@@ -19,9 +19,10 @@ extension UnlockedKeyring {
     return try replacing(slots: keyring.slots + [slot])
   }
 
-  /// Without a slot. Its secret opens the new keyring no more; it still opens copies of the old one.
+  /// Returns the keyring without a slot. The slot's secret does not open the new keyring. It still opens copies of
+  /// the old one.
   ///
-  /// - Throws: ``KeyError`` `noSuchSlot`, or `lastSlot` when there would be none left.
+  /// - Throws: ``KeyError`` `noSuchSlot`, or `lastSlot` if no slot would be left.
   public func removingSlot(_ id: String) throws(KeyError) -> UnlockedKeyring {
     _ = try keyring.slot(id)
     guard keyring.slots.count > 1 else {
@@ -32,9 +33,9 @@ extension UnlockedKeyring {
     return try replacing(slots: keyring.slots.filter { $0.id != id })
   }
 
-  /// With another passphrase in a passphrase slot, which keeps its id and its label.
+  /// Returns the keyring with another passphrase in a passphrase slot. The slot keeps its id and its label.
   ///
-  /// The database key stays: this does not help against somebody who has copied the keys.
+  /// The database key stays, so this does not help against an attacker who has copied the keys.
   ///
   /// - Throws: ``KeyError`` `noSuchSlot`, also for a slot of another kind, `outOfMemory`, and the errors of
   ///   ``UnlockSecret/validate()``.

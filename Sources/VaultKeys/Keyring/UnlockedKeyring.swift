@@ -1,7 +1,7 @@
-/// A keyring and its keys: what unlocking gives, and what every change of the keyring needs.
+/// A keyring with its keys: the result of unlocking, from which every change of the keyring starts.
 ///
-/// A value: each change returns a new one, whose ``keyring`` is then written with ``KeyringFile/write(_:at:)``. Until
-/// that has returned, nothing has changed on the disk. The keys are wiped when the last copy goes.
+/// It is a value: each change returns a new one, whose ``keyring`` is then written with ``KeyringFile/write(_:at:)``.
+/// Until that call returns, nothing has changed on the disk. The keys are wiped with the last copy.
 public struct UnlockedKeyring: Sendable {
   /// The keyring that these keys belong to.
   public let keyring: Keyring
@@ -17,12 +17,12 @@ public struct UnlockedKeyring: Sendable {
   /// - Throws: ``KeyError`` `outOfMemory`.
   public func backupKey() throws(KeyError) -> SecureBytes { try SubKey.rootBackup.key(from: rootKey) }
 
-  /// The keys of a newer keyring of the same vault, without asking for a secret again.
+  /// Returns the keys of a newer keyring of the same vault, without asking for a secret again.
   ///
-  /// For a process that finds the file changed by another one: slots that came or went, or a new generation.
+  /// For a process that finds the file changed by another process: added or removed slots, or a new generation.
   ///
-  /// - Throws: ``KeyError`` `wrongSecret` when the root key of this value does not authenticate it: another vault, a
-  ///   replaced root key, or a forgery. Unlock it with a secret, which tells these apart. Or `damaged`.
+  /// - Throws: ``KeyError`` `wrongSecret` if the root key of this value does not authenticate it: another vault, a
+  ///   replaced root key, or a forgery. Unlock it with a secret to tell these apart. Or `damaged`.
   public func following(_ newer: Keyring) throws(KeyError) -> UnlockedKeyring {
     guard newer.vaultID == keyring.vaultID, Digest.isEqual(try newer.expectedMAC(rootKey: rootKey), newer.mac) else {
       throw KeyError(

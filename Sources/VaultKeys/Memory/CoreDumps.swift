@@ -1,12 +1,12 @@
 import CPlatform
 
-/// Keeps keys out of core dumps: no core file, and on Linux no debugger of the same user and no dump by other means.
+/// Keeps keys out of core dumps: no core file, and on Linux no debugger of the same user and no other kind of dump.
 ///
-/// Call it first thing in an executable that opens a vault. On Linux the files under `/proc/self` belong to root
-/// from then on, so a child that is to open `/dev/fd/N` needs the descriptor itself. Children start without the
-/// second protection, and keep the first.
+/// Call it first in an executable that opens a vault. On Linux the files under `/proc/self` belong to root
+/// afterwards, so a child that opens `/dev/fd/N` needs the descriptor itself. Children start without the second
+/// protection, and keep the first.
 ///
-/// - Returns: Whether the system accepted all of it. A program goes on either way.
+/// - Returns: whether the system accepted both. A program continues either way.
 @discardableResult
 public func forbidCoreDumps() -> Bool {
   let noFile = cplatform_forbid_core_files() == 0

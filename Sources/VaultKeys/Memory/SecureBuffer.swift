@@ -39,7 +39,7 @@ struct SecureBuffer: ~Copyable {
 
   mutating func dropLast() { count -= 1 }
 
-  /// What was read, exactly as long as it is.
+  /// The bytes read, in exactly their length.
   consuming func finish() throws(KeyError) -> SecureBytes {
     try SecureBytes(copying: UnsafeRawBufferPointer(start: memory, count: count))
   }

@@ -25,7 +25,7 @@ extension SecureBytes {
       })
   }
 
-  /// The bytes that hexadecimal digits of either case stand for; nil when it is anything else.
+  /// Returns the bytes of hexadecimal digits in either case; `nil` for any other text.
   static func bytes(ofHex text: SecureBytes) throws(KeyError) -> SecureBytes? {
     guard text.count.isMultiple(of: 2) else { return nil }
     var isHex = true
@@ -43,7 +43,7 @@ extension SecureBytes {
     return isHex ? bytes : nil
   }
 
-  /// 0...15, or 16 for what is no digit; by arithmetic as well.
+  /// Returns 0...15, or 16 for a byte that is not a digit, without a branch.
   private static func hexValue(_ digit: UInt8) -> UInt8 {
     let number = digit &- 0x30
     let letter = (digit | 0x20) &- 0x61

@@ -1,21 +1,21 @@
 import CSodium
 
-/// Bytes of a key or a secret, in guarded memory.
+/// The bytes of a key or a secret, in guarded memory.
 ///
-/// The memory comes from libsodium: between guard pages, locked so that it is not swapped out (where the limits of
-/// the process allow it), left out of core dumps, and wiped when the last reference goes.
+/// The memory comes from libsodium: between guard pages, locked so that it is not swapped out (as far as the limits
+/// of the process allow), excluded from core dumps, and wiped with the last reference.
 ///
-/// **Threads.** May be shared and read by any number of threads. The bytes are written only inside the initialiser,
-/// before any other thread can know the object; after that the pages are read-only for the whole process and a
-/// write would trap. That is the proof behind `@unchecked Sendable`: there is no mutable state.
+/// **Threads.** May be shared and read by any number of threads. Only the initialiser writes the bytes, before
+/// another thread can have the object. Afterwards the pages are read-only for the whole process, and a write would
+/// trap. This proves `@unchecked Sendable`: there is no mutable state.
 public final class SecureBytes: @unchecked Sendable {
   private let memory: UnsafeMutableRawPointer
   /// How many bytes there are; 0 or more.
   public let count: Int
 
-  /// Guarded memory of `count` bytes, zeros at first, that `fill` writes and that is read-only afterwards.
+  /// Allocates guarded memory of `count` zero bytes, which `fill` writes and which is read-only afterwards.
   ///
-  /// - Throws: ``KeyError`` `outOfMemory`, or what `fill` throws; the memory is then wiped and given back.
+  /// - Throws: ``KeyError`` `outOfMemory`, or the errors of `fill`. The memory is wiped and freed in this case.
   public convenience init(
     count: Int, filling fill: (UnsafeMutableRawBufferPointer) throws(KeyError) -> Void
   ) throws(KeyError) {

@@ -1,8 +1,7 @@
-/// A recovery code: 160 random bits that a person can write down, and check characters that find a slip.
+/// A recovery code: 160 random bits in a form that a user can write down, with check characters that find mistakes.
 ///
-/// Eight groups of five characters of Crockford's base32, such as
-/// `000GD-40R4X-0M300-E209K-185G3-R38ED-1W811-24GKZ`. The first four characters of a group are 20 bits of the secret,
-/// the fifth is the group's check character.
+/// Eight groups of five characters of Crockford's base32, such as `000GD-40R4X-0M300-E209K-185G3-R38ED-1W811-24GKZ`.
+/// The first four characters of a group are 20 bits of the secret, the fifth is the group's check character.
 public struct RecoveryCode: Sendable {
   /// The 20 secret bytes.
   let secret: SecureBytes
@@ -23,10 +22,10 @@ public struct RecoveryCode: Sendable {
     RecoveryCode(secret: try .random(count: secretCount, from: randomness))
   }
 
-  /// Reads a code as a person types it: upper or lower case, with or without spaces, hyphens and line ends; the
-  /// letter O is taken as 0, and I and L as 1.
+  /// Parses a code as a user types it: upper or lower case, with or without spaces, hyphens and line ends. The letter
+  /// O is read as 0, and I and L as 1.
   ///
-  /// - Throws: ``KeyError`` `badRecoveryCode`, naming the group with the slip. No key is tried for it.
+  /// - Throws: ``KeyError`` `badRecoveryCode`, naming the group with the mistake. No key is tried for it.
   public init(parsing text: SecureBytes) throws(KeyError) {
     let values = try RecoveryCode.values(in: text)
     secret = try SecureBytes(

@@ -1,8 +1,8 @@
 /// Reads secrets into guarded memory without a copy anywhere else.
 enum SecretReader {
-  /// The first line, without its end.
+  /// Reads the first line, without its end.
   ///
-  /// Byte by byte: what follows the line may be the input of somebody else.
+  /// It reads byte by byte, because another program may read the following input.
   static func firstLine(of source: SecretSource) throws(KeyError) -> SecureBytes {
     let descriptor = try source.open()
     var line = try SecureBuffer()

@@ -15,13 +15,13 @@ public enum SecretSource: Sendable, Equatable {
   }
 
   /// Reads a passphrase into guarded memory: the first line, without its line feed and without a carriage return
-  /// before that. The bytes are taken as they are. Nothing behind the first line is consumed.
+  /// before it. The bytes are not changed. Nothing after the first line is consumed.
   ///
-  /// - Parameter isNew: On a terminal a new passphrase is asked for twice, up to three times.
+  /// - Parameter isNew: a new passphrase is requested twice on a terminal, up to three times.
   /// - Throws: ``KeyError`` `emptySecret`, `secretTooLong` above 1 MiB, `notFound`, `unreadable`, `noTerminal`,
   ///   `cancelled`, `secretsDiffer` or `outOfMemory`.
   ///
-  /// **Threads.** Blocks its thread. One question is on the terminal at a time; another one waits for it.
+  /// **Threads.** Blocks its thread. One prompt uses the terminal at a time; another one waits for it.
   public func readPassphrase(isNew: Bool = false) throws(KeyError) -> SecureBytes {
     let line = try readLine(isNew: isNew)
     try UnlockSecret.passphrase(line).validate()
@@ -44,7 +44,7 @@ public enum SecretSource: Sendable, Equatable {
     return isNew ? try terminal.askTwice(prompt) : try terminal.ask(prompt)
   }
 
-  /// What to call it in a message.
+  /// The name of the source in a message.
   var name: String {
     switch self {
     case .file(let path): path

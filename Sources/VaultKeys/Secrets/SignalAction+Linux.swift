@@ -7,7 +7,7 @@
 
   /// sigaction(2), whose structure has other field names on every system.
   enum SignalAction {
-    /// Installs a handler and gives what was there; nil, and nothing is changed, when the signal was ignored.
+    /// Installs a handler and returns the old action; `nil`, without a change, if the signal was ignored.
     static func install(_ handler: @convention(c) (Int32) -> Void, for number: Int32) -> sigaction? {
       var before = sigaction()
       guard sigaction(number, nil, &before) == 0, !isIgnored(before) else { return nil }

@@ -9,8 +9,8 @@ import Synchronization
   import Musl
 #endif
 
-/// Where the handler writes; -1 while nobody watches. Its initialiser has run before a handler is installed, and
-/// loading it takes no lock, so the handler may use it.
+/// The descriptor that the handler writes to; -1 without a watch. It is initialised before a handler is installed,
+/// and reading it takes no lock, so the handler may use it.
 private let wakeUp = Atomic<Int32>(-1)
 
 /// Turns the signals that would leave a terminal without echo into bytes on a pipe.
@@ -40,7 +40,7 @@ struct SignalWatch: ~Copyable {
     }
   }
 
-  /// Gives the signals back to whoever had them, and closes the pipe. Call it once, before letting go.
+  /// Restores the old actions of the signals and closes the pipe. Call it once.
   mutating func end() {
     for (number, action) in saved { SignalAction.restore(action, for: number) }
     saved = []
@@ -63,9 +63,9 @@ struct SignalWatch: ~Copyable {
     }
   }
 
-  /// Raises the signal for good; returns after it has taken effect, when the process still lives then.
+  /// Raises the signal with its old action. Returns after it has taken effect, if the process still runs.
   ///
-  /// The threads of dispatch queues and of tasks block signals: raised there it would stay pending.
+  /// The threads of dispatch queues and of tasks block signals: a signal raised there would stay pending.
   static func deliver(_ number: Int32) {
     var only = sigset_t()
     var before = sigset_t()

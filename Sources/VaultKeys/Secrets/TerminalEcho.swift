@@ -30,7 +30,7 @@ struct TerminalEcho {
     }
   }
 
-  /// As it was before. Nothing can be done when the terminal is gone.
+  /// Restores the terminal. A disconnected terminal cannot be restored.
   func restore(discardingInput: Bool) {
     _ = TerminalEcho.set(before, on: descriptor, discardingInput ? TCSAFLUSH : TCSADRAIN)
   }

@@ -9,10 +9,10 @@ import Synchronization
   import Musl
 #endif
 
-/// Asks for a secret on a terminal with the echo off.
+/// Prompts for a secret on a terminal with the echo off.
 ///
-/// The echo comes back in every case: after the answer, after an error, and before a signal that ends or stops the
-/// process takes effect. A stopped question is asked again when the process goes on.
+/// The echo is restored in every case: after the input, after an error, and before a signal that ends or stops the
+/// process takes effect. A stopped prompt is repeated when the process continues.
 struct TerminalPrompt: ~Copyable {
   private let terminal: Descriptor
 
@@ -30,21 +30,21 @@ struct TerminalPrompt: ~Copyable {
     }
   }
 
-  /// A terminal that somebody else has opened.
+  /// A terminal that the caller has opened.
   init(borrowing descriptor: Int32) {
     terminal = Descriptor(borrowing: descriptor)
   }
 
-  /// Asks once. The answer ends with Return; the end of the input before that is a cancellation.
+  /// Prompts once. Return ends the input. The end of the input before that cancels it.
   func ask(_ prompt: String) throws(KeyError) -> SecureBytes {
     try TerminalPrompt.lock.withLock { _ throws(KeyError) in try askUntilAnswered(prompt) }
   }
 
-  /// Asks for a new secret: twice, and again when the answers differ, at most three times.
+  /// Prompts for a new secret twice, and again if the inputs differ, at most three times.
   func askTwice(_ prompt: String) throws(KeyError) -> SecureBytes {
     for attempt in 1...3 {
       let first = try ask(prompt)
-      // An empty one is refused by the caller: nobody needs to repeat it.
+      // The caller refuses an empty secret, so it is not requested twice.
       if first.count == 0 { return first }
       if try ask("Repeat: ").isEqual(to: first) { return first }
       if attempt < 3 { try say("They differ. Once more.\n") }
@@ -58,7 +58,7 @@ struct TerminalPrompt: ~Copyable {
       case .answer(let answer): return answer
       case .endOfInput: throw TerminalPrompt.cancelled
       case .signal(let number):
-        // The terminal and the handlers are as they were: now the signal does what it does.
+        // The terminal and the handlers are restored, so the signal has its old action.
         SignalWatch.deliver(number)
         guard number == SIGTSTP else { throw TerminalPrompt.cancelled }
       }
@@ -72,7 +72,7 @@ struct TerminalPrompt: ~Copyable {
   }
 
   private func askOnce(_ prompt: String) throws(KeyError) -> Outcome {
-    // First the signals, then the echo: there is no moment at which the one could leave the other behind.
+    // First the signals, then the echo, so that no signal can leave the echo off.
     var watch = try SignalWatch()
     defer { watch.end() }
     let echo = try TerminalEcho(off: terminal.number)
@@ -87,7 +87,7 @@ struct TerminalPrompt: ~Copyable {
     if case .answer = outcome {
       echo.restore(discardingInput: false)
     } else {
-      // What was half typed must not be there for the shell to show.
+      // Discards half-typed input, which the shell would show.
       echo.restore(discardingInput: true)
     }
     // Looks only: a terminal that has hung up must not keep the signal from being raised.

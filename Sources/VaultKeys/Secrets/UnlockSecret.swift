@@ -1,12 +1,12 @@
 /// A secret that opens slots of one kind.
 public enum UnlockSecret: Sendable {
-  /// The bytes of a passphrase: 1 byte to 1 MiB, taken as they are, without Unicode normalisation.
+  /// The bytes of a passphrase: 1 byte to 1 MiB, without Unicode normalisation.
   case passphrase(SecureBytes)
   /// The content of a key file: 32 bytes to 1 MiB.
   case keyFile(SecureBytes)
   /// A recovery code as it was typed.
   case recoveryCode(SecureBytes)
-  /// What the secret store of the operating system keeps: 32 bytes. See ``SystemSecretStore``.
+  /// A secret in the operating system's secret store: 32 bytes. See ``SystemSecretStore``.
   case system(SecureBytes)
 
   /// The longest passphrase and the longest key file, in bytes.
@@ -24,7 +24,7 @@ public enum UnlockSecret: Sendable {
     }
   }
 
-  /// Refuses what can be no such secret, before any key is tried.
+  /// Refuses a value that cannot be a secret of its kind, before any key is tried.
   ///
   /// - Throws: ``KeyError`` `emptySecret`, `secretTooLong`, `badKeyFile`, `badRecoveryCode` or `badSystemSecret`.
   public func validate() throws(KeyError) {

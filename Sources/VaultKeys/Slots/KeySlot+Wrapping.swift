@@ -38,7 +38,7 @@ extension KeySlot {
     Digest.mac(Array("fieldvault-keyring/1\nkey-check".utf8), key: try SubKey.slotCheck.key(from: slotKey))
   }
 
-  /// What a wrapped root key is bound to: it cannot be moved to another vault, slot, kind or cost.
+  /// The associated data of a wrapped root key. The key cannot be moved to another vault, slot, kind or cost.
   private static func wrappingContext(vaultID: String, id: String, kind: Kind, derivation: KeyDerivation?) -> String {
     """
     fieldvault-keyring/1

@@ -1,6 +1,6 @@
-/// One way to unlock a vault: a secret's copy of the root key, and what is needed to open it.
+/// One way to unlock a vault: a copy of the root key that is wrapped by a secret, and the parameters to open it.
 public struct KeySlot: Sendable, Equatable, Identifiable {
-  /// What opens a slot. The raw value is the one in the file.
+  /// The kind of a slot's secret. The raw value is the one in the file.
   public enum Kind: String, Sendable, CaseIterable {
     /// A passphrase, through Argon2id.
     case passphrase
@@ -8,15 +8,15 @@ public struct KeySlot: Sendable, Equatable, Identifiable {
     case keyFile = "key-file"
     /// A recovery code.
     case recovery
-    /// What the secret store of the operating system keeps.
+    /// A secret in the operating system's secret store.
     case system
   }
 
   /// 8 lower-case hexadecimal digits, unique in the keyring.
   public let id: String
-  /// What opens the slot.
+  /// The kind of the secret.
   public let kind: Kind
-  /// What the owner calls the slot; see ``Label``. May be empty.
+  /// The owner's name for the slot; see ``Label``. May be empty.
   public let label: String
   /// When the secret of the slot was set: ISO 8601, UTC, milliseconds.
   public let createdAt: String

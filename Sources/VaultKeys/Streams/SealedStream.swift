@@ -1,7 +1,7 @@
 import CSodium
 
-/// Encrypts a sequence of messages so that none can be changed, left out, repeated, reordered or cut off unnoticed:
-/// libsodium's secretstream, XChaCha20-Poly1305. The state, which holds key material, is in guarded memory.
+/// Encrypts a sequence of messages so that a changed, missing, repeated, reordered or truncated message is detected:
+/// libsodium's secretstream, XChaCha20-Poly1305. The state, which contains key material, is in guarded memory.
 ///
 /// For one thread at a time.
 public final class SealingStream {
@@ -43,7 +43,7 @@ public final class SealingStream {
   }
 }
 
-/// Decrypts what a ``SealingStream`` has sealed, message by message.
+/// Decrypts the messages of a ``SealingStream`` in their order.
 ///
 /// For one thread at a time.
 public final class OpeningStream {
@@ -62,8 +62,7 @@ public final class OpeningStream {
 
   /// Opens the next message.
   /// - Parameter message: receives ``SealingStream/overhead`` bytes less than the sealed message has.
-  /// - Returns: whether it is the last one; nil when it is not what was sealed at this place, after which the stream is
-  ///   of no use.
+  /// - Returns: whether it is the last message; `nil` if its authentication fails. The stream is unusable afterwards.
   public func open(
     _ sealed: UnsafeRawBufferPointer, into message: UnsafeMutableRawBufferPointer, associated: UnsafeRawBufferPointer
   ) -> Bool? {

@@ -1,7 +1,7 @@
 extension Keyring {
-  /// The secret of a ``KeySlot/Kind/system`` slot, as `store` keeps it; nil when it has none for this vault.
+  /// Returns the secret of a ``KeySlot/Kind/system`` slot from `store`; `nil` if the store has none for this vault.
   ///
-  /// A vault that is used on several machines has a slot for each: the one whose secret is here is taken.
+  /// A vault that is used on several machines has a slot for each. The slot whose secret this machine has is used.
   ///
   /// - Throws: ``KeyError`` `damaged`, and the errors of ``SystemSecretStore/secret(vaultID:slotID:)``.
   public func systemSecret(in store: any SystemSecretStore) throws(KeyError) -> UnlockSecret? {
@@ -12,13 +12,13 @@ extension Keyring {
       if try slot.open(with: secret, vaultID: vaultID) != nil { return secret }
       wrong = secret
     }
-    // Unlocking says what is wrong with it.
+    // Unlocking reports the problem.
     return wrong
   }
 
-  /// The same where it has to be there.
+  /// Returns the secret, which must exist.
   ///
-  /// - Throws: ``KeyError`` `noSlotOfThatKind`, before the store is asked or looked for, or `notInSecretStore`.
+  /// - Throws: ``KeyError`` `noSlotOfThatKind`, before the store is accessed, or `notInSecretStore`.
   public func requiredSystemSecret(
     in store: @autoclosure () throws(KeyError) -> any SystemSecretStore
   ) throws(KeyError) -> UnlockSecret {
@@ -33,13 +33,14 @@ extension Keyring {
 }
 
 extension UnlockedKeyring {
-  /// With one more slot, whose secret is random and kept by `store`: it is there, and was read back, when the call
-  /// returns.
+  /// Returns the keyring with one more slot, whose random secret `store` keeps. The secret was stored and read back
+  /// when the call returns.
   ///
-  /// Where the changed keyring is then not written, call ``SystemSecretStore/remove(vaultID:slotID:)`` for its last
-  /// slot.
+  /// If the changed keyring is not written afterwards, call ``SystemSecretStore/remove(vaultID:slotID:)`` for its
+  /// last slot.
   ///
-  /// - Throws: ``KeyError`` of ``adding(_:label:settings:)`` and of the store; nothing is left in the store then.
+  /// - Throws: ``KeyError`` of ``adding(_:label:settings:)`` and of the store. Nothing remains in the store in this
+  ///   case.
   public func addingSystemSlot(
     in store: any SystemSecretStore, label: String = "", settings: KeyringSettings = .standard
   ) throws(KeyError) -> UnlockedKeyring {
@@ -51,7 +52,7 @@ extension UnlockedKeyring {
       secret, vaultID: vaultID, slotID: slot.id, label: "FieldVault slot \(slot.id)\(label.isEmpty ? "" : ": \(label)")"
     )
     do throws(KeyError) {
-      // What comes back has to open what will be written.
+      // The secret that was read back must open the keyring that will be written.
       guard let kept = try store.secret(vaultID: vaultID, slotID: slot.id), kept.isEqual(to: secret) else {
         throw KeyError(
           .secretStoreRefused, "the system's secret store took a secret and does not give it back",

@@ -9,8 +9,8 @@
       .secretStoreMissing, "this system has no keychain", hint: "use another kind of slot")
   }
 
-  /// The keychain: a generic password of the service `org.fieldvault.slot`, its account the ids of vault and slot. It
-  /// is there while the device is unlocked, and goes to no other device.
+  /// The keychain: a generic password of the service `org.fieldvault.slot`, with the ids of vault and slot as its
+  /// account. It is accessible while the device is unlocked, and is never copied to another device.
   struct Keychain: SystemSecretStore {
     func store(_ secret: SecureBytes, vaultID: String, slotID: String, label: String) throws(KeyError) {
       let status = secret.withUnsafeBytes { bytes in

@@ -18,9 +18,9 @@
   /// An item has the schema `org.fieldvault.Slot`, the attributes `vault` and `slot`, and the secret as 64
   /// hexadecimal digits.
   struct SecretService: SystemSecretStore {
-    /// How long the session bus may take to answer.
+    /// The time limit for the session bus.
     var busSeconds: Int32 = 5
-    /// How long the store may take after that; a person may have to type a password.
+    /// The further time limit for the store, in which a user may have to type a password.
     var storeSeconds: Int32 = 60
 
     func store(_ secret: SecureBytes, vaultID: String, slotID: String, label: String) throws(KeyError) {
@@ -43,7 +43,7 @@
       try call(CPLATFORM_SECRET_CLEAR, vaultID, slotID) { _, _ in }
     }
 
-    /// Runs a call and gives `body` what is no error: that it was done, or that there is nothing.
+    /// Runs a call and passes a result that is not an error to `body`: success, or that nothing was found.
     private func call<Result>(
       _ action: cplatform_secret_action, _ vaultID: String, _ slotID: String, label: String = "",
       secret: SecureBytes? = nil,

@@ -1,13 +1,13 @@
-/// Where the operating system keeps secrets for a person: the keychain, or the Secret Service of a desktop.
+/// The operating system's secret store of a user: the keychain, or the Secret Service of a desktop.
 ///
-/// It holds the secrets of ``KeySlot/Kind/system`` slots, each under the id of its vault and that of its slot.
+/// It keeps the secrets of ``KeySlot/Kind/system`` slots, each under the ids of its vault and its slot.
 ///
-/// **Threads.** May be used from any thread. A call blocks its thread, for as long as a person takes to unlock the
-/// store, but never for ever.
+/// **Threads.** May be used from any thread. A call blocks its thread while the user unlocks the store, with a time
+/// limit.
 public protocol SystemSecretStore: Sendable {
-  /// Keeps a secret, in place of one that is there under the same ids.
+  /// Stores a secret, and replaces a secret with the same ids.
   ///
-  /// - Parameter label: What a person sees in the system's own list of secrets.
+  /// - Parameter label: the name in the system's own list of secrets.
   /// - Throws: ``KeyError`` `secretStoreMissing` or `secretStoreRefused`.
   func store(_ secret: SecureBytes, vaultID: String, slotID: String, label: String) throws(KeyError)
 
@@ -24,7 +24,7 @@ public protocol SystemSecretStore: Sendable {
 
 /// The secret store of this system.
 public enum SystemSecrets {
-  /// The store; nil where the system has none, or where what reaches it is not installed.
+  /// The store; `nil` if the system has none, or its client library is not installed.
   public static var current: (any SystemSecretStore)? { platformStore() }
 
   /// The store.
@@ -36,7 +36,7 @@ public enum SystemSecrets {
 }
 
 extension KeyError {
-  /// What stands in a store is no secret of a slot.
+  /// The value in the store is not a secret of a slot.
   static let badSystemSecret = KeyError(
     .badSystemSecret, "what the system's secret store keeps for this vault is not 32 bytes",
     hint: "unlock with another secret, remove the slot and add it again")

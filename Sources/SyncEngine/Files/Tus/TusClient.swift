@@ -22,19 +22,19 @@ public struct TusClient: Sendable {
   /// Uploads are created at `endpoint`, such as `/v1/files`, below the address of the transport.
   public init(transport: HTTPTransport, endpoint: String) { (self.transport, self.endpoint) = (transport, endpoint) }
 
-  /// Uploads, beginning where an earlier attempt has stopped.
+  /// Uploads, and resumes an earlier attempt.
   /// - Parameters:
-  ///   - metadata: names and values that are sent when the upload is made.
-  ///   - address: of an upload that was begun; nil for none.
-  ///   - remember: stores the address, or that there is none any more, so that it is there after a crash. Nothing is sent
-  ///     to an address before this has returned.
-  ///   - progress: is told how much the server has; the next part goes when it returns.
+  ///   - metadata: names and values that are sent when the upload is created.
+  ///   - address: the address of an upload that was begun; `nil` for none.
+  ///   - remember: stores the address durably, or that there is none any more. Nothing is sent to an address before
+  ///     it returns.
+  ///   - progress: called with the number of bytes that the server has. The next part is sent after it returns.
   public func upload(
     _ source: UploadSource, metadata: [(name: String, value: String)], address: String?, server: TusServer? = nil,
     chunk: ChunkSize = ChunkSize(), remember: @Sendable (String?) async throws -> Void,
     progress: @Sendable (Int64) async -> Void = { _ in }
   ) async -> TusResult {
-    // The server has another address by now, or said a wrong one: what was begun there cannot go on.
+    // The server has another address now, or returned a wrong one, so an upload there cannot be resumed.
     let begun = address.flatMap { transport.address.isOrigin(of: $0) ? $0 : nil }
     var plan = TusPlan(byteCount: source.byteCount, address: begun, server: server, chunk: chunk)
     var step = plan.first
@@ -61,8 +61,8 @@ public struct TusClient: Sendable {
     }
   }
 
-  /// Gives an upload up, so that the server need not keep it. One that is gone already is no problem, nor is one under an
-  /// address that the server has no more: the server forgets it after a time.
+  /// Cancels an upload, so that the server need not keep it. A missing upload is no error, nor is one at an address
+  /// that the server does not have any more: the server removes it after a time.
   public func terminate(_ address: String) async throws(UploadProblem) {
     guard transport.address.isOrigin(of: address) else { return }
     let answer: HTTPResponse

@@ -1,16 +1,17 @@
 import WebTransport
 
-/// One upload by tus 1.0 as a value: what has happened gives what is done next, without clock, network or disk.
+/// The steps of one upload by tus 1.0, as a pure function of events, without a clock, a network or a disk.
 public struct TusPlan: Equatable, Sendable {
-  /// What is to be done next.
+  /// The next step.
   public enum Step: Equatable, Sendable {
-    /// `OPTIONS`: what the server can.
+    /// `OPTIONS`: requests the server's capabilities.
     case ask
-    /// `POST`: makes an upload.
+    /// `POST`: creates an upload.
     case create
-    /// The address of the upload is stored, durably, before anything is sent there. Nil forgets one that is gone.
+    /// Stores the address of the upload durably, before any byte is sent there. `nil` removes the address of a
+    /// missing upload.
     case remember(address: String?)
-    /// `HEAD`: how much the server has.
+    /// `HEAD`: requests the number of bytes that the server has.
     case look(address: String)
     /// `PATCH`: sends so many bytes from an offset on; all that are left when that is less.
     case send(address: String, offset: Int64, bytes: Int64)
@@ -20,34 +21,34 @@ public struct TusPlan: Equatable, Sendable {
     case stop(UploadProblem)
   }
 
-  /// What has happened.
+  /// An event of the upload.
   public enum Event: Equatable, Sendable {
-    /// The server has said what it can.
+    /// The server returned its capabilities.
     case asked(TusServer)
-    /// The upload was made.
+    /// The upload was created.
     case created(address: String)
-    /// The server has this content already, under whatever address.
+    /// The server has this content already, under any address.
     case exists
-    /// What was to be remembered is on the disk.
+    /// The address was stored.
     case remembered
     /// The server has so many bytes, of a file of a length that it knows or does not know yet.
     case found(offset: Int64, length: Int64?)
-    /// The bytes of the last request were taken.
+    /// The server stored the bytes of the last request.
     case sent(offset: Int64, bytes: Int64, seconds: Double)
-    /// The server has answered with another status; `type` is that of a problem (RFC 9457), where the answer has one.
+    /// The server returned another status; `type` is the type of the problem (RFC 9457), if the response has one.
     case refused(status: Int, retryAfterSeconds: Int?, type: String? = nil)
-    /// There was no answer.
+    /// The request failed.
     case failed(TransportFailure)
   }
 
-  /// How often in a row an upload is made anew, or a chunk is sent again, without a byte of progress.
+  /// How many times in a row an upload is created, or a part is sent, without a byte of progress.
   static let mostRepetitions = 3
 
-  /// How much is sent at a time; worth keeping for the next file on the same link.
+  /// The size of the parts; useful for the next file on the same link.
   public private(set) var chunk: ChunkSize
-  /// What is known of the server; nil until it was asked.
+  /// The capabilities of the server; `nil` before the first request.
   public private(set) var server: TusServer?
-  /// How much the server has, as far as is known.
+  /// The number of bytes that the server has, as far as it is known.
   public private(set) var offset: Int64 = 0
 
   private let byteCount: Int64?
@@ -57,21 +58,21 @@ public struct TusPlan: Equatable, Sendable {
   /// The furthest that any upload of it came: only beyond it there is progress.
   private var furthest: Int64 = 0
 
-  /// An upload.
+  /// Creates the plan of an upload.
   /// - Parameters:
-  ///   - byteCount: how long the file is; nil when that is known at its end only.
-  ///   - address: of an upload that was begun; nil for none.
-  ///   - server: what is known of the server; nil to ask it.
+  ///   - byteCount: the length of the file; `nil` if it is known only at the end.
+  ///   - address: the address of an upload that was begun; `nil` for none.
+  ///   - server: the capabilities of the server; `nil` to request them.
   public init(byteCount: Int64?, address: String?, server: TusServer? = nil, chunk: ChunkSize = ChunkSize()) {
     (self.byteCount, self.address, self.server, self.chunk) = (byteCount, address, server, chunk)
     step = .ask
     if server != nil { step = afterAsking() }
   }
 
-  /// What is done first.
+  /// The first step.
   public var first: Step { step }
 
-  /// What is done after an event.
+  /// Returns the step after an event.
   public mutating func next(after event: Event) -> Step {
     step = following(event)
     return step
@@ -107,7 +108,7 @@ public struct TusPlan: Equatable, Sendable {
 
   private mutating func afterLooking(_ found: Int64, _ length: Int64?) -> Step {
     guard let address else { return .create }
-    // What is longer than the file, or is said to be of another length, is not this file.
+    // An upload that is longer than the file, or whose length differs, belongs to another file.
     if let byteCount, found > byteCount || length.map({ $0 != byteCount }) ?? false { return beginAnew() }
     reached(found)
     return sending(address)
@@ -120,7 +121,7 @@ public struct TusPlan: Equatable, Sendable {
   }
 
   private func sending(_ address: String) -> Step {
-    // An empty file is whole as soon as it is there.
+    // An empty file is complete as soon as its upload exists.
     if let byteCount, offset >= byteCount { return .done(address: address) }
     return .send(address: address, offset: offset, bytes: min(chunk.bytes, byteCount.map { $0 - offset } ?? .max))
   }
@@ -138,14 +139,14 @@ public struct TusPlan: Equatable, Sendable {
 
   /// The content is complete at the server, by this upload or another; see `FileEndpoints.md`.
   static let contentExists = "urn:fieldvault:content-exists"
-  /// The account has no room; any other 507 is a full disk, which somebody makes room on.
+  /// The account has no quota left. Any other 507 is a full disk, which an administrator can fix.
   static let quotaExceeded = "urn:fieldvault:quota-exceeded"
 
   private mutating func afterRefusal(_ status: Int, _ retryAfter: Int?, _ type: String?) -> Step {
     switch (step, status) {
     case (_, 401): return .stop(.credentials)
     case (.create, 413): return .stop(.tooLarge)
-    // Forgotten, expired, or somebody else's.
+    // The upload is forgotten or expired, or belongs to another user.
     case (.look, 403), (.look, 404), (.look, 410), (.send, 403), (.send, 404), (.send, 410): return beginAnew()
     case (.send, 409), (.send, 460): return lookAgain()
     case (.send(_, _, let bytes), 413):
@@ -165,7 +166,7 @@ public struct TusPlan: Equatable, Sendable {
     return .stop(.transport(failure))
   }
 
-  /// The server and this device do not agree on how much is there, or on what.
+  /// The server and this device disagree about the number of bytes or about the content.
   private mutating func lookAgain() -> Step {
     guard let address, repeats() else { return .stop(.noProgress) }
     return .look(address: address)

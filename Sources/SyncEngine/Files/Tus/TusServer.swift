@@ -1,8 +1,8 @@
-/// What a server of tus 1.0 can, as it says to `OPTIONS`.
+/// The capabilities of a tus 1.0 server, from its response to `OPTIONS`.
 public struct TusServer: Equatable, Sendable {
   /// The extensions, such as `creation`.
   public var extensions: Set<String> = []
-  /// The longest file that it takes, in bytes; nil when it does not say.
+  /// The longest file that it accepts, in bytes; `nil` if it names no limit.
   public var greatestBytes: Int64?
   /// The names of the checksums that it compares, such as `sha256`.
   public var checksums: Set<String> = []
@@ -10,7 +10,7 @@ public struct TusServer: Equatable, Sendable {
   /// A server of which nothing is known but that uploads can be created: more is not needed.
   public init() {}
 
-  /// What the headers of an answer say; a server that says nothing can no more than what is needed.
+  /// Parses the headers of a response. A server without them supports only the core protocol.
   init(_ headers: [String: String]) {
     func list(_ name: String) -> Set<String> {
       Set((headers[name] ?? "").lowercased().split { $0 == "," || $0 == " " }.map(String.init))
@@ -20,6 +20,6 @@ public struct TusServer: Equatable, Sendable {
     if extensions.contains("checksum") { checksums = list("tus-checksum-algorithm") }
   }
 
-  /// Whether it compares SHA-256, the one checksum that is sent.
+  /// Whether it verifies SHA-256, the only checksum that is sent.
   var comparesSHA256: Bool { checksums.contains("sha256") }
 }
