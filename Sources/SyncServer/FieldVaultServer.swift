@@ -16,16 +16,17 @@ public final class FieldVaultServer: Sendable {
     public var listen: String
     /// With which the server speaks TLS; plain HTTP when nil.
     public var identity: TLSIdentity?
-    /// The schemas whose records the accounts have.
+    /// The schemas of the accounts' records.
     public var schemas: [Schema]
-    /// What one client may ask.
+    /// The limits of a client.
     public var limits: ServerLimits
-    /// How many days answers and deletions are kept.
+    /// The days for which responses and deletions are kept.
     public var retentionDays: Int
     /// Where requests are noted.
     public var log: RequestLog
-    /// Where clients see the server, without a slash at the end, such as `https://sync.example.org`. With it the addresses
-    /// of uploads are told in full, which some clients of tus need; without it they are paths.
+    /// The address of the server as clients see it, without a trailing slash, such as `https://sync.example.org`.
+    /// With it, the addresses of uploads are absolute, which some third-party tus clients require. Without it, they
+    /// are paths.
     public var publicURL = ""
     /// Where devices send and fetch the contents of files; nil to keep them on the server's own disk.
     public var objectStore: ObjectStore?
@@ -106,7 +107,7 @@ public final class FieldVaultServer: Sendable {
           do {
             return try directory.isValid(member)
           } catch {
-            // Where it cannot be found out, the request goes on.
+            // If the result cannot be determined, the request continues.
             settings.log.failure("a token could not be looked up: \(error)")
             return true
           }
@@ -119,8 +120,8 @@ public final class FieldVaultServer: Sendable {
     housekeeping = Task { await retention.run(clock) }
   }
 
-  /// Speaks TLS with another certificate from now on, as when the files were renewed. Requests in flight are finished.
-  /// - Throws: ``ServerError`` with `badCertificate`; then the one before stays.
+  /// Uses another certificate from now on, for example after its files were renewed. Requests in flight finish.
+  /// - Throws: ``ServerError`` with `badCertificate`. The old certificate stays in use in this case.
   public func replace(_ identity: TLSIdentity) throws(ServerError) { try http.replace(identity) }
 
   /// How many bytes of bodies are counted, and how many requests are under way.
@@ -128,7 +129,7 @@ public final class FieldVaultServer: Sendable {
   /// See ``bodyMemory``.
   var requestCount: Int { http.requestCount }
 
-  /// Takes no more connections, answers what is in flight, those that wait for a change at once, and closes the data.
+  /// Refuses new connections, finishes requests in flight, ends long polls at once, and closes the databases.
   public func stop() async {
     housekeeping.cancel()
     storage.stopWaiting()

@@ -1,4 +1,4 @@
-/// What one client may ask of the server.
+/// The limits of a client.
 public struct ServerLimits: Sendable {
   /// The largest body of a request, in bytes.
   public var bodyBytes = 8 << 20
@@ -8,9 +8,9 @@ public struct ServerLimits: Sendable {
   public var pageSize = 1_000
   /// UUIDs in one request for records.
   public var recordsPerRequest = 500
-  /// Requests that one token may make at once before it has to slow down.
+  /// The burst of requests per token, before requests are limited.
   public var requestBurst = 1_000
-  /// Requests each second that one token may make for long.
+  /// The sustained requests per second and token.
   public var requestsPerSecond = 200
   /// Connections at once.
   public var connections = 1_024
@@ -23,12 +23,12 @@ public struct ServerLimits: Sendable {
   public var waitingConnections = 384
   /// The same of one address.
   public var waitingConnectionsPerAddress = 128
-  /// Memory of all bodies that are being read or answered, in bytes.
+  /// The memory of all bodies that are being read or sent, in bytes.
   public var bodyMemoryBytes = 256 << 20
   /// The same of one user.
   public var bodyMemoryBytesPerUser = 32 << 20
-  /// How often the server looks for connections that wait too long, clients that have gone, and tokens that are not valid any
-  /// more.
+  /// The interval at which the server checks for connections that wait too long, disconnected clients, and revoked
+  /// tokens.
   public var watchInterval = Duration.seconds(1)
   /// Requests that wait for a change at once.
   public var waiters = 1_000
@@ -38,18 +38,18 @@ public struct ServerLimits: Sendable {
   public var bodySeconds = 120
   /// The largest file, in bytes.
   public var fileBytes: Int64 = 10 << 30
-  /// What the files of one user may take, in bytes.
+  /// The quota of the files of one user, in bytes.
   public var quotaBytes: Int64 = 100 << 30
-  /// What files may be that are sent to an object store; what is sent to the server itself is bytes.
+  /// The media types of files that are sent to an object store. Files that are sent to the server itself are bytes.
   public var contentTypes = ContentTypes.usual
   /// Seconds after which an upload that got no bytes is given up.
   public var uploadSeconds = 7 * 86_400
   /// Uploads of one user that may get bytes at once.
   public var uploadsAtOnce = 64
-  /// Bytes each second that an upload has to bring, once it has taken as long as any other body may.
+  /// The minimum rate of an upload in bytes per second, after the time that any other body may take.
   public var uploadBytesPerSecond = 256
-  /// Requests about files that one user may make at once, and each second for long. They are counted apart from those
-  /// about records, so that neither keeps the other waiting.
+  /// The burst of requests about files per user, and the sustained requests per second. They are counted separately
+  /// from those about records, so that neither delays the other.
   public var fileRequestBurst = 5_000
   /// See ``fileRequestBurst``.
   public var fileRequestsPerSecond = 1_000

@@ -59,7 +59,7 @@ final class SequentialFile {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// The next bytes, at most so many; none at the end.
+  /// Returns the next bytes, at most this many; empty at the end.
   func read(upTo count: Int) throws -> [UInt8] {
     var part = [UInt8](repeating: 0, count: count)
     var filled = 0
@@ -173,7 +173,7 @@ final class BackupWriter {
     try Files.syncFolder(VaultLayout.parent(of: target))
   }
 
-  /// Removes what was written of a backup that is not finished.
+  /// Removes the file of an unfinished backup.
   func cancel() throws { try Files.removeTree(target + ".part") }
 }
 
@@ -183,9 +183,9 @@ struct BackupReader {
 
   init(_ path: String) throws { file = try SequentialFile(reading: path) }
 
-  /// Reads all entries, and then the end. What `take` received counts only when this returns.
-  /// - Parameter take: is given each entry's name, and returns what takes its content.
-  /// - Throws: ``ServerError`` with `damaged` for a file that is no backup, or not as it was written.
+  /// Reads all entries to the end. The received content is valid only after this function returns.
+  /// - Parameter take: receives each entry's name, and returns the destination of its content.
+  /// - Throws: ``ServerError`` with `damaged` for a file that is not a backup, or that fails its verification.
   func readAll(_ take: (String) throws -> SequentialFile) throws {
     var digests = SHA256()
     guard try file.read(upTo: BackupFormat.header.count) == BackupFormat.header else {

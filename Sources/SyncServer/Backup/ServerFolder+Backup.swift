@@ -9,7 +9,7 @@ import OfflineStore
   import Darwin
 #endif
 
-/// What a backup or a restored folder holds.
+/// The contents of a backup or of a restored folder.
 public struct BackupSummary: Sendable, Equatable {
   /// Accounts.
   public var accounts = 0
@@ -23,8 +23,8 @@ public struct BackupSummary: Sendable, Equatable {
 
 extension ServerFolder {
   /// Writes a backup of the folder to a file, also while a server runs on it. `BackupFormat.md` specifies the file.
-  /// - Throws: ``ServerError`` with `exists` when the file is there already, with `damaged` when a file of the folder is
-  ///   missing; `SQLError` with `busy` when a read that lasts for a minute keeps a write-ahead log in use.
+  /// - Throws: ``ServerError`` with `exists` if the file exists, with `damaged` if a file of the folder is missing;
+  ///   `SQLError` with `busy` if a read of more than a minute keeps a write-ahead log in use.
   @available(*, noasync, message: "copies files on the calling thread")
   public func backUp(to target: String) throws -> BackupSummary {
     let directory = try ServerDirectory(in: self)

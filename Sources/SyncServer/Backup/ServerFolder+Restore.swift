@@ -2,14 +2,15 @@ import CipherSQL
 import OfflineStore
 
 extension ServerFolder {
-  /// Makes a server folder of a backup. It appears under its name when it is complete, checked and in a new epoch.
+  /// Creates a server folder from a backup. It appears under its name when it is complete, verified and in a new
+  /// epoch.
   /// - Parameters:
   ///   - backup: the file.
-  ///   - target: the folder; nothing, or an empty folder, stands there.
-  ///   - keyFile: the key, for a backup that does not hold it.
-  ///   - shipped: the schemas that the program carries.
-  /// - Throws: ``ServerError`` with `exists` when the target holds something, with `damaged` for a backup that is not as it
-  ///   was written, with `wrongKey`.
+  ///   - target: the folder, which is missing or empty.
+  ///   - keyFile: the key, for a backup without it.
+  ///   - shipped: the schemas of the program.
+  /// - Throws: ``ServerError`` with `exists` if the target is not empty, with `damaged` for a backup that fails its
+  ///   verification, with `wrongKey`.
   public static func restore(
     _ backup: String, to target: String, keyFile: String? = nil, shipped: [Schema]
   ) async throws -> BackupSummary {
@@ -75,7 +76,7 @@ extension ServerFolder {
       defer { files.close() }
       // Their bytes are not in the backup; devices begin again.
       _ = try await files.write { try $0.execute("DELETE FROM Upload WHERE isFinished = 0") }
-      // The marker says that the folder is the one in which the account's files are, and now this one is.
+      // The marker names the folder that has the account's files, which now is this one.
       let marker = try await files.read { try FileTables(connection: $0).marker() }
       guard marker.isOnDisk else { continue }
       let parent = "\(draft)/accounts/\(account.folder)"

@@ -5,15 +5,15 @@ import OfflineStore
 public struct ServerFolderFinding: Sendable, Equatable {
   /// The file, below the folder.
   public let file: String
-  /// What is wrong with it.
+  /// The problem.
   public let message: String
   /// Whether the bytes of a content are missing, which concerns that content alone.
   public let isMissingContent: Bool
 }
 
 extension ServerFolder {
-  /// Checks that every database of the folder opens and is intact, and that the bytes of every content are there. A server
-  /// may run on the folder meanwhile. Nothing is changed.
+  /// Checks that every database of the folder opens and is intact, and that the bytes of every content exist. A
+  /// server may run on the folder. Nothing is changed.
   public func verify() throws -> (summary: BackupSummary, findings: [ServerFolderFinding]) {
     let directory = try ServerDirectory(in: self)
     defer { directory.close() }

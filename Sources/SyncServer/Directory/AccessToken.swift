@@ -1,6 +1,6 @@
 import CSodium
 
-/// What a client shows to be let in: 256 random bits behind a prefix by which people and scanners know it.
+/// The token of a client: 256 random bits after a prefix that users and secret scanners recognise.
 enum AccessToken {
   static let prefix = "fv_"
 
@@ -16,7 +16,7 @@ enum AccessToken {
     return prefix + String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// What the server keeps of it. A plain hash does: nobody guesses 256 random bits.
+  /// The stored form of the token. A plain hash suffices, because 256 random bits cannot be guessed.
   static func hash(of token: String) -> [UInt8] {
     let bytes = Array(token.utf8)
     var hash = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))

@@ -48,7 +48,7 @@ extension ServerFolder {
       let above = parent
       parent += "/" + name
       if !Files.exists(parent) { try Files.makeFolder(parent) }
-      // What stands in a folder is as durable as the folder's own name.
+      // The content of a folder is only as durable as the folder's own name.
       try Files.syncFolder(above)
     }
     for database in AccountDatabase.allCases where !Files.exists(path + "/" + database.path(account)) {
@@ -56,7 +56,8 @@ extension ServerFolder {
     }
   }
 
-  /// Makes what version 0.1 left to the first use: all of an account that was never used, and the table of its files.
+  /// Creates the databases that version 0.1 created at the first use: all of an unused account, and the table of its
+  /// files.
   func completeAccount(_ account: String) throws {
     let folder = "\(path)/accounts/\(account)"
     if !Files.exists(folder) { return try makeAccount(account) }
@@ -66,8 +67,8 @@ extension ServerFolder {
   }
 }
 
-/// Tells whether a file that is open still stands under its name. What is written to a file that was removed, replaced or cut
-/// short is lost, although every call succeeds.
+/// Returns whether an open file still exists under its name. Writes to a file that was removed, replaced or truncated
+/// are lost, although every call succeeds.
 final class FileIdentity: Sendable {
   private let path: String
   private let device: UInt64

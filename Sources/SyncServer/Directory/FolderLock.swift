@@ -12,7 +12,7 @@ import CPlatform
 final class FolderLock: Sendable {
   private let descriptor: Int32
 
-  /// Waits until nobody else has the lock.
+  /// Waits for the lock.
   static func waiting(_ path: String) throws(ServerError) -> FolderLock {
     let lock = try FolderLock(path)
     while flock(lock.descriptor, LOCK_EX) != 0 {

@@ -2,10 +2,10 @@ import CipherSQL
 import OfflineStore
 
 extension ServerDirectory {
-  /// Adds schemas to those that are served, and returns all. Where none was ever named, all that the program carries are
+  /// Adds schemas to the served ones, and returns all. Without any named schema, all schemas of the program are
   /// served.
-  /// - Parameter shipped: the schemas that the program carries.
-  /// - Throws: ``ServerError`` with `schemas` when one is missing, or comes from another place than before.
+  /// - Parameter shipped: the schemas of the program.
+  /// - Throws: ``ServerError`` with `schemas` if one is missing, or comes from another folder than before.
   public func schemas(
     adding new: [(source: SchemaSource, schema: Schema)], shipped: [Schema]
   ) throws -> [Schema] {

@@ -15,9 +15,9 @@ public struct ListedToken: Sendable, Equatable {
   public let user: String
   /// The account of the user.
   public let account: String
-  /// What its holder is.
+  /// The role of its holder.
   public let role: TokenRole
-  /// Which device or program has it, where that was told.
+  /// The name of the device or program, if it was given.
   public let label: String?
   /// When it was made, ISO 8601.
   public let createdAt: String
@@ -27,7 +27,7 @@ public struct ListedToken: Sendable, Equatable {
   public let revokedAt: String?
 }
 
-/// What a new token is to be.
+/// The properties of a new token.
 struct NewToken {
   let role: TokenRole
   let label: String?

@@ -21,7 +21,7 @@ public struct ListedUser: Sendable, Equatable {
 }
 
 extension ServerDirectory {
-  /// The account of a user for whom none is named.
+  /// The default account of a user.
   public static let defaultAccount = "default"
 
   /// Adds a user with a first token, or gives a user without a valid token a new one.
@@ -68,7 +68,8 @@ extension ServerDirectory {
     }
   }
 
-  /// Makes an account where none has the name: its databases first, so that the directory never names one without them.
+  /// Creates an account unless one has the name: its databases first, so that the directory never names an account
+  /// without them.
   private func makeAccount(_ name: String, at now: Date, _ connection: WriteConnection) throws {
     guard try connection.fetchOne("SELECT 1 FROM Account WHERE name = \(name)", as: Int.self) == nil else { return }
     let account = try connection.fetchOne("SELECT lower(hex(randomblob(16)))", as: String.self) ?? ""

@@ -12,21 +12,21 @@ import SyncModel
 public struct Member: Hashable, Sendable {
   /// Names the token, as ``ServerDirectory/isValid(_:at:)`` and `token list` do.
   public let tokenId: Int64
-  /// What the holder is.
+  /// The role of the holder.
   public let role: TokenRole
   /// The number of the user.
   public let userId: Int64
   /// The name of the user.
   public let name: String
-  /// Whose records the user sees.
+  /// The account whose records the user sees.
   public let account: AccountName
 }
 
-/// An account, by the name that people gave it and the name of its folder.
+/// An account: its name and the name of its folder.
 public struct AccountName: Hashable, Sendable {
   /// The name.
   public let name: String
-  /// The folder of its records; says nothing about whose it is.
+  /// The folder of its records, with a random name.
   public let folder: String
 
   /// An account.
@@ -35,7 +35,8 @@ public struct AccountName: Hashable, Sendable {
 
 /// The accounts, their members and the hashes of their tokens: `directory.db`.
 ///
-/// Several processes may use it at once: a token that one of them revokes is refused by all from the next request on.
+/// Several processes may use it at once. After one of them revokes a token, all of them refuse it from the next
+/// request on.
 public final class ServerDirectory: Sendable {
   let database: Database
   let folder: ServerFolder
@@ -73,8 +74,8 @@ public final class ServerDirectory: Sendable {
 
   private static let keyName = "directory"
 
-  /// Version 0.1 made the databases of an account when it was used first. Now a missing one is lost, so those that were
-  /// never made are made once, before the directory gets its next version.
+  /// Version 0.1 created the databases of an account when it was first used. Now a missing database counts as lost,
+  /// so all missing ones are created once, before the directory gets its next version.
   private static func completeAccounts(_ database: Database, _ folder: ServerFolder) throws {
     let accounts = try database.read { connection -> [String] in
       let version = try MigrationRecord.all(in: connection).filter { $0.schema == DirectorySchema.schema.name }.count

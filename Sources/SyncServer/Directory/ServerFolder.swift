@@ -98,7 +98,7 @@ public struct ServerFolder: Sendable {
     }
   }
 
-  /// Makes a database with its tables where none is. It appears under its name when it is complete.
+  /// Creates a missing database with its tables. It appears under its name when it is complete.
   func makeDatabase(_ file: String, keyName: String, _ fill: (Database) throws -> Void) throws {
     let target = path + "/" + file
     let draft = target + ".new"

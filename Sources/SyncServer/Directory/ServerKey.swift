@@ -3,11 +3,11 @@ import CipherSQL
 import OfflineStore
 import VaultKeys
 
-/// The one secret of a server, from which the key of each of its databases is derived.
+/// The secret of a server, from which the keys of its databases are derived.
 struct ServerKey: Sendable {
   private let content: SecureBytes
 
-  /// The key in a file that is named, or in `server.key` of the folder, which is made when nothing is there.
+  /// Reads the key from a named file, or from `server.key` of the folder, which is created if it is missing.
   init(folder: String, file: String?, isCreating: Bool) throws {
     let path = file ?? folder + "/server.key"
     if file == nil, isCreating, !Files.exists(path) {

@@ -93,7 +93,7 @@ final class AccountStore: Sendable {
       }
       return (isAny, try writer.lastSequence != before)
     }
-    // Once at the end: devices that are told after each transaction would all ask again and again.
+    // Notifies once at the end, because devices would otherwise pull after each transaction.
     if !isAny, hasChanged { waiters.signal() }
     return isAny
   }

@@ -1,7 +1,7 @@
 import CipherSQL
 import Dispatch
 
-/// Those who wait for the next change of an account. Waiting takes no thread.
+/// The requests that wait for the next change of an account. A waiting request uses no thread.
 final class ChangeWaiters: Sendable {
   private struct State {
     var generation = 0
@@ -12,7 +12,8 @@ final class ChangeWaiters: Sendable {
 
   private let state = Locked(State())
 
-  /// Grows with each change. Taken before looking for a change, so that none is missed between looking and waiting.
+  /// Grows with each change. A request reads it before it looks for changes, so that it misses none between looking
+  /// and waiting.
   var generation: Int { state.withLock { $0.generation } }
 
   /// There is a change.
@@ -25,7 +26,7 @@ final class ChangeWaiters: Sendable {
     for continuation in waiting { continuation.resume(returning: true) }
   }
 
-  /// Nobody waits any more.
+  /// Ends all waits.
   func close() {
     let waiting = state.withLock { state -> [CheckedContinuation<Bool, Never>] in
       state.isClosed = true

@@ -2,7 +2,7 @@ import CipherSQL
 import OfflineStore
 import SyncModel
 
-/// What a transaction knows of the jobs, so that each record need not ask.
+/// The facts that a transaction knows about jobs, so that the records need no query each.
 final class CascadeJobCache {
   var isAny: Bool?
   /// How many dependents may still change in this transaction.
@@ -21,7 +21,7 @@ extension EmbeddedReader {
     return isAny
   }
 
-  /// Adds a record and the records above it to a graph, as far as they are not in it.
+  /// Adds a record and its ancestors to a graph, unless it has them.
   func load(_ name: RecordName, into graph: inout CascadeGraph<RecordName>) throws {
     var open = [name]
     while let next = open.popLast() {

@@ -7,7 +7,7 @@ extension EmbeddedReader {
 
   func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage {
     let belongs = Self.belonging(to: projects)
-    // A device that begins has what the schemas make, and has to hear when it is deleted.
+    // A new device has the seed rows of the schemas, and must learn of their deletion.
     let visible: SQL = sequence == nil ? "(isDeleted = 0 OR firstVersion = 0)" : "1"
     let condition: SQL = "\(visible) AND \(belongs)"
     let start = sequence ?? 0

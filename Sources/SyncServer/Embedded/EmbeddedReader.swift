@@ -49,7 +49,7 @@ struct EmbeddedReader: RecordReading {
     }
   }
 
-  /// What the server keeps beside the row.
+  /// The server's data about a record in addition to its row.
   struct Bookkeeping {
     var sequence: Int64
     var serverId: Int64
@@ -140,7 +140,7 @@ struct EmbeddedReader: RecordReading {
     }
   }
 
-  /// A kind of record with this column has a file.
+  /// An entity with this column has attachments.
   private static let contentColumn = "contentUuid"
 
   // MARK: Numbers by field, as JSON

@@ -67,7 +67,7 @@ public final class EmbeddedStorage: RecordStorage {
         throw error
       }
       accounts[account.folder] = store
-      // What the process before this one left.
+      // The jobs that the previous process left.
       store.startJobs()
       return store
     }
@@ -81,7 +81,7 @@ public final class EmbeddedStorage: RecordStorage {
     return try await store.database.read { connection in try body(EmbeddedReader(connection, store.map)) }
   }
 
-  /// Changes an account in one transaction, then tells those who wait.
+  /// Changes an account in one transaction, then notifies waiting requests.
   public func write<Result: Sendable>(
     _ account: AccountName, _ body: @escaping @Sendable (any RecordWriting) throws -> Result
   ) async throws -> Result {
@@ -89,7 +89,7 @@ public final class EmbeddedStorage: RecordStorage {
     let (result, hasChanged, hasJobs) = try await store.database.write { connection in
       let writer = EmbeddedWriter(connection, store.entities, store.map)
       let before = try writer.lastSequence
-      // All that is written comes from devices and is taken as it is.
+      // All writes come from devices and are stored unchanged.
       let result = try WriteMode.sync(on: connection) { try body(writer) }
       return (result, try writer.lastSequence != before, try writer.reader.hasJobs())
     }
@@ -98,7 +98,7 @@ public final class EmbeddedStorage: RecordStorage {
     return result
   }
 
-  /// Lets some records follow what was deleted or restored above them.
+  /// Lets some records follow a deletion or restoration of their ancestors.
   public func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws {
     let store = try store(account)
     guard try await store.database.read({ try EmbeddedReader($0, store.map).hasJobs() }) else { return }

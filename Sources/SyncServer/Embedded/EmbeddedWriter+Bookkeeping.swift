@@ -3,7 +3,7 @@ import OfflineStore
 import SyncModel
 
 extension EmbeddedWriter {
-  /// Writes what the server knows of a record beside its row.
+  /// Writes the server's data about a record in addition to its row.
   func note(_ record: ServerRecord, at time: Int64) throws {
     let project = try project(of: record)
     let before = try stored(record.name)
@@ -40,7 +40,7 @@ extension EmbeddedWriter {
       record.name, from: before?.counted,
       to: record.state.isDeleted ? nil : Counted(project: project, digest: digest))
     if let before, before.project != project {
-      // What belongs to a record that moved to another project moves along.
+      // The dependents of a record that moved to another project move with it.
       try addJob(.project, record.name, at: time)
       try workWithinRequest()
     }

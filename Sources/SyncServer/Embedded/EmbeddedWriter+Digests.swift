@@ -4,13 +4,13 @@ import SyncModel
 
 /// The sums of digests: the table `ServerBucket`.
 extension EmbeddedWriter {
-  /// What a record adds to the sum of its bucket.
+  /// The digest that a record adds to the sum of its bucket.
   struct Counted: Equatable {
     var project: String?
     var digest: String
   }
 
-  /// What is stored of a record that is about to change.
+  /// The stored data of a record before a change.
   struct Stored {
     var project: String?
     /// Nil for a deleted record.
@@ -31,7 +31,7 @@ extension EmbeddedWriter {
     }
   }
 
-  /// Replaces what a record adds to the sums.
+  /// Replaces the digest of a record in the sums.
   func count(_ name: RecordName, from old: Counted?, to new: Counted?) throws {
     if old == new { return }
     if let old, let new, old.project == new.project {

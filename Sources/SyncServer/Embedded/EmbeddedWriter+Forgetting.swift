@@ -10,7 +10,7 @@ extension EmbeddedWriter {
         SELECT idempotencyKey FROM ServerAnswer WHERE storedAt < \(time) ORDER BY storedAt LIMIT \(limit))
       """)
     let isFull = connection.changedRowCount == limit
-    // A device that comes back after this time is accepted with any counter.
+    // A device that was away for longer is accepted with any counter.
     try connection.execute(
       """
       DELETE FROM ServerDevice WHERE deviceId IN (
@@ -54,7 +54,7 @@ extension EmbeddedWriter {
     before time: Int64, after place: RetentionCursor?, atMost limit: Int
   ) throws -> (forgotten: Int, last: RetentionCursor?) {
     let place = place ?? RetentionCursor(storedAt: Int64.min, sequence: 0)
-    // Those that the schemas make are there on each new device, which has to hear of their deletion at any time.
+    // Seed rows exist on each new device, which must learn of their deletion at any time.
     let expired = try connection.fetchRows(
       """
       SELECT storedAt, sequence, entityType, entityUuid FROM ServerRecord
@@ -86,10 +86,10 @@ extension EmbeddedWriter {
     try connection.execute("UPDATE ServerState SET horizon = max(horizon, \(sequence))")
   }
 
-  /// Whether another record refers to a record.
+  /// Returns whether another record references a record.
   private func isReferenced(_ name: RecordName) throws -> Bool {
     for reference in map.dependents[name.entityType] ?? [] {
-      // Two, because the record may refer to itself.
+      // Two rows, because the record may reference itself.
       let some = try reader.dependents(of: name, by: reference, after: nil, limit: 2)
       if some.contains(where: { $0.name != name }) { return true }
     }

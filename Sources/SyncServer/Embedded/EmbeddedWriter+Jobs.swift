@@ -2,10 +2,11 @@ import CipherSQL
 import OfflineStore
 import SyncModel
 
-/// Records whose dependents have to follow them: the table `ServerJob`.
+/// Jobs whose dependents have to follow a record: the table `ServerJob`.
 ///
-/// A visit looks at one page of the dependents of one record and brings them into the state that the record's own requires. It can be
-/// repeated and interrupted at any point, and a record that changes again meanwhile is visited again from the start.
+/// A visit reads one page of the dependents of one record and gives them the state that the record's own state
+/// requires. It can be repeated and interrupted at any point. If the record changes again in the meantime, it is
+/// visited again from the start.
 extension EmbeddedWriter {
   /// How many dependents a transaction of a request visits. The rest is left to transactions of their own.
   static let dependentsPerWrite = 25
@@ -104,7 +105,7 @@ extension EmbeddedWriter {
     var (reference, after, visited) = (job.reference, job.after, 0)
     let isDeleted = try reader.isDeleted(job.name) == true
     while reference < references.count, visited < size, budget?.isOver != true {
-      // A restored record has no effect on those that stayed when it was deleted.
+      // The restoration of a record does not affect records that stayed when it was deleted.
       if job.kind == .cascade, references[reference].action != .cascade, !isDeleted {
         (reference, after) = (reference + 1, nil)
         continue

@@ -2,14 +2,14 @@ import CipherSQL
 import OfflineStore
 import SyncModel
 
-/// What a deletion does to records that reference a deleted one and stay.
+/// The effects of a deletion on records that reference a deleted record and stay.
 extension EmbeddedWriter {
   /// How many dependents a deletion looks at for one that refuses it. Below a larger deletion a reference that refuses it is not found,
   /// because the transaction has to be short.
   private static let mostObstacles = 1_000
 
-  /// Makes sure that no record that stays references a deleted record, or one that goes with it, by a key that refuses this.
-  /// - Throws: ``StorageRefusal``, which names the record that stays.
+  /// Checks that no remaining record references a deleted or cascaded record by a key that refuses this.
+  /// - Throws: ``StorageRefusal``, which names the remaining record.
   func requireNoObstacle(to root: RecordName) throws {
     guard map.obstructed.contains(root.entityType) else { return }
     let budget = ThreadTime(nanoseconds: ThreadTime.ofJob)
@@ -57,7 +57,7 @@ extension EmbeddedWriter {
     }
   }
 
-  /// What the columns of a reference get under SET DEFAULT.
+  /// Returns the values of a reference's columns under SET DEFAULT.
   private func defaults(
     of reference: EntityMap.Dependent
   ) throws -> (kind: ReferenceAction.Default, fields: SyncObject) {
@@ -98,7 +98,7 @@ extension EmbeddedWriter {
           NewVersion(name: name, previous: dependent, state: state, createdAt: dependent.createdAt), at: time)
       }
     } catch let refusal as StorageRefusal {
-      // A request that deletes the record is refused. After its transaction the reference stays as it is.
+      // A request that deletes the record is refused. After its transaction the reference stays unchanged.
       if reader.notes.isRefusing { throw refusal }
     }
   }

@@ -2,11 +2,11 @@ import CipherSQL
 import OfflineStore
 import SyncModel
 
-/// UNIQUE values of deleted records. A deleted record keeps its values, so that it can be restored with them, and they are free for
-/// other records: its row gives up a value when another record takes it.
+/// UNIQUE values of deleted records. A deleted record keeps its values, so that it can be restored with them. Other
+/// records may take them: then the row of the deleted record releases the value.
 extension EmbeddedWriter {
-  /// Lets the rows of deleted records give up the UNIQUE values that a version takes.
-  /// - Returns: a record that has one of the values and keeps it; nil when all are free.
+  /// Releases the UNIQUE values of deleted records that a version takes.
+  /// - Returns: a record that has one of the values and keeps it; `nil` if all are free.
   func freeUniqueValues(for name: RecordName, _ state: RecordState, _ table: RecordTable) throws -> RecordName? {
     let holders = try table.holders(of: state.fields, besides: name.entityUuid, in: connection).filter(\.key.isWhole)
     var kept: RecordName?
@@ -18,7 +18,7 @@ extension EmbeddedWriter {
     return kept
   }
 
-  /// - Returns: false when other records refer to the record by the value.
+  /// - Returns: `false` if other records reference the record by the value.
   private func release(_ key: UniqueKey, of name: RecordName, _ table: RecordTable) throws -> Bool {
     guard let (column, value) = key.clearing, let record = try table.find(name.entityUuid, in: connection),
       let fields = record.state.fields[column.name], try !isReferred(name, by: column.name)

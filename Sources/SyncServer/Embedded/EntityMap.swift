@@ -5,9 +5,9 @@ import SyncModel
 /// The synced entities of an account's database, and how records hang together.
 struct EntityMap: Sendable {
   let tables: [String: RecordTable]
-  /// For a kind of record that belongs to a project: the references by which it does, in the order of its columns.
+  /// For each entity that belongs to a project, the references that lead to the project, in the order of its columns.
   let ways: [String: [(column: String, parent: String)]]
-  /// For a kind of record: the foreign keys by which others reference it.
+  /// For each entity, the foreign keys that reference it.
   let dependents: [String: [Dependent]]
 
   /// A foreign key by which records reference those of another kind.
@@ -21,16 +21,16 @@ struct EntityMap: Sendable {
     /// A SELECT of a page of dependents, in the order of their rows, by the uuid of the record, the row before the page and the size
     /// of the page.
     let page: String
-    /// A SELECT of what the columns get under SET DEFAULT: the values as they are shared, whether one is NULL, and the uuid of the
-    /// record that they reference.
+    /// A SELECT for the values of the columns under SET DEFAULT: the shared values, whether one is NULL, and the UUID
+    /// of the record that they reference.
     let defaults: String
   }
 
-  /// For a kind of record: what reads the uuids of the records that it references with ON DELETE CASCADE.
+  /// For each entity, the query for the UUIDs of the records that its records reference with ON DELETE CASCADE.
   let cascadingReferences: [String: (sql: String, types: [String])]
-  /// The kinds of record whose deletion another record may prevent, by a reference to them or to one of their dependents.
+  /// The entities whose deletion another record may prevent, by a reference to them or to one of their dependents.
   let obstructed: Set<String>
-  /// For a kind of record: the references by which others belong to its project.
+  /// For each entity, the references by which other records belong to its project.
   private let members: [String: [Dependent]]
 
   init(_ entities: Entities) {
@@ -85,8 +85,8 @@ struct EntityMap: Sendable {
     }
   }
 
-  /// Indexes for the references that the schema has none for: a visit of dependents reads no others. They have the prefix of what is
-  /// derived from tables, so that a migration finds them out of its way.
+  /// Indexes for references without an index in the schema, because a visit of dependents must not read other
+  /// records. They have the prefix of derived objects, so that a migration can drop them.
   func makeIndexes(on connection: WriteConnection, _ entities: Entities) throws {
     for (type, table) in tables.sorted(by: { $0.key < $1.key }) {
       for key in table.entity.table.foreignKeys {
@@ -121,7 +121,7 @@ struct EntityMap: Sendable {
       """, as: Int.self) != nil
   }
 
-  /// What the layer above has to know.
+  /// The facts about an entity for the layer above.
   var descriptions: [String: EntityDescription] {
     tables.mapValues { table in
       let columns = Dictionary(uniqueKeysWithValues: table.columns.map { ($0.name, $0) })

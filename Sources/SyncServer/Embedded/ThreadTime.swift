@@ -17,7 +17,7 @@ struct ThreadTime {
 
   var isOver: Bool { Self.used >= end }
 
-  /// What the thread has used so far, in nanoseconds.
+  /// Returns the CPU time of the thread so far, in nanoseconds.
   static var used: Int64 {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

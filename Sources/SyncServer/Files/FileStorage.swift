@@ -1,23 +1,24 @@
-/// Where a server keeps the files of its accounts. The protocols of HTTP and tus are spoken above it, so that they mean the
-/// same with every engine; an engine stores bytes, counts them, and gives them back.
+/// The storage of the files of a server's accounts. The layer above implements HTTP and tus, so that every engine has
+/// the same behaviour. An engine stores, counts and returns bytes.
 ///
-/// What an engine must hold:
+/// An engine must guarantee:
 ///
-/// - An upload becomes a content all at once, with its last byte: nobody ever sees a part of one. A content never changes.
-/// - When ``UploadWriting/commit(at:expiry:quota:)`` returns, what was appended is durable, and the offset says so. After a crash
-///   the offset is that of the last commit, and the bytes before it are those that were committed.
-/// - One writer of an upload at a time; the next is refused, and a crash frees the upload.
-/// - Accounts do not see each other. Names in the storage are made by it, never from what a client sent.
-/// - Reading never removes anything. A content whose bytes are missing or of another length is marked and counts as absent until
-///   they are back, or another upload replaces it. A sweep removes only what ``FileSweep`` names.
-/// - Files never take the last room of a disk: what has to be written so that they can go has a reserve.
-/// - What a user's files and uploads take is counted in the same transaction in which they appear and go.
+/// - An upload becomes a content atomically, with its last byte. No reader ever sees a part of it. A content never
+///   changes.
+/// - When ``UploadWriting/commit(at:expiry:quota:)`` returns, the appended bytes are durable, and the offset counts
+///   them. After a crash the offset is that of the last commit, and the bytes before it are the committed ones.
+/// - An upload has one writer at a time. The next one is refused, and a crash releases the upload.
+/// - Accounts do not see each other. The storage chooses names, never from a client's input.
+/// - Reading never removes anything. A content whose bytes are missing or have another length is marked, and counts
+///   as absent until they reappear or another upload replaces it. A sweep removes only the files that ``FileSweep``
+///   names.
+/// - Files never take the last space of a disk: the writes that remove files have a reserve.
+/// - The space of a user's files and uploads is counted in the same transaction in which they appear and disappear.
 ///
 /// `Tests/SyncServerTests/Conformance` checks an engine.
 public protocol FileStorage: Sendable {
   /// Begins an upload.
-  /// - Throws: ``FileRefusal`` with `exists` when the content is there already and nothing speaks against it, `overQuota` or
-  ///   `noSpace`.
+  /// - Throws: ``FileRefusal`` with `exists` if the content exists and is not refuted, `overQuota` or `noSpace`.
   func begin(_ account: AccountName, _ upload: NewUpload, quota: Int64, at time: Int64) async throws -> StoredUpload
 
   /// An upload, finished ones too until they expire; nil when there is none of that id.
@@ -80,22 +81,22 @@ extension FileStorage {
 public protocol UploadWriting: Sendable {
   /// The upload as it was at the last commit.
   var upload: StoredUpload { get }
-  /// Sees to it that so many bytes since the opening count towards the quota, before they are committed. An upload of known
-  /// length counts with it from its beginning. What is not committed when the writer is closed counts no more.
+  /// Counts this many bytes since the opening towards the quota, before they are committed. An upload of known length
+  /// is counted from its beginning. Bytes that are not committed when the writer is closed do not count.
   /// - Throws: ``FileRefusal`` with `overQuota`.
   func reserve(_ bytes: Int64, quota: Int64) throws
   /// Adds bytes. Not seen by others before the next commit.
   /// - Throws: ``FileRefusal`` with `noSpace`.
   func append(_ bytes: UnsafeRawBufferPointer) throws
-  /// Makes all that was appended durable, and then the offset. With the last byte the upload becomes a content.
+  /// Makes all appended bytes durable, and then the offset. With the last byte the upload becomes a content.
   /// - Parameters:
-  ///   - expiry: when the upload expires now, in milliseconds since 1970-01-01 UTC.
-  ///   - claims: what the records of the content say about it.
-  /// - Throws: ``FileRefusal`` with `overQuota` for an upload of unknown length, `exists` when another upload has finished
-  ///   the content first, `mismatch` when the whole file is not the content that its records name, `gone`, `noSpace`. Then the
-  ///   offset is that of the commit before.
+  ///   - expiry: the new expiry of the upload, in milliseconds since 1970-01-01 UTC.
+  ///   - claims: the data of the content's records about it.
+  /// - Throws: ``FileRefusal`` with `overQuota` for an upload of unknown length, `exists` if another upload has
+  ///   finished the content first, `mismatch` if the file is not the content that its records name, `gone`,
+  ///   `noSpace`. The offset is that of the previous commit in these cases.
   func commit(at time: Int64, expiry: Int64, quota: Int64, claims: [ContentClaim]) throws
-  /// Ends the writing. What was appended since the last commit is gone.
+  /// Ends the writing. Bytes since the last commit are discarded.
   func close()
 }
 

@@ -19,13 +19,13 @@ public struct ContentName: Hashable, Sendable {
 
 /// An upload that is to begin.
 public struct NewUpload: Sendable {
-  /// Whose it is.
+  /// The user.
   public let userId: Int64
-  /// What it becomes.
+  /// The content that it becomes.
   public let name: ContentName
   /// How long it becomes; nil while that is not known.
   public let length: Int64?
-  /// What the client said about it, as it was said.
+  /// The client's metadata, unchanged.
   public let metadata: String
   /// When it is given up, in milliseconds since 1970-01-01 UTC.
   public let expiry: Int64
@@ -42,21 +42,21 @@ public struct NewUpload: Sendable {
 
 /// An upload, under way or finished.
 public struct StoredUpload: Hashable, Sendable {
-  /// Its name in addresses: 32 hexadecimal digits that nobody guesses.
+  /// Its name in addresses: 32 random hexadecimal digits.
   public let id: String
-  /// Whose it is.
+  /// The user.
   public let userId: Int64
-  /// What it becomes.
+  /// The content that it becomes.
   public let name: ContentName
   /// How long it becomes; nil while that is not known.
   public var length: Int64?
-  /// How many bytes are there.
+  /// The number of stored bytes.
   public var offset: Int64
-  /// What the client said about it, as it was said.
+  /// The client's metadata, unchanged.
   public let metadata: String
   /// When it is given up, in milliseconds since 1970-01-01 UTC.
   public var expiry: Int64
-  /// Whether the content is there.
+  /// Whether the content exists.
   public var isFinished: Bool
 
   /// An upload from its parts.
@@ -92,13 +92,13 @@ public struct StoredContent: Hashable, Sendable {
   }
 }
 
-/// What the bytes of a finished content are.
+/// The digests of a finished content's bytes.
 public struct StoredDigest: Hashable, Sendable {
   /// How many bytes it has.
   public let byteCount: Int64
   /// SHA-256 of them, in hexadecimal digits.
   public let sha256: String
-  /// SHA-256 of what a record's key showed the content to be, in hexadecimal digits; nil when that was not compared.
+  /// SHA-256 of the content that a record's key decrypts, in hexadecimal digits; `nil` if it was not compared.
   public let contentDigest: String?
 
   /// A digest from its parts.
@@ -107,15 +107,15 @@ public struct StoredDigest: Hashable, Sendable {
   }
 }
 
-/// Why a storage of files does not do what it was asked.
+/// The reason why a storage of files refuses a request.
 public enum FileRefusal: Error, Equatable, Sendable {
   /// There is a content of that name.
   case exists
-  /// Somebody writes to the upload.
+  /// The upload has a writer.
   case busy
   /// There is no such upload any more.
   case gone
-  /// Bytes of the upload were lost; it has to begin anew.
+  /// Bytes of the upload were lost. It has to restart.
   case damaged
   /// The bytes are not the content that the records name.
   case mismatch
@@ -131,7 +131,7 @@ public struct SweepRule: Sendable {
   public let time: Int64
   /// Contents that no record ever referred to may go when they were finished before this.
   public let neverUsedBefore: Int64
-  /// Which of these contents records refer to, deleted records that are not forgotten yet included.
+  /// The contents of these that records reference, including deleted records that are not forgotten yet.
   public let inUse: @Sendable (_ contents: [String]) async throws -> Set<String>
 
   /// A rule from its parts.

@@ -7,29 +7,29 @@ import SealedFiles
 /// The HTTP library's threads put parts into a small buffer; a queue of its own writes them, so that no thread that serves
 /// others waits for the disk. While the buffer is written nothing is read from the client.
 final class UploadSession: BodySink {
-  /// What a session has to know beside its bytes.
+  /// The facts that a session needs in addition to its bytes.
   struct Terms: Sendable {
     let checksum: UploadChecksum?
     /// How many bytes the body may have.
     let allowance: Int64
-    /// Whether what has come is kept when the connection is cut.
+    /// Whether the received bytes are kept when the connection is cut.
     let isKeptWhenCut: Bool
     let quota: Int64
-    /// What the records of the content say about it.
+    /// The data of the content's records about it.
     let claims: [ContentClaim]
     /// The time now, and when an upload expires that has just got bytes; in milliseconds since 1970-01-01 UTC.
     let clock: @Sendable () -> (now: Int64, expiry: Int64)
-    /// What is to be done at the end; called once. Nil when nobody waits for the answer.
+    /// Called once at the end; `nil` if no client waits for the response.
     let conclude: @Sendable (Result<StoredUpload, any Error>?) async -> Response
   }
 
   /// How much is gathered before it is written.
   private static let capacity = 256 << 10
-  /// What the HTTP library reads at once, at the most.
+  /// The most bytes that the HTTP library reads at once.
   private static let greatestPart = 64 << 10
-  /// After so many bytes the offset is made durable in the middle of a body, so that a crash costs no more.
+  /// After this many bytes the offset is committed within a body, so that a crash loses no more.
   private static let commitInterval: Int64 = 16 << 20
-  /// What is counted towards the quota at once, of a body that did not say its length.
+  /// The bytes that are counted towards the quota at once for a body without a length.
   private static let reservationStep: Int64 = 1 << 20
 
   private struct UploadBuffer {
@@ -40,9 +40,9 @@ final class UploadSession: BodySink {
     var refusal: (any Error)?
   }
 
-  /// What the queue alone uses.
+  /// Used by the queue only.
   private struct Progress {
-    /// Used inside of `withLock` alone, as all that stands here.
+    /// Used within `withLock` only, like all properties here.
     nonisolated(unsafe) var hasher: ContentDigest?
     var written: Int64 = 0
     var uncommitted: Int64 = 0
@@ -56,7 +56,7 @@ final class UploadSession: BodySink {
   private let progress: Locked<Progress>
   private let queue = DispatchQueue(label: "upload")
 
-  /// - Parameter problem: how an error is told to the client.
+  /// - Parameter problem: converts an error into a response for the client.
   init(_ writer: any UploadWriting, _ terms: Terms, problem: @escaping @Sendable (any Error) -> HTTPProblem) {
     self.writer = writer
     self.terms = terms
@@ -106,7 +106,8 @@ final class UploadSession: BodySink {
     }
   }
 
-  /// Ends the session in favour of another request: what has come is kept, and the connection is closed at its next part.
+  /// Ends the session in favour of another request. The received bytes are kept, and the connection is closed at its
+  /// next part.
   func end() async {
     intake.withLock { $0.isOver = true }
     _ = await onQueue { self.close(isComplete: false) }
@@ -120,7 +121,7 @@ final class UploadSession: BodySink {
     }
   }
 
-  /// Writes what has come.
+  /// Writes received bytes.
   private func drain() {
     var part = intake.withLock { intake -> [UInt8] in
       defer { intake.buffer = [] }
@@ -149,12 +150,13 @@ final class UploadSession: BodySink {
     }
     part.removeAll(keepingCapacity: true)
     intake.withLock { intake in
-      // The memory goes round.
+      // The buffer is a ring.
       if intake.buffer.isEmpty { swap(&intake.buffer, &part) }
     }
   }
 
-  /// Nobody has more than the quota on the disk, not even for as long as a body takes: many at once would fill it.
+  /// The disk never has more than the quota of a user, even while a body is received: many concurrent bodies would
+  /// fill it.
   private func reserve(_ bytes: Int64) throws {
     let steps = (bytes + Self.reservationStep - 1) / Self.reservationStep * Self.reservationStep
     do {

@@ -15,9 +15,9 @@ final class UploadSessions: Sendable {
   }
 
   private struct State {
-    /// Who has an upload.
+    /// The holder of an upload.
     var holders: [String: Claim] = [:]
-    /// Requests that have not come to their end, those that lost their upload to another included.
+    /// The unfinished requests, including those that lost their upload to another one.
     var unfinished = 0
   }
 
@@ -67,15 +67,15 @@ final class UploadSessions: Sendable {
     }
   }
 
-  /// Returns when all requests have come to their end, or after a time: one that hangs on a disk must not keep the server from
-  /// ending.
+  /// Returns when all requests have finished, or after a timeout: a request that hangs on a disk must not keep the
+  /// server from stopping.
   func waitForAll(atMost duration: Duration) async {
     let end = ContinuousClock.now + duration
     while ContinuousClock.now < end, state.withLock({ $0.unfinished > 0 }) { await Self.pause() }
   }
 
   private static func pause() async {
-    // Cancelled or not, the loop goes on: what is open has to be closed.
+    // The loop continues after a cancellation, because open files have to be closed.
     try? await Task.sleep(for: .milliseconds(2))
   }
 }

@@ -8,7 +8,7 @@ import SealedFiles
   import Darwin
 #endif
 
-/// What the record of a content says about its files.
+/// The data of a content's record about its files.
 public struct ContentClaim: Equatable, Sendable {
   /// Opens the file when it is encrypted.
   public var key: [UInt8]
@@ -25,20 +25,20 @@ public struct ContentClaim: Equatable, Sendable {
   func digest(of variant: ContentName.Variant) -> String? { variant == .full ? digest : thumbnailDigest }
 }
 
-/// What the bytes of a file were found to be.
+/// The digests of a file's bytes.
 struct VerifiedContent: Equatable, Sendable {
-  /// SHA-256 of the bytes as they are kept, in hexadecimal digits.
+  /// SHA-256 of the stored bytes, in hexadecimal digits.
   var sha256: String
   /// The digest of the content, where a record names one and the bytes are it; `nil` where no record says anything.
   var contentDigest: String?
   /// Whether records name a content, and the bytes are another.
   var isRefuted = false
 
-  /// What is known without reading a file.
+  /// The facts that are known without reading a file.
   init(sha256: String, contentDigest: String?) { (self.sha256, self.contentDigest) = (sha256, contentDigest) }
 
-  /// Compares a file with the claims of its records. The file may hold the content as it is, or encrypted.
-  /// - Throws: ``SealedFileError`` when the file cannot be read.
+  /// Compares a file with the data of its records. The file may have the content decrypted or encrypted.
+  /// - Throws: ``SealedFileError`` if the file cannot be read.
   init(ofFileAt path: String, _ name: ContentName, sha256: String, claims: [ContentClaim]) throws {
     self.sha256 = sha256
     let told = claims.compactMap { claim in claim.digest(of: name.variant).map { (key: claim.key, digest: $0) } }
@@ -47,7 +47,7 @@ struct VerifiedContent: Equatable, Sendable {
       contentDigest = sha256
       return
     }
-    // Without a key nothing can be said about what is encrypted.
+    // Without a key, an encrypted file cannot be compared.
     let keyed = told.filter { $0.key.count == SealingKey.byteCount }
     guard !keyed.isEmpty else { return }
     let identity = try SealedFileIdentity(

@@ -1,54 +1,54 @@
-/// What becomes of a request when its headers are there.
+/// The treatment of a request, decided after its headers.
 enum Admission: Sendable {
-  /// The body is collected, and the request answered when it is complete.
+  /// The body is collected, and the request is answered when it is complete.
   case collect
-  /// A body is not expected: what comes of one is counted and dropped, and the request answered when it is over.
+  /// No body is expected. A body is counted and dropped, and the request is answered at its end.
   case ignore
-  /// The answer is known already.
+  /// The response is known already.
   case refuse(Response)
-  /// The body goes somewhere as it comes; where, or why not, has to be found out first.
-  /// - Parameter pattern: that of the route, for the log.
+  /// The body is streamed to a destination that has to be found, or refused, first.
+  /// - Parameter pattern: the pattern of the route, for the log.
   case open(pattern: String, @Sendable () async -> BodyDestination)
 }
 
-/// What was found out about a request before its body.
+/// The facts about a request that are known before its body.
 struct AdmittedRequest: Sendable {
   var admission: Admission
-  /// Who asks, where the route is for members.
+  /// The user, if the route is for members.
   var member: Member?
   /// Whether the request was counted by the rate limit.
   var isCounted = false
 }
 
-/// Where a body goes that is not collected.
+/// The destination of a body that is not collected.
 enum BodyDestination: Sendable {
   case sink(any BodySink)
   case refuse(Response)
 }
 
-/// What becomes of a part of a body.
+/// The result of a part of a body.
 enum BodyWriteResult: Sendable {
-  /// It was taken.
+  /// The part was accepted.
   case taken
-  /// It was taken, and room has to be made before more is read; see ``BodySink/whenReady(_:)``.
+  /// The part was accepted, and the buffer is full; see ``BodySink/whenReady(_:)``.
   case full
-  /// It is not taken, and the answer is known; what else comes is dropped.
+  /// The part was refused, and the response is known. The rest is dropped.
   case refused(Response)
-  /// Nobody wants the rest any more: the connection is closed.
+  /// The rest is not needed. The connection is closed.
   case over
 }
 
-/// Takes a body as it comes, in constant memory.
+/// Receives a body in parts, in constant memory.
 ///
-/// After it was made, exactly one of ``finish()`` and ``cut()`` is called, once; ``take(_:)`` only before, by one thread
-/// at a time. What the library has read already may come while room is being made.
+/// After its creation exactly one of ``finish()`` and ``cut()`` is called, once. ``take(_:)`` is called before that,
+/// by one thread at a time. Bytes that the library has read already may arrive while the buffer is full.
 protocol BodySink: Sendable {
   /// Takes a part without waiting for anything.
   func take(_ part: UnsafeBufferPointer<UInt8>) -> BodyWriteResult
   /// Makes room for more, then calls `ready`, from any thread. Called once for each ``BodyWriteResult/full``.
   func whenReady(_ ready: @escaping @Sendable () -> Void)
-  /// The body is complete: the answer.
+  /// The body is complete. Returns the response.
   func finish() async -> Response
-  /// No more comes, and nobody waits for an answer.
+  /// The connection was cut, and no client waits for a response.
   func cut()
 }

@@ -9,11 +9,11 @@ import CipherSQL
   import Darwin
 #endif
 
-/// Ends connections that libmicrohttpd would keep: those that ``ConnectionTable`` names, and those whose token is not valid any
-/// more.
+/// Ends connections that libmicrohttpd would keep: those that ``ConnectionTable`` names, and those whose token was
+/// revoked.
 ///
-/// The library tells when it has accepted a connection and before it closes the socket. In between a socket may be shut down by
-/// any thread; the library then finds its end and closes it.
+/// The library reports when it has accepted a connection and before it closes the socket. In between any thread may
+/// shut the socket down. The library then finds its end and closes it.
 final class ConnectionMonitor: Sendable {
   private struct State {
     var table: ConnectionTable
@@ -61,7 +61,7 @@ final class ConnectionMonitor: Sendable {
     }
   }
 
-  /// Ends a connection, whatever it does.
+  /// Ends a connection in any state.
   func end(_ id: UInt) { state.withLock { Self.shut(id, in: $0) } }
 
   private static func shut(_ id: UInt, in state: borrowing State) {

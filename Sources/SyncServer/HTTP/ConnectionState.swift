@@ -1,52 +1,52 @@
 import CMicroHTTPD
 import CipherSQL
 
-/// One request from its first header to the last byte of its answer.
+/// One request, from its first header to the last byte of its response.
 ///
-/// libmicrohttpd keeps it between two calls as a retained pointer: from the first call about a request until it says that
-/// the request is over.
+/// libmicrohttpd keeps it between two calls as a retained pointer: from the first call about a request until it
+/// reports its end.
 final class ConnectionState: Sendable {
   /// The request without its body.
   let head: Request
   /// The connection that it came on; see ``ConnectionMonitor``.
   let connection: UInt
-  /// Whether its connection is closed after the answer.
+  /// Whether its connection is closed after the response.
   let isDraining: Bool
   let start: ContinuousClock.Instant
   private let state: Locked<State>
 
   private struct State {
     var body: [UInt8] = []
-    /// Who asks, where the token was looked at before the body.
+    /// The user, if the token was checked before the body.
     var member: Member?
     /// Whether the request was counted by the rate limit before its body.
     var isCounted = false
-    /// What is to be done when the request is over.
+    /// Called when the request has ended.
     var atEnd: (@Sendable () -> Void)?
     var isBodyKept = false
-    /// When the body could begin to come: with the header, or when it was found out where it goes.
+    /// The time from which the body could arrive: after the header, or after its destination was found.
     var bodyStart: ContinuousClock.Instant
-    /// All bytes of the body so far, wherever they went.
+    /// The received bytes of the body, whatever their destination is.
     var received = 0
     var dropped = 0
     var stage = Stage.receiving
-    /// Of the route, where it is known before the answer is.
+    /// The pattern of the route, if it is known before the response is.
     var pattern: String?
     var response: Response?
     var task: Task<Void, Never>?
-    /// The client's socket, while the answer is made: until then nobody else uses or closes it.
+    /// The client's socket while the response is prepared. No other code uses or closes it until then.
     var socket: Int32?
   }
 
   private enum Stage {
-    /// The body is on its way, and collected where somebody reads it.
+    /// The body is being received, and collected if a handler reads it.
     case receiving
-    /// Where the body goes is being found out.
+    /// The destination of the body is being found.
     case opening
     /// It was found out, and nothing done about it yet.
     case opened(BodyDestination)
     case streaming(any BodySink)
-    /// Refused; what still comes is dropped. `isSaid` when the answer has been sent already, past the library.
+    /// Refused; the rest of the body is dropped. `isSaid` if the response was sent already, bypassing the library.
     case dropping(Response, isSaid: Bool)
     case working
     case answered
@@ -60,12 +60,12 @@ final class ConnectionState: Sendable {
 
   // MARK: Admission
 
-  /// What was found out before the body.
+  /// The facts that were found before the body.
   func admit(_ admitted: AdmittedRequest) {
     state.withLock { ($0.member, $0.isCounted) = (admitted.member, admitted.isCounted) }
   }
 
-  /// Who asks, where the token was looked at before the body.
+  /// The user, if the token was checked before the body.
   var member: Member? { state.withLock { $0.member } }
 
   /// Does something when the request is over.
@@ -73,10 +73,10 @@ final class ConnectionState: Sendable {
 
   // MARK: The body
 
-  /// Somebody is going to read the body. Otherwise it is counted, and nothing of it kept.
+  /// A handler will read the body. Otherwise its bytes are counted and dropped.
   func keepBody() { state.withLock { $0.isBodyKept = true } }
 
-  /// What became of a part of the body.
+  /// Applies the result of a part of the body.
   enum BodyReceipt {
     case taken
     case full(any BodySink)
@@ -122,8 +122,8 @@ final class ConnectionState: Sendable {
     }
   }
 
-  /// Whether the body comes so slowly that the connection is not to be held any longer: one that is collected has to be
-  /// there after a time, one that goes somewhere has to go on from then at a least rate.
+  /// Returns whether the body arrives too slowly to keep the connection. A collected body must be complete after a
+  /// timeout. A streamed body must have a minimum rate after that.
   func isTooSlow(_ limits: ServerLimits) -> Bool {
     return state.withLock { state in
       let elapsed = (ContinuousClock.now - state.bodyStart).components.seconds
@@ -135,7 +135,7 @@ final class ConnectionState: Sendable {
 
   // MARK: Opening
 
-  /// Where the body goes is going to be found out.
+  /// The destination of the body is about to be found.
   func beginOpening(_ pattern: String) {
     state.withLock { state in
       state.stage = .opening
@@ -151,7 +151,7 @@ final class ConnectionState: Sendable {
     }
   }
 
-  /// What was found out, once; a sink gets the body from then on.
+  /// Applies the found facts, once. A sink receives the body from then on.
   func takeOpening() -> BodyDestination? {
     state.withLock { state in
       guard case .opened(let opening) = state.stage else { return nil }
@@ -163,14 +163,14 @@ final class ConnectionState: Sendable {
     }
   }
 
-  /// The answer to a refused request was sent past the library.
+  /// The response to a refused request was sent, bypassing the library.
   func saidRefusal() {
     state.withLock { state in
       if case .dropping(let refusal, _) = state.stage { state.stage = .dropping(refusal, isSaid: true) }
     }
   }
 
-  /// Why the request was refused, and whether the client has been told.
+  /// The reason of the refusal, and whether the client has received it.
   var refusal: (response: Response, isSaid: Bool)? {
     state.withLock { state in
       if case .dropping(let refusal, let isSaid) = state.stage { return (refusal, isSaid) }
@@ -180,13 +180,13 @@ final class ConnectionState: Sendable {
 
   // MARK: Answering
 
-  /// What is to be done when the body is complete.
+  /// Sets the work to do when the body is complete.
   enum Work {
     case answer(Request)
     case finish(any BodySink)
   }
 
-  /// What is to be done now that the body is complete, once.
+  /// Returns the work to do now that the body is complete, once.
   func takeWork() -> Work? {
     state.withLock { state in
       switch state.stage {
@@ -204,8 +204,8 @@ final class ConnectionState: Sendable {
     }
   }
 
-  /// The work on the answer, so that it can be ended early.
-  /// - Parameter socket: that of the client, where the work is worth nothing without one.
+  /// Sets the work on the response, so that it can be ended early.
+  /// - Parameter socket: the client's socket, if the work is useless without the client.
   func work(_ task: Task<Void, Never>, socket: Int32?) {
     state.withLock { state in
       switch state.stage {
@@ -215,8 +215,8 @@ final class ConnectionState: Sendable {
     }
   }
 
-  /// Ends the work when the client has gone. The library does not look at a suspended connection: without this, clients
-  /// that come and go while they wait for a change would soon hold all connections.
+  /// Ends the work if the client has disconnected. The library does not watch a suspended connection: clients that
+  /// connect and disconnect during long polls would soon hold all connections.
   func endIfClientIsGone() {
     state.withLock { state in
       guard let socket = state.socket, cmicrohttpd_is_closed(socket) != 0 else { return }
@@ -225,10 +225,10 @@ final class ConnectionState: Sendable {
     }
   }
 
-  /// Ends the work; an answer comes all the same.
+  /// Ends the work. A response is sent nevertheless.
   func cancel() { state.withLock { $0.task }?.cancel() }
 
-  /// The answer is known.
+  /// The response is known.
   func answer(_ response: Response) {
     state.withLock { state in
       state.response = response
@@ -237,13 +237,13 @@ final class ConnectionState: Sendable {
     }
   }
 
-  /// The answer, when it is known.
+  /// The response, if it is known.
   var response: Response? { state.withLock { $0.response } }
 
-  /// The pattern of the route, where it is known before the answer is.
+  /// The pattern of the route, if it is known before the response is.
   var pattern: String? { state.withLock { $0.pattern } }
 
-  /// The request is over: a body that was still coming comes no more.
+  /// The request has ended. An incomplete body is cut.
   func end() {
     let (sink, atEnd) = state.withLock { state -> ((any BodySink)?, (@Sendable () -> Void)?) in
       defer { (state.stage, state.atEnd) = (.answered, nil) }

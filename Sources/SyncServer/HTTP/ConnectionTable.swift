@@ -4,7 +4,7 @@
 /// every byte would give it more time otherwise. Connections that have shown no valid token are few, in total and for each
 /// address: a new one takes the place of the oldest that waits.
 struct ConnectionTable {
-  /// What the connections are held to.
+  /// The limits of connections.
   struct Limits: Equatable {
     /// How long a new connection may take until the header of its first request is complete.
     var header: Duration
@@ -75,8 +75,8 @@ struct ConnectionTable {
     return closing
   }
 
-  /// Gives up the oldest connection without a valid token that waits, where one more would be too many: of the same address, or
-  /// of the address that has the most, so that many connections of one client never close those of others.
+  /// Closes the oldest waiting connection without a valid token if there are too many: one of the same address, or of
+  /// the address with the most. So many connections of one client never close those of others.
   private mutating func closeExcess(_ address: UInt64) -> [UInt] {
     var crowd: [UInt]?
     if let own = strangers[address], own.count >= limits.strangersPerAddress {

@@ -8,7 +8,7 @@ import CPlatform
   import Darwin
 #endif
 
-/// A part of a file as the body of an answer: the library sends it from the disk, none of it comes to memory.
+/// A part of a file as the body of a response. The library sends it from the disk without copying it to memory.
 struct FilePart: Sendable {
   let file: OpenedFile
   let start: Int64

@@ -2,8 +2,8 @@ import CipherSQL
 import OfflineStore
 
 extension HTTPProblem {
-  /// What the machine of the server cannot do now, whatever was asked of it: nobody's operation has failed, so that no
-  /// device counts an attempt. Nil for everything else, such as a page that cannot be read: what needs that fails by itself.
+  /// Returns the problem of a failure of the machine that affects any request: no operation has failed, so devices
+  /// count no attempt. `nil` for other failures, such as an unreadable page, which fail the affected operation.
   init?(ofMachine error: any Error) {
     switch error {
     case let error as SQLError:

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// A request that cannot be answered as it was meant, in the form of RFC 9457.
+/// A problem response in the form of RFC 9457.
 ///
 /// It names fields and rules, never a value.
 public struct HTTPProblem: Error, Equatable, Sendable {
@@ -10,7 +10,7 @@ public struct HTTPProblem: Error, Equatable, Sendable {
   public let type: String
   /// The kind in words.
   public let title: String
-  /// What is wrong here.
+  /// The problem in this case.
   public let detail: String
   /// The field that is to blame, where one is.
   public var field: String?
@@ -18,7 +18,7 @@ public struct HTTPProblem: Error, Equatable, Sendable {
   public var retryAfter: Int?
   /// The methods that the path has, for status 405.
   var allowed: [String] = []
-  /// Headers of the answer beside those that follow from the rest.
+  /// Headers of the response in addition to the default ones.
   var headers: [String: String] = [:]
 
   /// A problem.
@@ -43,7 +43,7 @@ public struct HTTPProblem: Error, Equatable, Sendable {
     return .object(object)
   }
 
-  /// The answer to the whole request.
+  /// The response to the whole request.
   var response: Response {
     var response = Response.json(json, status: status)
     response.contentType = "application/problem+json"
@@ -56,7 +56,7 @@ public struct HTTPProblem: Error, Equatable, Sendable {
 }
 
 extension HTTPProblem {
-  /// The body, or a part of it, is not what the route takes.
+  /// The body, or a part of it, is not valid for the route.
   static func badRequest(_ detail: String, field: String? = nil) -> HTTPProblem {
     HTTPProblem(400, "The request is not understood", detail, field: field)
   }

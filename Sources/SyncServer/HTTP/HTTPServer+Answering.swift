@@ -10,7 +10,7 @@ import CipherSQL
 #endif
 
 extension HTTPServer {
-  /// The headers are there.
+  /// The headers have arrived.
   func begin(_ exchange: ConnectionState, on connection: OpaquePointer) -> MHD_Result {
     let admitted = handlers.admit(exchange.head)
     exchange.admit(admitted)
@@ -31,7 +31,7 @@ extension HTTPServer {
       exchange.keepBody()
       return .YES
     case .refuse(let refusal):
-      // Without a body it is refused again when it is answered.
+      // A request without a body is refused again when it is answered.
       guard exchange.head.announcesBody else { return .YES }
       let isTooLong = isTooLong(exchange.head)
       return send(
@@ -47,7 +47,7 @@ extension HTTPServer {
     exchange.atEnd { [memory] in memory.release(bytes, of: member.userId) }
   }
 
-  /// Refuses a request of which it is not sure what it means. Nothing that follows on its connection is read.
+  /// Refuses an ambiguous request. No further request of its connection is read.
   func refuse(_ problem: HTTPProblem, of exchange: ConnectionState, on connection: OpaquePointer) -> MHD_Result {
     send(problem.response, of: exchange, on: connection, isLast: true)
   }
@@ -57,11 +57,11 @@ extension HTTPServer {
     return Int(length).map { $0 > limits.bodyBytes } ?? true
   }
 
-  /// A part of the body is there.
+  /// A part of the body has arrived.
   func take(_ part: UnsafeBufferPointer<UInt8>, of exchange: ConnectionState, on connection: OpaquePointer)
     -> MHD_Result
   {
-    // A client that sends a byte now and then never idles, and yet may not hold a connection for ever.
+    // A client that sends a byte now and then is never idle, and still may not hold a connection without limit.
     guard !exchange.isTooSlow(limits) else { return .NO }
     switch exchange.receive(part, limit: limits.bodyBytes) {
     case .taken, .dropped: return .YES
@@ -70,15 +70,16 @@ extension HTTPServer {
       if !isEncrypted { sendEarly(refusal, of: exchange, on: connection) }
       return .YES
     case .full(let sink):
-      // Until the connection goes on nothing is read from the socket, so that a client cannot send faster than the disk
-      // takes it. The part was taken all the same: the library forgets what it has read when it then sees the end.
+      // Nothing is read from the socket until the connection resumes, so that a client cannot send faster than the
+      // disk writes. The part was accepted nevertheless: the library discards the bytes that it has read when it
+      // finds the end afterwards.
       guard let suspended = suspend(connection, for: nil) else { return .NO }
       sink.whenReady { self.resume(suspended) }
       return .YES
     }
   }
 
-  /// The body is complete, or what was waited for is known.
+  /// The body is complete, or the awaited facts are known.
   func goOn(_ exchange: ConnectionState, on connection: OpaquePointer) -> MHD_Result {
     if let response = exchange.response { return send(response, of: exchange, on: connection) }
     switch exchange.takeOpening() {
@@ -88,7 +89,7 @@ extension HTTPServer {
     case nil: break
     }
     if let (refusal, isSaid) = exchange.refusal {
-      // What was said already, past the library, leaves nothing to do but to close.
+      // The response was sent already, bypassing the library, so only the connection is closed.
       return isSaid ? .NO : send(refusal, of: exchange, on: connection)
     }
     switch exchange.takeWork() {
@@ -102,8 +103,8 @@ extension HTTPServer {
     }
   }
 
-  /// Whether the body of a refused request is read all the same, and dropped: many clients read no answer before they have
-  /// sent everything, and would only see the connection break.
+  /// Whether to read and drop the body of a refused request: many clients read no response before they have sent
+  /// everything, and would only see the connection break.
   private func isToBeReadToItsEnd(_ head: Request, _ refusal: Response) -> Bool {
     guard head.announcesBody else { return true }
     guard refusal.status != 401, head.headers["expect"] == nil, head.headers["content-length"] != nil else {
@@ -144,7 +145,7 @@ extension HTTPServer {
 
   private func make(_ response: Response) -> OpaquePointer? {
     if let file = response.file {
-      // The library closes the descriptor with the answer.
+      // The library closes the descriptor with the response.
       guard let descriptor = file.file.duplicate() else { return nil }
       let made = MHD_create_response_from_fd_at_offset64(UInt64(file.count), descriptor, UInt64(file.start))
       if made == nil { close(descriptor) }
@@ -156,14 +157,15 @@ extension HTTPServer {
     }
   }
 
-  /// Answers while the client still sends, which the library cannot: it answers before a body or after it. Nothing else is
-  /// on its way on this connection, because the answer to a request before was sent before this one began.
+  /// Responds while the client still sends, which the library cannot do: it responds before a body or after it. No
+  /// other bytes are being sent on this connection, because the response to the previous request was sent before this
+  /// one began.
   private func sendEarly(_ response: Response, of exchange: ConnectionState, on connection: OpaquePointer) {
     var lines = ["HTTP/1.1 \(response.status) Refused"]
     lines += response.allHeaders.map { "\($0.name): \($0.value)" }
     lines += ["Content-Length: \(response.body.count)", "Connection: close", "", ""]
     let bytes = Array(lines.joined(separator: "\r\n").utf8) + response.body
-    // What does not fit into the buffer of the system is lost; then the client sees the connection close.
+    // Bytes that exceed the system's buffer are lost. The client then sees the connection close.
     _ = cmicrohttpd_send_now(connection, bytes, bytes.count)
     exchange.saidRefusal()
   }

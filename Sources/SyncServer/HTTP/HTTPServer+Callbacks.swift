@@ -1,8 +1,8 @@
 import CMicroHTTPD
 import CipherSQL
 
-/// libmicrohttpd calls it when the headers of a request are there, for each part of the body, at the end of the body, and
-/// again when the connection goes on after it was suspended; for one connection never twice at a time.
+/// Called by libmicrohttpd after the headers of a request, for each part of the body, at the end of the body, and
+/// again when a suspended connection resumes; for one connection never concurrently.
 func handleAccess(
   _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ url: UnsafePointer<CChar>?,
   _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ upload: UnsafePointer<CChar>?,
@@ -56,7 +56,7 @@ func handleCompletion(
   slot.pointee = nil
   let response = exchange.response ?? exchange.refusal?.response
   exchange.end()
-  // 499 is what other servers note for a client that went away.
+  // 499 is the status that other servers log for a disconnected client.
   server.log.note(
     method: exchange.head.method, pattern: response?.pattern ?? exchange.pattern,
     status: response?.status ?? 499, duration: ContinuousClock.now - exchange.start,

@@ -11,16 +11,16 @@ import Dispatch
   import Darwin
 #endif
 
-/// Speaks HTTP by libmicrohttpd: its threads read and write, answers are made in tasks.
+/// An HTTP server on libmicrohttpd: its threads read and write, and tasks prepare responses.
 ///
-/// While an answer is made its connection is suspended, so that no thread waits for it: a request that waits for a change
-/// costs its memory and nothing else.
+/// While a response is prepared, its connection is suspended, so that no thread waits for it. A long poll costs only
+/// its memory.
 final class HTTPServer: Sendable {
-  /// Makes answers.
+  /// Prepares responses.
   struct Handlers: Sendable {
     /// Looks at a request before its body is read.
     var admit: @Sendable (Request) -> AdmittedRequest
-    /// Answers a request.
+    /// Responds to a request.
     var answer: @Sendable (Request) async -> Response
     /// Returns whether the token that a member showed is still valid.
     var isValid: @Sendable (Member) -> Bool = { _ in true }
@@ -37,8 +37,8 @@ final class HTTPServer: Sendable {
   private let daemons = Locked(Daemons())
   private let socket: Int32
 
-  /// The daemons of libmicrohttpd: the one that listens, and those that only finish what they have, since a certificate was
-  /// replaced.
+  /// The daemons of libmicrohttpd: the listening one, and those that only finish their connections after a
+  /// certificate was replaced.
   private struct Daemons {
     var listening: Listener?
     var draining: [Listener] = []
@@ -75,9 +75,8 @@ final class HTTPServer: Sendable {
     Task { [weak self] in await self?.keepWatch() }
   }
 
-  /// Speaks TLS with another certificate from now on. Connections that are open keep the one that they have, and are closed after
-  /// their next answer.
-  /// - Throws: ``ServerError`` with `badCertificate`; then the one before stays.
+  /// Uses another certificate from now on. Open connections keep theirs, and are closed after their next response.
+  /// - Throws: ``ServerError`` with `badCertificate`. The old certificate stays in use in this case.
   func replace(_ identity: TLSIdentity) throws(ServerError) {
     guard isEncrypted else { return }
     let listener = try Listener(self, identity)
@@ -120,10 +119,10 @@ final class HTTPServer: Sendable {
     return pointer
   }
 
-  /// Takes no more connections, waits for the requests in flight, then ends.
+  /// Refuses new connections, waits for the requests in flight, then stops.
   ///
-  /// Requests that take longer than ``ServerLimits/stopSeconds`` are cut off. Work that does not end when it is cancelled is left
-  /// after as long again: its connection is closed, and its answer goes nowhere.
+  /// Requests that take longer than ``ServerLimits/stopSeconds`` are cut. Work that does not end after its
+  /// cancellation is abandoned after the same time again: its connection is closed, and its response is dropped.
   func stop() async {
     let running = daemons.withLock { daemons -> [Listener] in
       guard !daemons.isStopping else { return [] }
@@ -135,8 +134,8 @@ final class HTTPServer: Sendable {
     for listener in running { listener.quiesce() }
     close(socket)
     await waitUntil { exchanges.withLock { $0.isEmpty } }
-    // A suspended connection has to be resumed before the daemon ends, so what is being worked on is ended early.
-    // From here on none is suspended any more.
+    // A suspended connection must be resumed before the daemon stops, so running work is ended early. From here on no
+    // connection is suspended.
     work.withLock { $0.isEnding = true }
     for exchange in exchanges.withLock({ Array($0.values) }) { exchange.cancel() }
     await waitUntil { work.withLock { $0.suspended.isEmpty } }
@@ -161,13 +160,13 @@ final class HTTPServer: Sendable {
 
   // MARK: Watching
 
-  /// Ends connections that wait too long, requests whose client has gone or whose token is not valid any more, and daemons that
-  /// have finished. Ends with the server.
+  /// Ends connections that wait too long, requests whose client has disconnected or whose token was revoked, and
+  /// daemons that have finished. Ends with the server.
   private func keepWatch() async {
     let interval = limits.watchInterval
     while !isStopping {
       watch.endLate()
-      // Requests that are answered soon are not worth a look: their effect counts whether the client hears of it or not.
+      // Short requests are not checked: their effect counts whether the client receives the response or not.
       let waiting = waiting(atLeast: interval * 2)
       for exchange in waiting { exchange.endIfClientIsGone() }
       endRevoked(waiting)
@@ -183,7 +182,7 @@ final class HTTPServer: Sendable {
       let isValid = known[member.tokenId] ?? handlers.isValid(member)
       known[member.tokenId] = isValid
       guard !isValid else { continue }
-      // Uploads and downloads end with their connection; what is being waited for ends with its task.
+      // Uploads and downloads end with their connection, long polls with their task.
       watch.end(exchange.connection)
       exchange.cancel()
     }
@@ -216,14 +215,14 @@ final class HTTPServer: Sendable {
     }
   }
 
-  /// The connection goes on.
+  /// The connection resumes.
   func resume(_ suspended: SuspendedConnection) {
     work.withLock { $0.suspended[ObjectIdentifier(suspended)] = nil }
     suspended.resume()
   }
 
   static func pause(_ duration: Duration = .milliseconds(5)) async {
-    // Cancelled or not, the loop goes on: connections must be resumed.
+    // The loop continues after a cancellation, because connections must be resumed.
     try? await Task.sleep(for: duration)
   }
 
@@ -246,8 +245,8 @@ final class HTTPServer: Sendable {
 
 /// A connection that rests. It is resumed once, from any thread.
 final class SuspendedConnection: Sendable {
-  /// `@unchecked Sendable` holds because a suspended connection stays until it is resumed, resuming is allowed from any thread,
-  /// and the pointer is taken out for that once.
+  /// `@unchecked Sendable` holds because a suspended connection exists until it is resumed, any thread may resume it,
+  /// and the pointer is taken out once for that.
   private struct Connection: @unchecked Sendable {
     let pointer: OpaquePointer
   }
@@ -265,10 +264,10 @@ final class SuspendedConnection: Sendable {
   }
 }
 
-/// A daemon of libmicrohttpd and what belongs to it for as long as it runs. Its connections keep the server alive.
+/// A daemon of libmicrohttpd with its resources. Its connections retain the server.
 final class Listener: Sendable {
-  /// `@unchecked Sendable` holds because the functions of a daemon may be called from any thread, and the pointer is taken out of
-  /// its lock by the one call that stops it.
+  /// `@unchecked Sendable` holds because any thread may call the functions of a daemon, and the one call that stops
+  /// it takes the pointer out of its lock.
   private struct Daemon: @unchecked Sendable {
     let pointer: OpaquePointer
   }
@@ -290,12 +289,12 @@ final class Listener: Sendable {
   /// How many connections it has.
   var connections: Int { state.withLock { $0.connections } }
 
-  /// Whether it only finishes what it has.
+  /// Whether it only finishes its connections.
   var isDraining: Bool { state.withLock { $0.isDraining } }
 
   func count(_ change: Int) { state.withLock { $0.connections += change } }
 
-  /// Takes no more connections.
+  /// Refuses new connections.
   func quiesce() {
     state.withLock { $0.isDraining = true }
     daemon.withLock { daemon in
@@ -305,7 +304,7 @@ final class Listener: Sendable {
     }
   }
 
-  /// Ends it. None of its connections may rest.
+  /// Stops it. None of its connections may be suspended.
   func stop() {
     let running = daemon.withLock { daemon -> Daemon? in
       defer { daemon = nil }

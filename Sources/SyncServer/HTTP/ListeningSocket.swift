@@ -8,7 +8,7 @@ import CPlatform
   import Darwin
 #endif
 
-/// A socket that listens, opened here and not by the HTTP library, so that a failure can be told in words.
+/// A listening socket. It is opened here and not by the HTTP library, so that a failure has a reason.
 struct ListeningSocket {
   let descriptor: Int32
   /// Where it listens, with the port that the system chose for port 0: `127.0.0.1:8787`, `[::1]:8787`.

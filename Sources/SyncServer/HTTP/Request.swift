@@ -1,4 +1,4 @@
-/// A request whose headers have arrived, and its body where it is complete.
+/// A request with its headers, and with its body if it is complete.
 public struct Request: Sendable {
   /// `GET`, `POST` and so on, as the client wrote it.
   public let method: String
@@ -6,11 +6,11 @@ public struct Request: Sendable {
   public let path: String
   /// The parameters behind the question mark.
   public let query: [String: String]
-  /// The headers by name in lower case; of one that stands twice the last.
+  /// The headers by name in lower case. For a duplicate name, the last value.
   public let headers: [String: String]
   /// The body; empty while it is on its way.
   public internal(set) var body: [UInt8]
-  /// Who asks, where that was found out before the body.
+  /// The user, if the token was checked before the body.
   var member: Member?
   /// Whether the rate limit has counted the request.
   var isCounted = false

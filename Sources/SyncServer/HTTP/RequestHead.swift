@@ -1,5 +1,5 @@
-/// Reads the parts of a request that libmicrohttpd found into a ``Request``, or refuses what two readers could understand
-/// differently (RFC 9112): a proxy in front of this server must never see other requests than the server does.
+/// Converts the parts of a request that libmicrohttpd found into a ``Request``, or refuses parts that two parsers
+/// could read differently (RFC 9112): a proxy in front of this server must see the same requests as the server.
 struct RequestHead {
   var method: String
   /// Before percent escapes are resolved.
@@ -19,7 +19,7 @@ struct RequestHead {
     "x-http-method-override",
   ]
 
-  /// - Throws: ``HTTPProblem`` with 400 that names what is wrong.
+  /// - Throws: ``HTTPProblem`` with 400 that names the problem.
   func request() throws(HTTPProblem) -> Request {
     guard isPlain else { throw Self.refusal("its lines are not written as RFC 9112 has them") }
     guard version == "HTTP/1.1" || version == "HTTP/1.0" else { throw Self.refusal("its version is not HTTP/1.1") }
@@ -100,14 +100,14 @@ struct RequestHead {
     return path
   }
 
-  /// Whether a part of a request target has only characters that stand in one without an escape (RFC 3986, section 2).
+  /// Returns whether a part of a request target has only characters that need no escape (RFC 3986, section 2).
   private static func isWritten(_ raw: String, allowing others: String = "") -> Bool {
     raw.utf8.allSatisfy { byte in
       (0x21...0x7E).contains(byte) && !"\"#<>\\^`{|}".utf8.contains(byte) || others.utf8.contains(byte)
     }
   }
 
-  /// A text with percent escapes resolved; nil when one is cut short, stands for a control character, or the text is not UTF-8.
+  /// Decodes percent escapes; `nil` for an incomplete escape, an escaped control character, or invalid UTF-8.
   static func unescaped(_ raw: String) -> String? {
     var bytes: [UInt8] = []
     var rest = Array(raw.utf8)[...]
@@ -124,7 +124,7 @@ struct RequestHead {
     return String(validating: bytes, as: UTF8.self)
   }
 
-  /// The bytes that percent escapes stand for.
+  /// Returns the bytes of percent escapes.
   private static func escapes(in raw: String) -> [UInt8] {
     let bytes = Array(raw.utf8)
     return bytes.indices.compactMap { index in

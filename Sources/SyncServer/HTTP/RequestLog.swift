@@ -6,24 +6,24 @@ import CipherSQL
   import Foundation
 #endif
 
-/// Where a server tells what it does: one line for each request, without anything that a client chose.
+/// The log of a server: one line for each request, without any input of a client.
 public struct RequestLog: Sendable {
   private let write: @Sendable (String) -> Void
 
-  /// A log whose lines go to a function, which may be called from several threads.
+  /// Creates a log whose lines are passed to a function. Several threads may call it.
   public init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
 
   /// A log that keeps silent.
   public static let silent = RequestLog { _ in }
 
-  /// One request: time, method, the pattern of the route, status, duration, bytes of the answer.
+  /// Logs a request: time, method, the pattern of the route, status, duration, bytes of the response.
   func note(method: String, pattern: String?, status: Int, duration: Duration, bytes: Int) {
     let known: Set<String> = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"]
     let word = known.contains(method) ? method : "OTHER"
     write("\(Self.now()) \(word) \(pattern ?? "-") \(status) \(duration.wholeMilliseconds)ms \(bytes)B")
   }
 
-  /// Something that went wrong inside; the text holds no value of a record.
+  /// Logs an internal failure. The text contains no value of a record.
   func failure(_ text: String) { write("\(Self.now()) error: \(text)") }
 
   private static func now() -> String { Date.nowInMilliseconds().sqlText }

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// What a client is answered.
+/// A response to a client.
 public struct Response: Sendable {
   /// The status of HTTP.
   public var status: Int
@@ -8,14 +8,14 @@ public struct Response: Sendable {
   public var contentType: String
   /// Headers beside the content type.
   public var headers: [(name: String, value: String)]
-  /// The body, unless it stands in a file.
+  /// The body, unless it is a file.
   public var body: [UInt8]
   /// The part of a file that is the body.
   var file: FilePart?
-  /// The pattern of the route that answered, for the log; nil where none did.
+  /// The pattern of the route that answered, for the log; `nil` without a route.
   var pattern: String?
 
-  /// An answer from its parts.
+  /// Creates a response from its parts.
   public init(status: Int, contentType: String, headers: [(name: String, value: String)] = [], body: [UInt8]) {
     self.status = status
     self.contentType = contentType
@@ -23,7 +23,7 @@ public struct Response: Sendable {
     self.body = body
   }
 
-  /// An answer without a body.
+  /// Creates a response without a body.
   static func empty(_ status: Int, _ headers: [(name: String, value: String)] = []) -> Response {
     Response(status: status, contentType: "", headers: headers, body: [])
   }
@@ -36,7 +36,7 @@ public struct Response: Sendable {
     (contentType.isEmpty ? [] : [("Content-Type", contentType)]) + [("Cache-Control", "no-store")] + headers
   }
 
-  /// An answer in JSON.
+  /// Creates a response in JSON.
   public static func json(_ value: SyncValue, status: Int = 200) -> Response {
     Response(status: status, contentType: "application/json", body: Array(value.json.utf8))
   }

@@ -2,13 +2,13 @@
 public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The kind of failure. Kinds can be added; a `switch` always needs a `default`.
   public enum Code: String, Sendable {
-    /// The address cannot be listened on: it is taken, or not one of this machine.
+    /// The server cannot listen on the address: it is in use, or not an address of this machine.
     case cannotListen
     /// The certificate or its key cannot be read or used.
     case badCertificate
     /// No user has that name.
     case noSuchUser
-    /// A user of that name is there already.
+    /// A user with this name exists.
     case userExists
     /// No token has that number.
     case noSuchToken
@@ -24,13 +24,13 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
     case noData
     /// The key does not open the data.
     case wrongKey
-    /// A file of the data is missing, empty or cannot be read. It is not made anew.
+    /// A file of the data is missing, empty or cannot be read. It is not recreated.
     case damaged
-    /// The schemas are not those that the data were made with.
+    /// The schemas are not those that the data were created with.
     case schemas
     /// The object store cannot be used as it was described.
     case badObjectStore
-    /// The disk fails, or the system has no more files to give.
+    /// The disk fails, or the system has no file descriptors left.
     case disk
     /// A request of the operating system failed.
     case system
@@ -38,9 +38,9 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
 
   /// The kind of failure, for programs.
   public let code: Code
-  /// What happened, for people.
+  /// The failure, for the administrator.
   public let message: String
-  /// What to do next, where that is known.
+  /// The remedy, if it is known.
   public let hint: String?
 
   /// An error.

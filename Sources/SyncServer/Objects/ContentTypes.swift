@@ -6,19 +6,19 @@ public struct ContentTypes: Sendable, Equatable {
   /// Types.
   public init(_ patterns: [String]) { self.patterns = patterns }
 
-  /// What devices of this project tell apart, and what is encrypted.
+  /// The media types that devices of this project use, and the type of encrypted files.
   public static let usual = ContentTypes([
     "application/octet-stream", "application/pdf", "application/zip", "application/gzip", "image/*", "audio/*",
     "video/*",
   ])
 
   func takes(_ type: String) -> Bool {
-    // A picture that runs scripts in whoever opens its address.
+    // An image format that can run scripts in a browser.
     if type == "image/svg+xml", !patterns.contains(type) { return false }
     return patterns.contains { $0 == type || ($0.hasSuffix("/*") && type.hasPrefix($0.dropLast())) }
   }
 
-  /// Whether a text is a media type as it is signed: in lower case, without parameters.
+  /// Returns whether a text is a media type in the form that is signed: in lower case, without parameters.
   public static func isType(_ text: String) -> Bool {
     let words = text.split(separator: "/", omittingEmptySubsequences: false)
     return words.count == 2 && text.utf8.count <= 127

@@ -16,11 +16,11 @@ import SyncModel
   import Foundation
 #endif
 
-/// The files of accounts whose bytes are in an object store; what they are is in the tables of the account.
+/// The files of accounts whose bytes are in an object store. The tables of the account describe them.
 ///
-/// The row comes before the object: before an address is given, the upload has a row. And an object goes after its row, by way
-/// of `ObjectRemoval`, so that a store that cannot be reached just then, or a crash, leaves nothing behind for ever. Keys are
-/// drawn by chance; nothing of them comes from a client.
+/// The row comes before the object: an upload has a row before an address is returned. An object is removed after its
+/// row, by way of `ObjectRemoval`, so that an unreachable store or a crash leaves no orphaned object. Keys are random
+/// and contain nothing from a client.
 struct ObjectFiles: Sendable {
   let store: ObjectStore
   let database: @Sendable (AccountName) throws -> Database
@@ -28,7 +28,7 @@ struct ObjectFiles: Sendable {
   /// The folder in which an object is looked at that has to be compared.
   var scratch: @Sendable (AccountName) -> String = { _ in "/tmp" }
 
-  /// A file that is to be sent.
+  /// A file that will be sent.
   struct New: Sendable {
     let userId: Int64
     let name: ContentName
@@ -41,7 +41,7 @@ struct ObjectFiles: Sendable {
   enum Refusal: Error, Equatable {
     /// Nothing is in the store under its key.
     case notSent
-    /// What is in the store is not what was announced; this member of the announcement is another.
+    /// The object in the store differs from the announcement in this member.
     case mismatch(String)
     /// The store could not be asked.
     case notReached
@@ -51,8 +51,8 @@ struct ObjectFiles: Sendable {
 
   // MARK: Sending
 
-  /// Makes room for a file and says where it may be sent. Who asks again for the same gets the same place, so that what was
-  /// sent before the answer was lost is found.
+  /// Reserves space for a file and returns the address for its upload. A repeated request for the same file gets the
+  /// same place, so that bytes that were sent before a lost response are found.
   /// - Throws: ``FileRefusal`` with `exists` or `overQuota`; ``Refusal`` with `notReached`.
   func begin(_ account: AccountName, _ new: New, quota: Int64, expiry: Int64) async throws -> FileAddress {
     guard try await content(account, new.name) == nil else { throw FileRefusal.exists }
@@ -104,14 +104,15 @@ struct ObjectFiles: Sendable {
       try await database.write { try ObjectTablesWriter(connection: $0).abandon(id) }
       throw Refusal.mismatch(member)
     }
-    // The bucket carries the marker from the first content on, so that a later loss of contents is told from another bucket.
+    // The bucket has the marker from the first content on, so that a later loss of contents differs from another
+    // bucket.
     guard try await carriesMarker(account) else { throw Refusal.notReached }
     let proof = try await prove(account, upload, found, claims)
     guard !proof.isRefuted else {
       try await database.write { try ObjectTablesWriter(connection: $0).abandon(id) }
       throw FileRefusal.mismatch
     }
-    // What refuses here has to be written down too, so that the bytes go.
+    // A refusal has to be stored too, so that the bytes are removed.
     let outcome = try await database.write { connection -> Result<Void, FileRefusal> in
       let writer = ObjectTablesWriter(connection: connection)
       let there = try writer.tables.content(name)
@@ -129,7 +130,7 @@ struct ObjectFiles: Sendable {
     try outcome.get()
   }
 
-  /// Which member of the announcement what is in the store contradicts, as far as the store says it.
+  /// Returns the member of the announcement that the object contradicts, as far as the store tells.
   private static func difference(_ upload: ObjectUpload, _ found: ObjectStore.Found) -> String? {
     if found.byteCount != upload.byteCount { return "bytes" }
     if let sha256 = found.sha256, sha256 != upload.sha256 { return "sha256" }
@@ -156,7 +157,7 @@ struct ObjectFiles: Sendable {
     return proof
   }
 
-  /// Reads an object into a file beside the account's own, which goes afterwards; nil when there is no object.
+  /// Reads an object into a temporary file next to the account's files; `nil` if the object is missing.
   private func readProof(
     _ account: AccountName, _ id: String, _ name: ContentName, _ claims: [ContentClaim]
   ) async throws -> VerifiedContent? {
@@ -183,8 +184,9 @@ struct ObjectFiles: Sendable {
 
   // MARK: Contents
 
-  /// A content. Where its object is missing or of another length, it is marked and kept: the object may come back.
-  /// - Throws: ``Refusal`` with `notReached`, also when another bucket answers.
+  /// Returns a content. If its object is missing or has another length, the content is marked and kept, because the
+  /// object may reappear.
+  /// - Throws: ``Refusal`` with `notReached`, also for another bucket.
   func content(_ account: AccountName, _ name: ContentName) async throws -> ObjectContent? {
     let database = try database(account)
     guard let content = try await database.read({ try ObjectTables(connection: $0).content(name) }), !content.isRefuted
@@ -199,7 +201,7 @@ struct ObjectFiles: Sendable {
     return content
   }
 
-  /// What the bytes of a content are; read once where that is not known.
+  /// Returns the digests of a content's bytes, and reads them once if they are unknown.
   func digest(_ account: AccountName, _ name: ContentName) async throws -> StoredDigest? {
     guard let content = try await content(account, name) else { return nil }
     if let sha256 = content.sha256 {
@@ -218,8 +220,8 @@ struct ObjectFiles: Sendable {
     try await database(account).write { try ObjectTablesWriter(connection: $0).keep(proof, of: content.id) }
   }
 
-  /// Returns whether the bucket carries the marker of this account. A bucket that was never marked is marked, unless the account
-  /// has objects of which it holds none: then it is not the bucket that they are in.
+  /// Returns whether the bucket has the marker of this account. A bucket that was never marked is marked, unless the
+  /// account has objects of which the bucket has none: then it is another bucket.
   private func carriesMarker(_ account: AccountName) async throws -> Bool {
     let database = try database(account)
     let known = try await database.read { try FileTables(connection: $0).marker() }
@@ -243,8 +245,8 @@ struct ObjectFiles: Sendable {
     return true
   }
 
-  /// Where a content may be fetched; nil when there is none. It is looked whether it is still there, because many stores
-  /// refuse whoever asks for what is gone as if the address were wrong.
+  /// Returns the address for a download; `nil` if the content is missing. It checks that the object exists, because
+  /// many stores respond to a missing object as if the address were wrong.
   /// - Throws: ``Refusal`` with `notReached`.
   func addressToFetch(_ account: AccountName, _ name: ContentName) async throws -> FileAddress? {
     try await content(account, name).map { store.addressToFetch(key(account, $0.id)) }
@@ -257,7 +259,7 @@ struct ObjectFiles: Sendable {
 
   // MARK: Removing
 
-  /// Gives up uploads that have waited too long, and removes from the store what is to go.
+  /// Cancels uploads that have waited too long, and removes queued objects from the store.
   func expire(_ account: AccountName, at time: Int64) async throws {
     let database = try database(account)
     for id in try await database.read({ try ObjectTables(connection: $0).expired(at: time) }) {
@@ -266,7 +268,8 @@ struct ObjectFiles: Sendable {
     try await remove(account, at: time)
   }
 
-  /// Marks contents that no record needs, looks again at those that are missing, and removes those that ``FileSweep`` lets go.
+  /// Marks contents that no record needs, checks missing ones again, and removes the contents that ``FileSweep``
+  /// allows.
   func sweep(_ account: AccountName, _ rule: SweepRule) async throws {
     let database = try database(account)
     try await markUnused(database, rule)
@@ -287,7 +290,7 @@ struct ObjectFiles: Sendable {
     try await remove(account, at: rule.time)
   }
 
-  /// Marks the contents that no record needs, and takes the mark from those that one needs again.
+  /// Marks the contents that no record needs, and removes the mark of those that a record needs again.
   private func markUnused(_ database: Database, _ rule: SweepRule) async throws {
     var last = ""
     while true {
@@ -310,7 +313,7 @@ struct ObjectFiles: Sendable {
     }
   }
 
-  /// Removes objects whose rows are gone. What the store does not do now it does the next time.
+  /// Removes objects whose rows were removed. Failed removals are repeated the next time.
   private func remove(_ account: AccountName, at time: Int64) async throws {
     let database = try database(account)
     let isIdle = try await database.read { try ObjectTables(connection: $0).removals(at: time, limit: 1).isEmpty }
@@ -327,8 +330,8 @@ struct ObjectFiles: Sendable {
   }
 }
 
-/// A file that is written while an object comes, hashed meanwhile, and removed afterwards. `@unchecked Sendable` holds because
-/// one thread of the transport at a time appends, and the rest is called when it has finished.
+/// A temporary file that is written and hashed while an object is read. `@unchecked Sendable` holds because one
+/// thread of the transport at a time appends, and the other functions are called when it has finished.
 private final class ScratchFile: @unchecked Sendable {
   private let path: String
   private let descriptor: Int32

@@ -8,13 +8,13 @@ import WebTransport
   import Foundation
 #endif
 
-/// A bucket of a server that speaks the protocol of S3. The devices send and fetch files there, at addresses that are signed
-/// for them; the server itself looks and removes.
+/// A bucket of a server with the S3 protocol. Devices upload and download files at addresses that are signed for
+/// them. The server itself checks and removes objects.
 ///
-/// The account of the credentials needs `PutObject`, `GetObject`, `DeleteObject` on the bucket, and `ListBucket`: without it
-/// a store answers 403 for what is not there.
+/// The account of the credentials needs `PutObject`, `GetObject`, `DeleteObject` on the bucket, and `ListBucket`:
+/// without it a store returns 403 for a missing object.
 public struct ObjectStore: Sendable {
-  /// What the store knows of an object.
+  /// The store's data about an object.
   struct Found: Equatable {
     var byteCount: Int64
     var contentType: String?
@@ -22,7 +22,7 @@ public struct ObjectStore: Sendable {
     var sha256: String?
   }
 
-  /// Why the store did not do what it was asked.
+  /// The reason why a request to the store failed.
   struct Failure: Error, CustomStringConvertible {
     let description: String
   }
@@ -38,10 +38,10 @@ public struct ObjectStore: Sendable {
   /// The time in milliseconds since 1970-01-01 UTC; tests decide it.
   package var clock: @Sendable () -> Int64 = { Date.nowInMilliseconds().milliseconds }
 
-  /// A bucket.
+  /// Creates a bucket.
   /// - Parameters:
-  ///   - endpoint: such as `https://s3.eu-central-1.amazonaws.com`; the bucket stands in the path.
-  ///   - region: as the store calls its own; many that are not Amazon's take any.
+  ///   - endpoint: such as `https://s3.eu-central-1.amazonaws.com`; the bucket is part of the path.
+  ///   - region: the store's name of its region; many stores other than Amazon's accept any.
   /// - Throws: ``ServerError`` with `badObjectStore`.
   public init(
     endpoint: String, bucket: String, region: String = "us-east-1", credentials: ObjectStoreCredentials,
@@ -83,14 +83,14 @@ public struct ObjectStore: Sendable {
   func addressToSend(_ key: String, byteCount: Int64, sha256: String, contentType: String) -> FileAddress {
     let headers = [
       "Content-Type": contentType, "x-amz-checksum-sha256": sha256,
-      // Some stores keep the digest only when they are told which it is.
+      // Some stores keep the digest only if the request has it.
       "x-amz-sdk-checksum-algorithm": "SHA256",
     ]
     return address(
       "PUT", key, headers: headers, alsoSigned: [("Content-Length", String(byteCount))])
   }
 
-  /// Where an object may be fetched. Nobody's browser runs what it is.
+  /// Returns the address for a download, with headers that keep a browser from running the file.
   func addressToFetch(_ key: String) -> FileAddress {
     address("GET", key, query: [("response-content-type", "application/octet-stream")])
   }
@@ -110,7 +110,7 @@ public struct ObjectStore: Sendable {
 
   // MARK: What the server asks itself
 
-  /// What the store has under a key; nil when there is nothing.
+  /// Returns the store's data about a key; `nil` if the object is missing.
   func find(_ key: String) async throws -> Found? {
     let answer = try await ask("HEAD", key, ["x-amz-checksum-mode": "ENABLED"])
     if answer.status == 404 { return nil }

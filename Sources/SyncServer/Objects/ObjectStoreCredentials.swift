@@ -9,7 +9,7 @@ import VaultKeys
   import Darwin
 #endif
 
-/// With what a server proves to an object store who it is.
+/// The credentials of the server at the object store.
 public struct ObjectStoreCredentials: Sendable {
   /// Which key it is; not secret.
   public let accessKeyId: String
@@ -29,8 +29,8 @@ public struct ObjectStoreCredentials: Sendable {
     sodium_memzero(&secret, secret.count)
   }
 
-  /// Reads a file of two lines: the access key id and the secret access key. Nobody but its owner may be able to read it.
-  /// - Throws: ``ServerError`` with `badObjectStore`; `KeyError` without memory that can be locked.
+  /// Reads a file of two lines: the access key id and the secret access key. Only its owner may be able to read it.
+  /// - Throws: ``ServerError`` with `badObjectStore`; `KeyError` without lockable memory.
   public init(file path: String) throws {
     var content = try Self.content(of: path)
     defer { sodium_memzero(&content, content.count) }

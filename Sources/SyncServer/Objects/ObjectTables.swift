@@ -3,12 +3,12 @@ import SyncModel
 
 /// A file on its way to an object store.
 struct ObjectUpload: Equatable, Sendable {
-  /// The last part of its key in the store: 32 hexadecimal digits that nobody guesses.
+  /// The last part of its key in the store: 32 random hexadecimal digits.
   let id: String
   let userId: Int64
   let name: ContentName
   let byteCount: Int64
-  /// Of what is sent, in base64.
+  /// SHA-256 of the sent bytes, in base64.
   let sha256: String
   let contentType: String
 
@@ -22,15 +22,15 @@ struct ObjectUpload: Equatable, Sendable {
 struct ObjectContent: Equatable, Sendable {
   let id: String
   let byteCount: Int64
-  /// Of the bytes as they are kept, in hexadecimal digits.
+  /// SHA-256 of the stored bytes, in hexadecimal digits.
   let sha256: String?
-  /// What the key of a record showed the content to be.
+  /// The content's digest that the key of a record has verified.
   let contentDigest: String?
   let isRefuted: Bool
   let isMissing: Bool
 }
 
-/// What the tables of an account hold about its objects, inside one transaction.
+/// The tables of an account about its objects, within one transaction.
 struct ObjectTables {
   let connection: Connection
 
@@ -89,7 +89,7 @@ struct ObjectTables {
       as: String.self)
   }
 
-  /// Some contents, to find out whether a bucket is the one that they are in.
+  /// Returns some contents, to find out whether a bucket is the right one.
   func someContents(limit: Int) throws -> [(id: String, byteCount: Int64)] {
     try connection.fetchRows("SELECT id, byteCount FROM ObjectContent LIMIT \(limit)", as: String.self, Int64.self)
       .map { (id: $0.0, byteCount: $0.1) }
@@ -142,7 +142,7 @@ struct ObjectTablesWriter {
       "UPDATE ObjectUpload SET addressEndsAt = \(addressEnd), expiresAt = \(expiry) WHERE id = \(id)")
   }
 
-  /// Makes a content of an upload that was found in the store. A content whose object is missing or refuted is replaced.
+  /// Stores a content for an upload whose object was found. A content whose object is missing or refuted is replaced.
   func finish(_ upload: ObjectUpload, _ proof: VerifiedContent, at time: Int64) throws {
     if let known = try tables.content(upload.name), known.isMissing || known.isRefuted {
       try removeContent(known.id, notBefore: time + FileSweep.grace)
@@ -158,7 +158,7 @@ struct ObjectTablesWriter {
     try connection.execute("DELETE FROM ObjectUpload WHERE id = \(upload.id)")
   }
 
-  /// Gives an upload up. What was sent, or is still sent while its address is good, is removed from the store.
+  /// Cancels an upload. Its bytes are removed from the store, also if they are sent while its address is valid.
   func abandon(_ id: String) throws {
     try connection.execute(
       """
@@ -177,7 +177,7 @@ struct ObjectTablesWriter {
     try connection.execute("DELETE FROM ObjectContent WHERE id = \(id)")
   }
 
-  /// Keeps what was found out about the bytes of a content.
+  /// Stores the digests of a content's bytes.
   func keep(_ proof: VerifiedContent, of id: String) throws {
     try connection.execute(
       """
@@ -186,12 +186,12 @@ struct ObjectTablesWriter {
       """)
   }
 
-  /// Marks a content whose object is missing or of another length.
+  /// Marks a content whose object is missing or has another length.
   func markMissing(_ id: String, at time: Int64) throws {
     try connection.execute("UPDATE ObjectContent SET missingSince = \(time) WHERE id = \(id) AND missingSince IS NULL")
   }
 
-  /// The object of a content is there again.
+  /// Removes the mark of a content whose object exists again.
   func markFound(_ id: String) throws {
     try connection.execute("UPDATE ObjectContent SET missingSince = NULL WHERE id = \(id)")
   }
@@ -208,7 +208,8 @@ struct ObjectTablesWriter {
       """)
   }
 
-  /// Marks contents of a uuid that no record needs: those that a record once needed, and those that none has needed for long.
+  /// Marks contents with a UUID that no record needs: those that a record once needed, and those that no record has
+  /// needed for long.
   func markUnused(_ content: String, neverUsedBefore limit: Int64, at time: Int64) throws {
     try connection.execute(
       """

@@ -13,7 +13,7 @@ struct SignatureV4: Sendable {
   let service: String
 
   static let algorithm = "AWS4-HMAC-SHA256"
-  /// What stands for the digest of a body that the signer does not know.
+  /// The value for the digest of a body that the signer does not know.
   static let unsignedPayload = "UNSIGNED-PAYLOAD"
 
   init(_ credentials: ObjectStoreCredentials, region: String, service: String = "s3") {
@@ -22,19 +22,19 @@ struct SignatureV4: Sendable {
     (self.region, self.service) = (region, service)
   }
 
-  /// A request as far as it is signed.
+  /// The signed parts of a request.
   struct Signed {
     var method: String
     /// With its parts percent-encoded.
     var path: String
-    /// As they are meant; they are encoded here.
+    /// Names and values without encoding. They are encoded here.
     var query: [(name: String, value: String)] = []
     /// All that are signed, `host` among them.
     var headers: [(name: String, value: String)]
-    /// SHA-256 of the body in hexadecimal digits, or what stands for it.
+    /// SHA-256 of the body in hexadecimal digits, or its replacement.
     var payload: String
 
-    /// The names of the headers, as they are listed.
+    /// The names of the headers, in the listed form.
     var headerNames: String { sorted.map(\.name).joined(separator: ";") }
 
     private var sorted: [(name: String, value: String)] {
@@ -55,7 +55,7 @@ struct SignatureV4: Sendable {
     private static func trimmed(_ value: String) -> String { value.split(separator: " ").joined(separator: " ") }
   }
 
-  /// Who signs, when and for what.
+  /// The signer, the time and the scope.
   func scope(_ time: Int64) -> String { "\(Self.date(time).prefix(8))/\(region)/\(service)/aws4_request" }
 
   /// The signature of a request at a time, in milliseconds since 1970-01-01 UTC.
@@ -68,8 +68,8 @@ struct SignatureV4: Sendable {
     return HMAC.hexadecimal(key)
   }
 
-  /// The query of a request that anybody may make for so many seconds from a time on: it is signed in it.
-  /// - Parameter headers: what has to go along exactly so, `host` included.
+  /// Returns the query of a presigned request that is valid for some seconds from a time on.
+  /// - Parameter headers: the headers that the request must have with these values, including `host`.
   func query(
     presigning method: String, _ path: String, _ query: [(name: String, value: String)] = [],
     headers: [(name: String, value: String)], seconds: Int, at time: Int64

@@ -1,4 +1,4 @@
-/// The part about files: tus 1.0.0 for what comes, ranges for what goes. `FileEndpoints.md` says the same for people.
+/// The part about files: tus 1.0.0 for uploads, ranges for downloads. `FileEndpoints.md` has the same in prose.
 extension OpenAPI {
   static func filePaths(isPresigned: Bool) -> String {
     (isPresigned ? objectPaths() : tusPaths()) + "\n" + contentPaths()

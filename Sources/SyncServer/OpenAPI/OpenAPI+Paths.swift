@@ -63,7 +63,7 @@ extension OpenAPI {
 
   static func body(_ schema: String) -> String { #"{"required": true, "content": \#(content(schema))}"# }
 
-  /// What every request with a token can be answered.
+  /// The responses that every request with a token may receive.
   static func problems() -> String {
     [
       ("401", "Unauthorized"), ("429", "TooManyRequests"), ("500", "Failure"), ("503", "NotNow"), ("507", "NoRoom"),

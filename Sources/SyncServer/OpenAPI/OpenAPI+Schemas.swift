@@ -1,7 +1,7 @@
 import SyncModel
 
 extension OpenAPI {
-  /// The bodies and answers, as JSON.
+  /// The bodies of requests and responses, as JSON.
   static func schemas(_ limits: ServerLimits) -> String {
     """
     {

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// What the server answers, for programs: OpenAPI 3.1. `WireFormat.md` says the same for people.
+/// The API of the server for programs: OpenAPI 3.1. `WireFormat.md` has the same in prose.
 struct OpenAPI {
   let limits: ServerLimits
   /// Whether files go to an object store.

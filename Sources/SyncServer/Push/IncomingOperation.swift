@@ -6,7 +6,7 @@ struct IncomingOperation: Sendable {
   let name: RecordName
   /// The version that the change is based on; 0 for a new record.
   let baseVersion: Int64
-  /// The epoch that `baseVersion` belongs to; nil when the device knows none.
+  /// The epoch that `baseVersion` belongs to; `nil` if the device knows none.
   let baseEpoch: String?
   /// The number of the newest schema file that the device has applied, where it says so.
   let schemaVersion: Int64?

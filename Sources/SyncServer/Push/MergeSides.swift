@@ -1,13 +1,13 @@
 import SyncModel
 
-/// The two sides of a merge that the server does not have as such: what the device started from, and what it has now.
+/// The two versions of a merge that the server does not store: the base of the device, and its local version.
 ///
-/// The server keeps no old versions. What it knows is which fields changed since: the others have their old value still.
-/// Of those that changed, the device says the old value where it changed them too.
+/// The server keeps no old versions. It knows which fields have changed since the base; the others have their old
+/// value. For changed fields that the device changed too, the operation has the old value.
 struct MergeSides {
-  /// What both sides started from; nil when nothing of it is known.
+  /// The base; `nil` if nothing of it is known.
   let base: RecordState?
-  /// What the device has, as far as the operation says it.
+  /// The device's version, as far as the operation describes it.
   let local: RecordState
 
   /// - Parameter trustedBase: the version up to which the operation's base is known to be the server's; nil when only
@@ -34,7 +34,7 @@ struct MergeSides {
       userEditedFields: operation.patch.userEditedFields ?? existing.state.userEditedFields)
   }
 
-  /// A device deletes what was there and brings back what was deleted. Otherwise the server's own last change tells.
+  /// A device deletes an existing record and restores a deleted one. Otherwise the server's own last change decides.
   private static func wasDeleted(
     _ operation: IncomingOperation, _ existing: ServerRecord, hasChanged: Bool
   ) -> Bool {

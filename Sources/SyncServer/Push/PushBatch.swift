@@ -1,17 +1,17 @@
 import SyncModel
 
-/// Executes the operations of one request in order, inside one transaction, each by itself.
+/// Executes the operations of one request in order within one transaction, each in a savepoint.
 struct PushBatch {
   let entities: [String: EntityDescription]
   let epochs: EpochHistory
   let now: Int64
-  /// The time under which changes and answers are stored; see ``RetentionClock``.
+  /// The time to store with changes and responses; see ``RetentionClock``.
   let storedAt: Int64
   let role: TokenRole
   let log: RequestLog
   /// Records of which an operation of this request was not stored, with the id of that operation.
   private var notStored: [RecordName: String] = [:]
-  /// Whether the server has exactly what the device sent, and no other record changed along with it.
+  /// Whether the server stored exactly the sent payloads, and no other record changed with them.
   private(set) var isUnmodified = true
 
   init(
@@ -42,7 +42,7 @@ struct PushBatch {
       let before = try storage.lastSequence
       let outcome = try attempt(sent, in: storage)
       if case .accepted = outcome {} else { isUnmodified = false }
-      // A record that takes others along, to another project for example, is more than what the device sent.
+      // An operation that moves other records, for example to another project, changes more than its payload.
       if try storage.lastSequence > before + 1 { isUnmodified = false }
       return outcome.json(operationId: sent.id, entities: entities)
     case (.keyReused, _), (.returnStoredResponse, _):

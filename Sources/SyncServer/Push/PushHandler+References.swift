@@ -1,13 +1,13 @@
 import SyncModel
 
 extension PushHandler {
-  /// The conflict of an operation that refers to what was never there or is deleted.
+  /// Returns the conflict of an operation that references a missing or deleted record.
   func conflict(
     ofReferences operation: IncomingOperation, _ entity: EntityDescription, _ existing: ServerRecord?
   ) throws -> PushOutcome? {
     var missing: [String] = []
     var deleted: [String] = []
-    // A reference that is stored already is no change; what it refers to may have been deleted since.
+    // A stored reference is no change. The referenced record may have been deleted since.
     let changed = operation.patch.fields.filter { existing?.state.fields[$0.name] != $0.value }
     for (column, target) in targets(of: changed, entity) {
       switch try storage.isDeleted(target) {
@@ -21,7 +21,7 @@ extension PushHandler {
     return nil
   }
 
-  /// The conflict of bringing a record back whose parent is still deleted.
+  /// Returns the conflict of restoring a record whose parent is deleted.
   func conflict(
     ofBringingBack state: RecordState, _ entity: EntityDescription, _ existing: ServerRecord
   ) throws -> PushOutcome? {

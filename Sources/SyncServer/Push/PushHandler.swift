@@ -5,17 +5,17 @@ struct PushHandler {
   let entities: [String: EntityDescription]
   let storage: any RecordWriting
   let epochs: EpochHistory
-  /// The role of whoever sent the operation.
+  /// The role of the sender.
   let role: TokenRole
   /// The server's time in milliseconds since 1970-01-01 UTC.
   let now: Int64
   /// The time under which changes are stored; see ``RetentionClock``.
   let storedAt: Int64
 
-  /// What becomes of an operation, and how many other records went or came back with it.
+  /// Returns the outcome of an operation, and the number of other records that were deleted or restored with it.
   func judge(_ operation: IncomingOperation) throws -> (outcome: PushOutcome, taken: Int) {
     let judged = try judgeWhole(operation)
-    // What was edited before a deletion is worth keeping, and no reason to refuse the deletion.
+    // Edits before a deletion are kept, and are no reason to refuse the deletion.
     guard operation.kind == .delete, !operation.patch.fields.isEmpty, judged.outcome.isBrokenRule else { return judged }
     var deletion = operation
     deletion.patch.fields = [:]
@@ -49,10 +49,10 @@ struct PushHandler {
     }
   }
 
-  /// What becomes of an operation on a record that the server does not have; nil when it makes the record.
+  /// Returns the outcome of an operation on a record that the server lacks; `nil` if it creates the record.
   ///
-  /// The deletion of such a record is remembered, because another device may still have the record: after a restore of the
-  /// server, or because an earlier deletion is forgotten. What was deleted comes back only as an undeletion.
+  /// The deletion of such a record is stored, because another device may have the record: after a restore of the
+  /// server, or because an earlier deletion is forgotten. A deleted record can only be restored by an undeletion.
   private func judgeUnknown(_ operation: IncomingOperation) throws -> PushOutcome? {
     switch operation.kind {
     case .delete:
@@ -130,7 +130,7 @@ struct PushHandler {
     return (.merged(record, lost: result.lost), taken)
   }
 
-  /// Stores a state where it says something new; what goes with a record is deleted and comes back with it.
+  /// Stores a state if it differs. Dependents are deleted and restored with it.
   private func store(
     _ operation: IncomingOperation, _ state: RecordState, _ entity: EntityDescription, changing existing: ServerRecord,
     computing: [String] = []

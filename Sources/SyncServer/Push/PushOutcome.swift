@@ -1,19 +1,19 @@
 import SyncModel
 
-/// What became of an operation.
+/// The outcome of an operation.
 enum PushOutcome {
   /// Stored as it was sent; nil for the deletion of a record that never existed.
   case accepted(ServerRecord?)
   /// Stored together with changes that the device had not seen.
   case merged(ServerRecord, lost: [OverwrittenValue])
-  /// Not stored; a user has to decide. `other` is the record that stands in the way, if one does.
+  /// Not stored: the user has to decide. `other` is the record that holds the UNIQUE value.
   case conflict(ConflictKind, fields: [String], ServerRecord?, other: RecordName? = nil)
   /// Not stored.
   case rejected(HTTPProblem)
   /// Not tried, because another operation of the request was not stored.
   case waiting(for: String)
 
-  /// Whether the server has what the device wants.
+  /// Whether the server has the state that the device wants.
   var isStored: Bool {
     switch self {
     case .accepted, .merged: true
@@ -21,7 +21,7 @@ enum PushOutcome {
     }
   }
 
-  /// Whether this is the answer for ever. What may succeed when it is tried again has no lasting answer.
+  /// Whether the response is final. An operation that may succeed later has no stored response.
   var isFinal: Bool {
     switch self {
     case .accepted, .merged, .conflict: true

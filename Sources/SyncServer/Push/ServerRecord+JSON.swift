@@ -1,8 +1,8 @@
 import SyncModel
 
 extension ServerRecord {
-  /// The record as it stands on the wire.
-  /// - Parameter sharedVersion: what a device of another epoch is told; nil where it is not.
+  /// The record in the wire format.
+  /// - Parameter sharedVersion: the version for a device of another epoch; `nil` for other devices.
   func json(_ entities: [String: EntityDescription], sharedVersion: Int64? = nil) -> SyncValue {
     var object: SyncObject = [
       "entityType": .text(name.entityType), "entityUuid": .text(name.entityUuid), "serverId": .integer(serverId),
@@ -22,7 +22,7 @@ extension ServerRecord {
 }
 
 extension RecordName {
-  /// The name as it stands on the wire.
+  /// The name in the wire format.
   var reference: RecordReference { RecordReference(entityType: entityType, entityUuid: entityUuid) }
 }
 

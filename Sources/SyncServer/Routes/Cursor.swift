@@ -1,6 +1,6 @@
 import SyncModel
 
-/// How far a device has pulled, as the text that only the server understands.
+/// The position of a device's pull, as a text that only the server understands.
 struct Cursor: Equatable {
   /// The epoch that it belongs to.
   let epoch: String
@@ -18,7 +18,7 @@ struct Cursor: Equatable {
     self.floor = floor
   }
 
-  /// Reads a text of a device and looks whether it can be gone on from.
+  /// Parses a device's cursor and checks that the server can continue from it.
   /// - Throws: ``HTTPProblem`` with 410.
   init(_ text: String, for data: any RecordReading) throws {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)

@@ -26,7 +26,7 @@ extension FileService {
     return .json(["missing": .array(missing.map { .text($0.file) })])
   }
 
-  /// `POST /v1/files/digests`: what the server holds of some files.
+  /// `POST /v1/files/digests`: the digests of the server's files.
   func digests(_ call: RouteCall) async throws -> Response {
     var held: [String: FileDigestsResponse.Held] = [:]
     for (file, name) in try names(call) {
@@ -59,7 +59,7 @@ extension FileService {
     return names
   }
 
-  /// Which of some contents the object store has, if there is one. It is asked for several at a time.
+  /// Returns the contents that the object store has, if there is one. Several are requested concurrently.
   private func inObjectStore(_ account: AccountName, _ names: [ContentName]) async throws -> Set<ContentName> {
     guard let objects else { return [] }
     return try await refusing {
@@ -90,7 +90,7 @@ extension FileService {
       response.status = 304
       return response
     }
-    // What a client stored is never taken for something that a browser would run.
+    // A client's file must never be run by a browser.
     response.contentType = "application/octet-stream"
     response.headers.append(("X-Content-Type-Options", "nosniff"))
     switch range(request, stored, tag) {
@@ -111,7 +111,7 @@ extension FileService {
   }
 
   private static func range(_ request: Request, _ stored: StoredContent, _ tag: String) -> ByteRange {
-    // Ranges are for GET alone. A content that is not the one that the client has a part of is sent whole.
+    // Ranges are for GET only. If the content is not the one that the client has a part of, all of it is sent.
     guard request.method == "GET", let text = request.headers["range"],
       request.headers["if-range"].map({ $0 == tag }) ?? true
     else { return .whole }
@@ -126,13 +126,14 @@ extension FileService {
   }
 }
 
-/// What a `Range` header asks for.
+/// The range of a `Range` header.
 enum ByteRange: Equatable {
   case whole
   case part(Range<Int64>)
   case unsatisfiable
 
-  /// One range is answered as one; several, or a header that is not understood, with the whole, as RFC 9110 allows.
+  /// A single range is sent as such. Several ranges, or an unknown form, are answered with the whole content, as RFC
+  /// 9110 allows.
   init(_ text: String, of count: Int64) {
     self = .whole
     let sides = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

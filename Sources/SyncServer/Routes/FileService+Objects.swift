@@ -32,7 +32,7 @@ extension FileService {
       [(Self.wayHeader, "presigned"), ("Fieldvault-Max-Size", String(min(limits.fileBytes, Self.greatestObject)))])
   }
 
-  /// With what a server says how it takes files.
+  /// The response in which a server describes its upload protocol.
   static let wayHeader = "Fieldvault-Uploads"
   /// More does not go into an object store with one request.
   static let greatestObject: Int64 = 5 << 30

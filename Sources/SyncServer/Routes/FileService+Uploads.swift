@@ -32,8 +32,8 @@ extension FileService {
     }
   }
 
-  /// Removes an upload whose first request failed: nobody knows its address, and it would count towards the quota until it
-  /// expires.
+  /// Removes an upload whose first request failed: no client knows its address, and it would count towards the quota
+  /// until it expires.
   private func forget(_ upload: StoredUpload, _ account: AccountName) async {
     // In a task of its own, because that of a request is cancelled when the server stops.
     let removal = Task { try await storage.removeUpload(account, upload.id) }
@@ -58,8 +58,8 @@ extension FileService {
     }
   }
 
-  /// `HEAD /v1/files/uploads/{upload}`: how far it is. A request that still sends bytes to it is ended, because the client
-  /// that asks has given that one up.
+  /// `HEAD /v1/files/uploads/{upload}`: returns the offset. A request that still sends bytes to it is ended, because
+  /// the asking client has abandoned that request.
   func state(_ call: RouteCall) async throws -> Response {
     let known = try await find(call)
     await sessions.end(known.id)
@@ -71,8 +71,8 @@ extension FileService {
     return .empty(200, headers)
   }
 
-  /// `DELETE /v1/files/uploads/{upload}`: an upload is given up. Of a finished one the content goes too, unless a record
-  /// refers to it.
+  /// `DELETE /v1/files/uploads/{upload}`: cancels an upload. The content of a finished upload is removed too, unless
+  /// a record references it.
   func terminate(_ call: RouteCall) async throws -> Response {
     let upload = try await find(call)
     let account = call.member.account
@@ -89,7 +89,8 @@ extension FileService {
 
   // MARK: Parts
 
-  /// The upload of a request: one of the user's own. Of others nothing is told, not even that they are there.
+  /// Returns the upload of a request, if it belongs to the user. The existence of other users' uploads is not
+  /// disclosed.
   private func find(_ call: RouteCall) async throws -> StoredUpload {
     let id = call.variables["upload"] ?? ""
     guard id.utf8.count == 32, let upload = try await storage.upload(call.member.account, id),
@@ -137,7 +138,7 @@ extension FileService {
     }
   }
 
-  /// The upload as it stands now that nobody else has it, at the offset that the client names, with the length that it says.
+  /// Returns the upload after it was locked, at the offset and with the length that the client names.
   private func current(
     _ known: StoredUpload, _ call: RouteCall, offset: Int64, length: Int64?
   ) async throws -> StoredUpload {
@@ -167,7 +168,7 @@ extension FileService {
     }
   }
 
-  /// Puts what a storage refuses in the words of HTTP.
+  /// Converts the refusal of a storage into a response.
   func refusing<Value>(_ body: () async throws -> Value) async throws -> Value {
     do {
       return try await body()
@@ -200,7 +201,7 @@ extension FileService {
   }
 }
 
-/// The answer to a request that has no body and whose answer is known.
+/// The response to a request without a body whose response is known.
 private struct ReadinessResponse: BodySink {
   let response: Response
 

@@ -6,19 +6,19 @@ import CipherSQL
   import Foundation
 #endif
 
-/// What the routes of files do, over any storage. `SyncModel/FileEndpoints.md` is what it keeps to.
+/// The routes of files, over any storage, as `SyncModel/FileEndpoints.md` specifies.
 struct FileService: Sendable {
   let storage: any FileStorage
-  /// Which of these contents records of an account refer to.
+  /// The contents of these that records of an account reference.
   let inUse: @Sendable (AccountName, [String]) async throws -> Set<String>
-  /// What the records of an account say about a content.
+  /// The data of an account's records about a content.
   var claims: @Sendable (AccountName, String) async throws -> [ContentClaim] = { _, _ in [] }
   let limits: ServerLimits
   let sessions: UploadSessions
   let log: RequestLog
   /// Where contents are kept beside the server's own disk; nil for nowhere.
   var objects: ObjectFiles?
-  /// What stands before the path in the addresses of uploads: nothing, or where clients see the server.
+  /// The prefix of upload addresses: empty, or the public address of the server.
   var publicURL = ""
 
   static let uploadPattern = "/v1/files/uploads/{upload}"
@@ -46,7 +46,7 @@ struct FileService: Sendable {
   var now: Int64 { Date.nowInMilliseconds().milliseconds }
   var expiry: Int64 { now + Int64(limits.uploadSeconds) * 1_000 }
 
-  /// How a refusal of the storage is told.
+  /// Returns the response for a refusal of the storage.
   static func problem(_ error: any Error) -> HTTPProblem? {
     if let problem = error as? HTTPProblem { return problem }
     if let refusal = error as? ObjectFiles.Refusal {

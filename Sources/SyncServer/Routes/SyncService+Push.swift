@@ -20,7 +20,8 @@ extension SyncService {
     var cursor: String?
     if case .text(let text)? = body["cursor"] { cursor = text }
     let mark = DeviceCounter(counter: counter, operations: sent.map(\.content))
-    // A client that disconnects cancels its request. The work goes on, and the repeated request finds the stored results.
+    // A client that disconnects cancels its request. The work continues, and the repeated request finds the stored
+    // responses.
     let (role, storedAt) = (call.member.role, storingTime(now))
     let work = Task { [sent, cursor, storage, now, log] in
       try await storage.write(call.member.account) { [entities = storage.entities] data in

@@ -7,7 +7,7 @@ import SyncModel
   import Foundation
 #endif
 
-/// What the routes do, over any storage.
+/// The routes of records, over any storage.
 struct SyncService: Sendable {
   let storage: any RecordStorage
   let limits: ServerLimits

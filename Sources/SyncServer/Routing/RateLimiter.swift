@@ -19,7 +19,7 @@ final class RateLimiter: Sendable {
   /// Counts a request. Nil lets it pass; otherwise how many seconds to wait.
   func secondsToWait(for user: Int64, now: ContinuousClock.Instant = .now) -> Int? {
     buckets.withLock { buckets in
-      // Full buckets are as good as none, so that users that are gone are forgotten.
+      // A full bucket equals none, so buckets of inactive users are removed.
       if buckets.count > 10_000 { buckets = buckets.filter { level(of: $0.value, now) < burst } }
       var bucket = buckets[user] ?? Bucket(level: burst, filledAt: now)
       bucket.level = level(of: bucket, now)

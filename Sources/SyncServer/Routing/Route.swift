@@ -1,16 +1,16 @@
-/// One method of one path, and what answers it.
+/// One method of one path, and its handler.
 struct Route: Sendable {
-  /// Who may ask.
+  /// The access to a route.
   enum Access: Sendable {
     /// Everybody.
     case open(@Sendable () async throws -> Response)
-    /// Who has a valid token.
+    /// Every valid token.
     case member(@Sendable (RouteCall) async throws -> Response)
-    /// Who has a valid token; the body goes into what is returned, as it comes.
+    /// Every valid token. The body is streamed to the returned destination.
     case upload(@Sendable (RouteCall) async throws -> any BodySink)
   }
 
-  /// What rules hold for requests and answers beside those of the route itself.
+  /// The rules for requests and responses in addition to those of the route.
   enum Dialect: Sendable {
     /// Bodies are JSON.
     case json
@@ -23,7 +23,7 @@ struct Route: Sendable {
   }
 
   let method: String
-  /// The path, with names in braces for what varies: `/v1/digests/{entity}`.
+  /// The path, with variables in braces: `/v1/digests/{entity}`.
   let pattern: String
   let dialect: Dialect
   let access: Access
@@ -47,7 +47,7 @@ struct Route: Sendable {
   /// Whether a token of the role admin may use it. Such a token neither pushes nor pulls.
   var isForAdmins: Bool { pattern == "/v1/account" }
 
-  /// Whether its handler reads a body that was collected. What comes to other routes is dropped.
+  /// Whether its handler reads a collected body. Bodies of other routes are dropped.
   var takesBody: Bool { (dialect == .json || dialect == .fileQuestion) && method == "POST" }
 
   /// The values of the variables when a path is one of this route; else nil.
@@ -69,11 +69,11 @@ struct Route: Sendable {
   }
 }
 
-/// A request of a member on its way to what answers it.
+/// A member's request for a handler.
 struct RouteCall: Sendable {
   let request: Request
   let member: Member
-  /// What stands for the names in braces.
+  /// The values of the variables.
   let variables: [String: String]
 
   /// A whole number among the parameters.

@@ -1,15 +1,15 @@
 import SyncModel
 
-/// Finds what answers a request: by path, then method, then token.
+/// Finds the handler of a request: by path, then method, then token.
 struct Router: Sendable {
   let routes: [Route]
-  /// Who a token belongs to; nil for one that is not valid.
+  /// Returns the holder of a token; `nil` for an invalid one.
   let member: @Sendable (_ token: String) throws -> Member?
-  /// How often a user may ask for records, and for files.
+  /// The rate limits of a user for records, and for files.
   let limiters: (records: RateLimiter, files: RateLimiter)
   let log: RequestLog
 
-  /// What becomes of a request whose body is not there yet.
+  /// Decides about a request whose body has not arrived.
   func admit(_ request: Request) -> AdmittedRequest {
     do {
       let (route, variables) = try find(request)
@@ -37,7 +37,7 @@ struct Router: Sendable {
         member: request.member)
     case .member:
       guard route.takesBody else {
-        // Where no body comes, a missing token is told when the request is answered.
+        // For a request without a body, a missing token is reported in the response.
         let member = try request.announcesBody ? authenticate(request) : findMember(request)
         return AdmittedRequest(admission: .ignore, member: member)
       }
@@ -48,7 +48,7 @@ struct Router: Sendable {
     }
   }
 
-  /// The answer to a request.
+  /// Returns the response to a request.
   func answer(_ request: Request) async -> Response {
     do {
       let (route, variables) = try find(request)
@@ -68,13 +68,13 @@ struct Router: Sendable {
     case .open(let make): return try await make()
     case .member(let make): return try await make(try call(request, route, variables))
     case .upload:
-      // What it opened answers a request, unless its token could not be looked up before.
+      // A streamed request is answered by its sink, unless its token could not be checked before.
       _ = try authenticate(request)
       throw HTTPProblem.failure
     }
   }
 
-  /// Where the body of an upload goes, or why not.
+  /// Returns the destination of an upload's body, or the refusal.
   private func open(
     _ request: Request, _ route: Route, _ variables: [String: String],
     _ open: @Sendable (RouteCall) async throws -> any BodySink
@@ -143,7 +143,7 @@ struct Router: Sendable {
     finished(problem(error, route.pattern).response, route)
   }
 
-  /// The answer where no route was found; a path of tus keeps its header.
+  /// The response without a matching route. A path of tus keeps its header.
   private func failure(_ error: HTTPProblem, at path: String) -> Response {
     var response = error.response
     if routes.contains(where: { $0.dialect == .tus && $0.variables(in: path) != nil }) {
@@ -160,7 +160,7 @@ struct Router: Sendable {
   }
 }
 
-/// A sink whose answers get what the route adds to each.
+/// A sink whose responses get the headers of the route.
 private struct RoutedSink: BodySink {
   let sink: any BodySink
   let finished: @Sendable (Response) -> Response

@@ -1,6 +1,6 @@
 import SyncModel
 
-/// A kind of record, as far as the server has to know it to judge an operation.
+/// The facts about an entity that the server needs to decide about an operation.
 public struct EntityDescription: Sendable {
   /// The type, such as `AtmosphericLog`.
   public let type: String
@@ -8,20 +8,20 @@ public struct EntityDescription: Sendable {
   public let schemaName: String
   /// How two versions of a record become one.
   public let rules: MergeRules
-  /// The fields that refer to another record.
+  /// The fields that reference another record.
   public let references: [String: Reference]
   /// Whether records have `userEditedFields`.
   public let hasUserEdits: Bool
   /// The columns that do not always count in digests.
   public let digestColumns: DigestColumns
-  /// What is wrong with a value of a field; nil when it is of the field's type.
+  /// Returns the problem of a field's value; `nil` if it has the type of the field.
   public let problem: @Sendable (_ field: String, _ value: SyncValue) -> String?
 
   /// A reference to another record.
   public struct Reference: Hashable, Sendable {
-    /// The kind of record that is referred to.
+    /// The referenced entity.
     public let entityType: String
-    /// Whether the record goes when the one that it refers to goes.
+    /// Whether a deletion of the referenced record deletes this record.
     public let cascades: Bool
 
     /// A reference from its parts.
@@ -47,7 +47,7 @@ public struct EntityDescription: Sendable {
   }
 }
 
-/// A schema whose records a server has.
+/// A schema of a server.
 public struct ServedSchema: Hashable, Sendable {
   /// The name of the schema.
   public let name: String

@@ -1,14 +1,14 @@
 import SyncModel
 
-/// Where a server keeps the records of its accounts. What happens to an operation is decided above it, so that it means
-/// the same with every engine; an engine stores, orders and looks up.
+/// The storage of the records of a server's accounts. The layer above decides about operations, so that every engine
+/// has the same behaviour. An engine stores, orders and finds records.
 ///
-/// What an engine must hold:
+/// An engine must guarantee:
 ///
-/// - A `write` is one transaction: all of it is there after a crash, or nothing. When it returns, it is durable.
-/// - Writes of one account happen one after the other, or as if they did. A `read` sees one unchanging state.
-/// - Each stored version gets the next number of the account's sequence. No change becomes visible while one with a lower
-///   number is not: whoever has read up to a number never misses what comes later.
+/// - A `write` is one transaction: after a crash, all of it exists or nothing. When it returns, it is durable.
+/// - Writes of one account are serialisable. A `read` sees one unchanging state.
+/// - Each stored version gets the next number of the account's sequence. A change becomes visible only after all
+///   changes with lower numbers, so that a reader that has read up to a number never misses a later change.
 /// - Accounts do not see each other.
 ///
 /// `Tests/SyncServerTests/Conformance` checks an engine.
@@ -23,17 +23,17 @@ public protocol RecordStorage: Sendable {
     _ account: AccountName, _ body: @escaping @Sendable (any RecordReading) throws -> Result
   ) async throws -> Result
 
-  /// Changes an account in one transaction; what `body` throws undoes it.
+  /// Changes an account in one transaction; an error of `body` rolls it back.
   func write<Result: Sendable>(
     _ account: AccountName, _ body: @escaping @Sendable (any RecordWriting) throws -> Result
   ) async throws -> Result
 
-  /// Makes sure that no change that has failed can come back, as it may after a crash: files that no record refers to go
-  /// behind this.
+  /// Makes sure that no failed commit can reappear after a crash. Files that no record references are removed only
+  /// after this call.
   func flushFailedCommits(_ account: AccountName) async throws
 
-  /// Lets these records follow what was deleted or restored above them, where that has still to be done, so that reads say of them
-  /// what they will be.
+  /// Lets these records follow a pending deletion or restoration of their ancestors, so that reads return their final
+  /// state.
   func applyPendingCascades(_ account: AccountName, _ names: [RecordName]) async throws
 
   /// Returns true as soon as an account has a change after a number of its sequence, or false after a time, or when
@@ -64,10 +64,10 @@ public protocol RecordReading {
   var epochs: EpochHistory { get throws }
   /// The number of the last change.
   var lastSequence: Int64 { get throws }
-  /// Deletions up to this number may be forgotten: who has not read that far has to compare everything.
+  /// Deletions up to this number may be forgotten. A device that has not read that far has to compare all records.
   var horizon: Int64 { get throws }
 
-  /// The largest time at which an answer or a deletion was stored; nil when there is none.
+  /// The largest stored time of a response or a deletion; `nil` if there is none.
   var largestStoredTime: Int64? { get throws }
 
   /// A record, deleted ones too.
@@ -76,20 +76,23 @@ public protocol RecordReading {
   func sharedVersion(of record: ServerRecord, with epoch: String) throws -> Int64?
   /// Whether a record is deleted; nil when it was never there.
   func isDeleted(_ name: RecordName) throws -> Bool?
-  /// The records that changed after a number, deleted ones too; without a number all that are not deleted. A page may
-  /// have fewer than `limit` when the records are large, and has at least one where there is one.
-  /// - Parameter projects: only records that belong to one of these, and those that belong to none; nil for all.
+  /// Returns the records that changed after a number, including deleted ones; without a number all records that are
+  /// not deleted. A page may have fewer than `limit` records if they are large, and has at least one if there is one.
+  /// - Parameter projects: only records of these projects and records without a project; `nil` for all.
   func changes(after sequence: Int64?, limit: Int, projects: Set<String>?) throws -> ChangePage
-  /// The digests of the records that are not deleted, by kind. Costs what there are buckets, whatever number of records there is.
+  /// Returns the digests of the records that are not deleted, by entity. The cost depends on the number of buckets,
+  /// not on the number of records.
   /// - Parameter projects: as in ``changes(after:limit:projects:)``.
   func entityDigests(projects: Set<String>?) throws -> [String: DigestSummary]
   /// The digests of the buckets of a kind, without empty ones.
   func bucketDigests(of entityType: String, projects: Set<String>?) throws -> [String: DigestSummary]
   /// The digests of the records of one bucket.
   func recordDigests(of entityType: String, bucket: String, projects: Set<String>?) throws -> [RecordDigest]
-  /// Which of these files' contents records refer to by `contentUuid`, deleted records that are not forgotten yet included.
+  /// Returns which of these files' contents records reference by `contentUuid`, including deleted records that are
+  /// not forgotten yet.
   func contentsInUse(among contents: [String]) throws -> Set<String>
-  /// What records say about a content: of each kind of record the oldest, so that a later record cannot change it.
+  /// Returns the records' data about a content: the oldest record of each entity, so that a later record cannot
+  /// change it.
   func claims(on content: String) throws -> [ContentClaim]
 }
 
@@ -109,42 +112,45 @@ public protocol RecordWriting: RecordReading {
   /// Stores a version of a record under the next number of the sequence.
   /// - Throws: ``StorageRefusal`` for a rule of the data that it breaks; then nothing was changed.
   func store(_ new: NewVersion, at time: Int64) throws -> ServerRecord
-  /// Lets the dependents of a record follow its deletion or restoration: those that refer to it with ON DELETE CASCADE, and theirs.
-  /// Each that changes gets a version and a number. A dependent is restored when it was only cascaded and no record that it refers to
-  /// so stays deleted. It stays deleted when it would break a rule of the data by now.
+  /// Lets the dependents of a record follow its deletion or restoration: those that reference it with ON DELETE
+  /// CASCADE, and their dependents. Each changed record gets a version and a number. A dependent is restored if it
+  /// was only cascaded and no record that it references with ON DELETE CASCADE stays deleted. It stays deleted if it
+  /// would violate a rule of the data.
   ///
-  /// Many dependents follow after this transaction, in others of at most 50 ms of CPU time, also after a restart. Until then
-  /// ``record(_:)`` and ``isDeleted(_:)`` of a write say what they will be, and ``changes(after:limit:projects:)`` leaves out those
-  /// that will be deleted.
-  /// - Returns: how many dependents were visited in this transaction: 0 when there are none.
+  /// Many dependents follow after this transaction, in others of at most 50 ms of CPU time, also after a restart.
+  /// Until then ``record(_:)`` and ``isDeleted(_:)`` of a write return the final state, and
+  /// ``changes(after:limit:projects:)`` leaves out records that will be deleted.
+  /// - Returns: the number of dependents that this transaction visited; 0 if there are none.
   func cascade(from record: ServerRecord, at time: Int64) throws -> Int
-  /// Whether a deleted record can be restored, because no record that it refers to with ON DELETE CASCADE stays deleted.
+  /// Returns whether a deleted record can be restored, because no record that it references with ON DELETE CASCADE
+  /// stays deleted.
   func canReturn(_ name: RecordName) throws -> Bool
-  /// A record that a deletion took along was deleted by itself as well: it does not come back with the other one.
+  /// Stores that a cascaded record was deleted by an operation as well, so that it is not restored with its root.
   func keepDeleted(_ record: ServerRecord) throws
   /// Whether the deletion of a record that the account did not have is remembered.
   func hasTombstone(of name: RecordName) throws -> Bool
   /// Remembers the deletion of a record that the account does not have.
   func keepTombstone(of name: RecordName, at time: Int64) throws
-  /// Forgets such a deletion, because the record is restored.
+  /// Removes such a deletion, because the record is restored.
   func removeTombstone(of name: RecordName) throws
-  /// Runs a part that may fail by itself: what it did is undone when it throws, and the rest stays.
+  /// Runs a part that may fail alone: an error rolls it back, and the rest stays.
   func attempt<Result>(_ body: () throws -> Result) throws -> Result
-  /// Forgets some of the answers from before a time, in milliseconds since 1970-01-01 UTC.
+  /// Forgets some of the responses from before a time, in milliseconds since 1970-01-01 UTC.
   /// - Returns: whether there may be more.
   func forgetAnswers(before time: Int64, atMost limit: Int) throws -> Bool
   /// Forgets some of the tombstones from before a time, in milliseconds since 1970-01-01 UTC.
   /// - Returns: whether there may be more.
   func forgetTombstones(before time: Int64, atMost limit: Int) throws -> Bool
-  /// Forgets some of the deletions from before a time, in the order of their time, without those that a record still refers to.
-  /// - Parameter place: the last one that was looked at before.
-  /// - Returns: how many were forgotten, and the last one that was looked at; nil at the end.
+  /// Forgets some of the deletions from before a time, in the order of their time, except those that a record
+  /// references.
+  /// - Parameter place: the last deletion that an earlier call looked at.
+  /// - Returns: the number of forgotten deletions, and the last one that this call looked at; `nil` at the end.
   func forgetDeletions(
     before time: Int64, after place: RetentionCursor?, atMost limit: Int
   ) throws -> (forgotten: Int, last: RetentionCursor?)
 }
 
-/// Where a deletion stands in the order in which deletions are forgotten.
+/// The position of a deletion in the order in which deletions are forgotten.
 public struct RetentionCursor: Sendable {
   /// The server's time of the deletion, in milliseconds since 1970-01-01 UTC.
   public let storedAt: Int64
@@ -156,10 +162,10 @@ public struct RetentionCursor: Sendable {
 }
 
 extension RecordStorage {
-  /// How many answers or deletions one transaction looks at.
+  /// The number of responses or deletions that one transaction looks at.
   private static var forgottenPerWrite: Int { 100 }
 
-  /// Forgets answers and deletions from before a time, in bounded transactions. Stops when the task is cancelled.
+  /// Forgets responses and deletions from before a time, in bounded transactions. Stops when the task is cancelled.
   func forget(_ account: AccountName, before time: Int64) async throws {
     let limit = Self.forgottenPerWrite
     while try await write(account, { try $0.forgetAnswers(before: time, atMost: limit) }) {
@@ -168,7 +174,7 @@ extension RecordStorage {
     while try await write(account, { try $0.forgetTombstones(before: time, atMost: limit) }) {
       try Task.checkCancellation()
     }
-    // A record that others still refer to stays; those that go make way for those that they referred to.
+    // A record that other records reference stays. Removed records release the records that they referenced.
     var forgotten = 0
     repeat {
       forgotten = 0

@@ -6,20 +6,20 @@ import CipherSQL
   import Foundation
 #endif
 
-/// Forgets what nobody needs any more, so that an account does not grow for ever: answers and deletions after a time, the
-/// files of records that are forgotten, uploads that were given up.
+/// Removes old data, so that an account does not grow without limit: responses and deletions after a time, the files
+/// of forgotten records, and abandoned uploads.
 struct Retention: Sendable {
   let days: Int
   let storage: any RecordStorage
   let files: any FileStorage
   var objects: ObjectFiles?
-  /// Which of these contents records of an account refer to.
+  /// The contents of these that records of an account reference.
   let inUse: @Sendable (AccountName, [String]) async throws -> Set<String>
   let directory: ServerDirectory
   let log: RequestLog
 
-  /// Works through all accounts at once and then every six hours, and gives up uploads every quarter of an hour, until the
-  /// task is cancelled.
+  /// Processes all accounts at once and then every six hours, and cancels abandoned uploads every quarter of an hour,
+  /// until the task is cancelled.
   func run(_ clock: ServerClock) async {
     var round = 0
     while !Task.isCancelled {
@@ -51,8 +51,8 @@ struct Retention: Sendable {
     clock.begin(largestStored: largest.withLock { $0 }, wall: now)
   }
 
-  /// Forgets answers and deletions from before a time, and sweeps the files that no record refers to: those that a record once
-  /// referred to, and others from before that time.
+  /// Forgets responses and deletions from before a time, and sweeps files that no record references: files that a
+  /// record once referenced, and other files from before that time.
   /// - Parameter now: the time of the sweep of files.
   func forget(before time: Int64, at now: Int64) async {
     await forEachAccount("old answers, deletions and files could not be forgotten") { account in
@@ -79,8 +79,8 @@ struct Retention: Sendable {
       } catch is CancellationError {
         return
       } catch {
-        // An account that is damaged would otherwise keep all behind it from ever being looked after. Its folder has a
-        // name drawn by chance, which tells nothing of whose it is.
+        // A damaged account must not stop the processing of the others. Its folder has a random name, which
+        // identifies no user.
         log.failure("\(failure) in accounts/\(account.folder): \(error)")
       }
     }

@@ -26,7 +26,7 @@ final class ServerClock: Sendable {
     }
   }
 
-  /// Moves on by what the monotonic clock has measured, and stores the time.
+  /// Advances the time by the duration of the monotonic clock, and stores it.
   func advance(wall: Int64) throws -> RetentionClock {
     let clock = state.withLock { state in
       let now = ContinuousClock.now

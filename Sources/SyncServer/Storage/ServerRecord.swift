@@ -2,7 +2,7 @@ import SyncModel
 
 /// The name of a record within an account.
 public struct RecordName: Hashable, Sendable {
-  /// The kind of record, such as `AtmosphericLog`.
+  /// The entity, such as `AtmosphericLog`.
   public let entityType: String
   /// The uuid of the record, in lower case.
   public let entityUuid: String
@@ -20,22 +20,22 @@ public struct ServerRecord: Sendable, Equatable {
   public let name: RecordName
   /// The id that the server gave; unique per entity type.
   public let serverId: Int64
-  /// Where it stands in the order of all changes of the account.
+  /// Its position in the order of all changes of the account.
   public let sequence: Int64
-  /// When a person made it, in milliseconds since 1970-01-01 UTC.
+  /// The time when the user created it, in milliseconds since 1970-01-01 UTC.
   public let createdAt: Int64
   /// Fields, deletion, times and version.
   public internal(set) var state: RecordState
   /// The version with which a field, or ``RecordState/deletionField``, last changed; a field that is not here has not
   /// changed since the first version.
   public let fieldVersions: [String: Int64]
-  /// The version that a field has that never changed: 1, or 0 for a record that every device makes by itself.
+  /// The version of a field that never changed: 1, or 0 for a seed row.
   public let firstVersion: Int64
   /// By the place of each epoch in which the record changed its version when that epoch began; see ``EpochHistory``.
   public let startVersions: [Int: Int64]
-  /// The record whose deletion cascaded to this one, where that is known.
+  /// The record whose deletion cascaded to this one, if it is known.
   public let deletedWith: RecordName?
-  /// The fields whose value a service wrote; devices wrote all others.
+  /// The fields whose value a service wrote. Devices wrote the others.
   public let serviceFields: Set<String>
   /// UNIQUE values of a deleted record that another record may have by now.
   var released: SyncObject = [:]
@@ -70,19 +70,20 @@ public struct ServerRecord: Sendable, Equatable {
   }
 }
 
-/// What is to be stored of a record.
+/// A record to store.
 public struct NewVersion: Sendable {
   /// Which record it is.
   public let name: RecordName
-  /// What was stored before; nil for a new record.
+  /// The stored record; `nil` for a new one.
   public let previous: ServerRecord?
-  /// What is to be stored; its version is not looked at.
+  /// The state to store. Its version is ignored.
   public let state: RecordState
-  /// When a person made the record, in milliseconds since 1970-01-01 UTC; that of a record that is there stays.
+  /// The time when the user created the record, in milliseconds since 1970-01-01 UTC. An existing record keeps its
+  /// own.
   public let createdAt: Int64
   /// Columns that the schema computes from others, and that are to be computed from those of `state`.
   public let computing: [String]
-  /// The fields whose value a service wrote, once this is stored; nil to keep those of `previous`.
+  /// The fields whose value a service wrote, after this change; `nil` keeps those of `previous`.
   public let serviceFields: Set<String>?
 
   /// A version from its parts.
@@ -103,7 +104,7 @@ public struct NewVersion: Sendable {
 public enum StorageRefusal: Error, Equatable, Sendable {
   /// A field has a value that it must not have; nil where no single field is to blame.
   case invalid(field: String?, message: String)
-  /// Another record has the values of these columns: `holder`, where it is known.
+  /// Another record has the values of these columns: `holder`, if it is known.
   case notUnique(columns: [String], holder: RecordName? = nil)
   /// The record cannot be deleted, because this one references it, or one of its dependents, by a key that refuses that.
   case referenced(by: RecordName)
@@ -113,7 +114,7 @@ public enum StorageRefusal: Error, Equatable, Sendable {
 public struct ChangePage: Sendable {
   /// In the order in which they were stored.
   public let records: [ServerRecord]
-  /// What a next page begins after.
+  /// The position after which the next page begins.
   public let end: Int64
   /// How many are left behind this page.
   public let remaining: Int

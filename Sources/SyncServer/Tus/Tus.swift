@@ -1,4 +1,4 @@
-/// The tus protocol, version 1.0.0 (https://tus.io/protocols/resumable-upload), as far as it is the same for all requests.
+/// The tus protocol, version 1.0.0 (https://tus.io/protocols/resumable-upload): the parts that all requests share.
 enum Tus {
   static let version = "1.0.0"
   static let versionHeader = "Tus-Resumable"
@@ -19,7 +19,7 @@ enum Tus {
     }
   }
 
-  /// What the server can do.
+  /// The capabilities of the server.
   static func capabilities(_ limits: ServerLimits) -> Response {
     .empty(
       204,

@@ -6,7 +6,7 @@ import SealedFiles
   import Foundation
 #endif
 
-/// `Upload-Checksum`: what the bytes of one request have to hash to.
+/// `Upload-Checksum`: the expected hash of the bytes of one request.
 struct UploadChecksum: Sendable {
   enum Algorithm: String, CaseIterable, Sendable {
     case sha1
@@ -33,10 +33,10 @@ struct UploadChecksum: Sendable {
     expected = Array(bytes)
   }
 
-  /// Hashes what comes.
+  /// Adds received bytes to the hash.
   func hasher() -> ContentDigest { ContentDigest(algorithm.digest) }
 
-  /// Whether the bytes are those that were meant. Nothing can be added to the hash afterwards.
+  /// Returns whether the bytes have the expected hash. No bytes can be added afterwards.
   func matches(_ hasher: ContentDigest) -> Bool { hasher.finishBytes() == expected }
 }
 

@@ -1,4 +1,4 @@
-/// What a request says about an upload in the headers of tus.
+/// The tus headers of a request about an upload.
 struct UploadHeaders {
   let request: Request
 
@@ -10,8 +10,8 @@ struct UploadHeaders {
     return offset
   }
 
-  /// `Upload-Length`, where it is there.
-  /// - Throws: ``HTTPProblem`` with 413 when it is more than a file may have.
+  /// `Upload-Length`, if it exists.
+  /// - Throws: ``HTTPProblem`` with 413 if it exceeds the size limit of files.
   func length(limit: Int64) throws(HTTPProblem) -> Int64? {
     guard let length = try number("Upload-Length") else { return nil }
     guard length <= limit else { throw .fileTooLarge(limit: limit) }

@@ -4,12 +4,12 @@
   import Foundation
 #endif
 
-/// `Upload-Metadata`: names, each with a value in base64 or none, commas between them. The server looks at `content` and
-/// `variant` alone, and gives the rest back as it came.
+/// `Upload-Metadata`: names separated by commas, each with a value in base64 or without one. The server reads only
+/// `content` and `variant`, and returns the rest unchanged.
 struct UploadMetadata {
   /// As the client wrote it.
   let text: String
-  /// What the upload becomes; a content of its own when the client does not say.
+  /// The content that the upload becomes; a content of its own if the client names none.
   let name: ContentName
 
   static let greatestLength = 4_096

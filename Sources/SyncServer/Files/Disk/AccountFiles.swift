@@ -10,14 +10,14 @@ import OfflineStore
   import Darwin
 #endif
 
-/// The files of one account: a table that says what they are, and a folder in which each has a name that was drawn by
-/// chance, below its last two digits.
+/// The files of one account: a table that describes them, and a folder in which each has a random name, in the
+/// subfolder of its last two digits.
 ///
-/// The row comes before the file and goes before it. So what a crash leaves over is a file without a row, which
-/// a sweep finds, and never a row whose bytes are not there.
+/// The row is created before the file and removed before it. So a crash can leave a file without a row, which a sweep
+/// finds, and never a row without bytes.
 ///
-/// The folder carries a marker that the database knows. A folder without it is another volume, or the place where the volume is
-/// not mounted: nothing is written there, and nothing is removed.
+/// The folder has a marker that the database knows. A folder without it is another volume, or the mount point of a
+/// missing volume: nothing is written or removed there.
 final class AccountFiles: Sendable {
   let database: Database
   let place: FileIdentity
@@ -29,7 +29,7 @@ final class AccountFiles: Sendable {
   /// How many bytes the file system of a folder has left.
   typealias FreeBytes = @Sendable (_ folder: String) throws -> Int64
   private let freeBytes: FreeBytes
-  /// What uploads leave free, so that databases can still be written: also the one that has to note that files go.
+  /// The space that uploads leave free, so that databases can still be written, including the one that removes files.
   static let reserve: Int64 = 64 << 20
 
   /// - Parameter parent: the folder of the account.
@@ -44,14 +44,14 @@ final class AccountFiles: Sendable {
 
   func path(of file: String) -> String { "\(folder)/\(file.suffix(2))/\(file)" }
 
-  /// Makes the folder of a file where it is missing, and its name durable.
+  /// Creates the folder of a file if it is missing, and makes its name durable.
   private func makeFolder(of file: String) throws {
     try madeFolders.withLock { made in
       let name = String(file.suffix(2))
       if made.contains(name) { return }
       for (path, parent) in [(folder, parent), ("\(folder)/\(name)", folder)] {
         if !Files.exists(path) { try Files.makeFolder(path) }
-        // Also where it is there already: the one who made it may have failed at this.
+        // Also if the folder exists: its creator may have failed here.
         try Files.syncFolder(parent)
       }
       made.insert(name)
@@ -79,10 +79,10 @@ final class AccountFiles: Sendable {
     }
   }
 
-  /// Opens the file of an upload that is to go, so that nobody writes to it meanwhile. It is not made for that: this has to
-  /// work on a full disk too.
-  /// - Returns: the descriptor, locked; nil when there is no file.
-  /// - Throws: ``FileRefusal`` with `busy` when a writer has it.
+  /// Opens the file of an upload that will be removed, so that no writer uses it. It does not create the file,
+  /// because it must work on a full disk.
+  /// - Returns: the locked descriptor; `nil` if there is no file.
+  /// - Throws: ``FileRefusal`` with `busy` if a writer has it.
   func openForRemoval(_ file: String) throws -> Int32? {
     let descriptor = cplatform_open(path(of: file), O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0)
     guard descriptor >= 0 else {
@@ -93,9 +93,9 @@ final class AccountFiles: Sendable {
     return descriptor
   }
 
-  /// Locks an open file; when it cannot, the file is closed. The system frees it when the descriptor is closed, however
-  /// that comes.
-  /// - Returns: whether the file is locked: false when somebody else has it.
+  /// Locks an open file, or closes it if that fails. The system releases the lock when the descriptor is closed in
+  /// any way.
+  /// - Returns: whether the file is locked; `false` if another process has the lock.
   private static func lock(_ descriptor: Int32) throws -> Bool {
     if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
     let isBusy = errno == EWOULDBLOCK
@@ -121,7 +121,7 @@ final class AccountFiles: Sendable {
     return Int64(status.st_size)
   }
 
-  /// Removes a file whose row is gone.
+  /// Removes a file whose row was removed.
   func remove(_ file: String) throws {
     guard unlink(path(of: file)) == 0 || errno == ENOENT else { throw Self.failure("remove") }
   }
@@ -131,8 +131,8 @@ final class AccountFiles: Sendable {
   /// The name of the file in the folder that carries the marker.
   private static let markerName = "marker"
 
-  /// Returns whether the folder carries the marker of this account. A folder that was never marked is marked, unless the
-  /// account has contents of which it holds none: then it is not the folder that they are in.
+  /// Returns whether the folder has the marker of this account. A folder that was never marked is marked, unless the
+  /// account has contents of which the folder has none: then it is another folder.
   func carriesMarker() async throws -> Bool {
     let known = try await database.read { try FileTables(connection: $0).marker() }
     let path = folder + "/" + Self.markerName
@@ -190,7 +190,7 @@ final class AccountFiles: Sendable {
 
   // MARK: Sweeping
 
-  /// Returns whether all bytes of a file are there.
+  /// Returns whether all bytes of a file exist.
   func isWhole(_ file: String, _ byteCount: Int64) throws -> Bool {
     var status = stat()
     guard lstat(path(of: file), &status) == 0 else {
@@ -223,7 +223,7 @@ final class AccountFiles: Sendable {
     guard try freeBytes(parent) - Self.reserve > bytes else { throw FileRefusal.noSpace }
   }
 
-  /// The error for the last failed call. It names no file: a name says nothing to anybody.
+  /// Returns the error of the last failed call. It names no file, because the names are random.
   static func failure(_ action: String) -> any Error {
     if errno == ENOSPC || errno == EDQUOT { return FileRefusal.noSpace }
     return ServerError(.disk, "cannot \(action) a file of an account: \(String(cString: strerror(errno)))")

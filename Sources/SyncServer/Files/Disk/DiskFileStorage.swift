@@ -9,9 +9,9 @@ import SyncModel
   import Foundation
 #endif
 
-/// Keeps files in the folders of their accounts, and what they are in an encrypted database beside them.
+/// Stores files in the folders of their accounts, and their descriptions in an encrypted database next to them.
 ///
-/// The bytes are kept as they come: devices encrypt them, unless they were told to send them in the clear.
+/// The bytes are stored as received. Devices encrypt them, unless the user chose to send them decrypted.
 public final class DiskFileStorage: FileStorage {
   private let folder: ServerFolder
   private let accounts = Locked<[String: AccountFiles]>([:])
@@ -58,7 +58,7 @@ public final class DiskFileStorage: FileStorage {
   /// The tables of an account's files, which those in an object store share.
   func database(_ account: AccountName) throws -> Database { try files(account).database }
 
-  /// 128 bits that nobody guesses.
+  /// 128 random bits.
   static func newName() -> String {
     _ = sodium_init()
     var bytes = [UInt8](repeating: 0, count: 16)
@@ -131,7 +131,7 @@ public final class DiskFileStorage: FileStorage {
     }
     try await files.requireMarker()
     guard let descriptor = try files.openForWriting(try await row().file) else { throw FileRefusal.busy }
-    // Read again: now that the file is locked nobody else changes the row.
+    // Reads the row again: after the file is locked, no other writer changes it.
     let writer: DiskUploadWriter
     do {
       let row = try await row()
@@ -173,8 +173,8 @@ public final class DiskFileStorage: FileStorage {
     guard let row = try await files.database.read({ try FileTables(connection: $0).upload(id) }) else { return }
     let descriptor = try files.openForRemoval(row.file)
     defer { if let descriptor { DiskUploadWriter.close(descriptor) } }
-    // Locked from here on, so that nobody finishes the upload any more. What was read before may be of the past and decides
-    // nothing, or the bytes of a content that was finished meanwhile would go with its upload.
+    // Locked from here on, so that no writer can finish the upload. Facts that were read before decide nothing.
+    // Otherwise the bytes of a content that was finished in the meantime would be removed with its upload.
     let file = try await files.database.write { connection -> String? in
       let writer = FileTablesWriter(connection: connection)
       guard let upload = try writer.tables.upload(id)?.upload, time.map({ upload.expiry <= $0 }) ?? true else {
@@ -193,8 +193,9 @@ public final class DiskFileStorage: FileStorage {
     try await open(account, name)?.0
   }
 
-  /// The bytes of a content. Where they are missing or of another length, the content is marked and kept: they may come back.
-  /// - Throws: ``ServerError`` with `disk` when they are missing because another volume is mounted.
+  /// Returns a content. If its bytes are missing or have another length, it is marked and kept, because they may
+  /// reappear.
+  /// - Throws: ``ServerError`` with `disk` if another volume is mounted.
   public func open(_ account: AccountName, _ name: ContentName) async throws -> (StoredContent, OpenedFile)? {
     let files = try files(account)
     guard let row = try await files.database.read({ try FileTables(connection: $0).content(name) }), !row.isRefuted
@@ -209,7 +210,7 @@ public final class DiskFileStorage: FileStorage {
     return (row.content, opened.file)
   }
 
-  /// What the bytes of a content are; hashed once.
+  /// Returns the digests of a content's bytes, which are hashed once.
   public func digest(_ account: AccountName, _ name: ContentName) async throws -> StoredDigest? {
     guard let (content, opened) = try await open(account, name) else { return nil }
     let files = try files(account)
@@ -251,8 +252,8 @@ public final class DiskFileStorage: FileStorage {
     try await files(account).database.read { try FileTables(connection: $0).usedBytes(userId) }
   }
 
-  /// Marks contents that no record needs and files without a row, looks again at those that are missing, and removes those
-  /// that ``FileSweep`` lets go.
+  /// Marks contents that no record needs and files without a row, checks missing ones again, and removes those that
+  /// ``FileSweep`` allows.
   public func sweep(_ account: AccountName, _ rule: SweepRule) async throws {
     let files = try files(account)
     try await markUnused(files, rule)
@@ -284,7 +285,7 @@ public final class DiskFileStorage: FileStorage {
     }
   }
 
-  /// Marks the contents that no record needs, and takes the mark from those that one needs again.
+  /// Marks the contents that no record needs, and removes the mark of those that a record needs again.
   private func markUnused(_ files: AccountFiles, _ rule: SweepRule) async throws {
     var last = ""
     while true {

@@ -13,11 +13,11 @@ import OfflineStore
 final class DiskUploadWriter: UploadWriting {
   private struct State {
     var upload: StoredUpload
-    /// Where the next byte goes.
+    /// The offset of the next byte.
     var end: Int64
     /// Up to where bytes of an upload of unknown length count towards the quota already.
     var reserved: Int64
-    /// Whether a commit has failed, which may come back: then the file has to have its bytes.
+    /// Whether a commit has failed and may reappear. In this case the file must keep its bytes.
     var mayCountMore = false
     var isClosed = false
   }
@@ -28,17 +28,18 @@ final class DiskUploadWriter: UploadWriting {
   private let descriptor: Int32
   private let start: Int64
 
-  /// Takes over a locked descriptor when it does not throw. What the file has behind the offset is cut, so that no failed
-  /// commit may come back that counts it.
-  /// - Parameter bytes: how many are going to come, where the upload does not say it.
+  /// Takes a locked descriptor, unless it throws. Bytes after the offset are truncated, so that no failed commit that
+  /// counts them can reappear.
+  /// - Parameter bytes: the number of expected bytes, if the upload does not name it.
   init(_ row: FileTables.UploadRow, _ files: AccountFiles, _ descriptor: Int32, expecting bytes: Int64) throws {
     let size = try AccountFiles.size(of: descriptor)
     guard row.upload.isFinished || size >= row.upload.offset else { throw FileRefusal.damaged }
-    // Others may have filled the disk since the upload began: what cannot come to its end is not even sent.
+    // Other uploads may have filled the disk since the upload began. An upload that cannot finish is refused before
+    // it is sent.
     if !row.upload.isFinished {
       try files.checkRoom(for: row.upload.length.map { $0 - row.upload.offset } ?? bytes)
     }
-    // What came after the last commit before a crash may have holes.
+    // The bytes after the last commit before a crash may have holes.
     guard row.upload.isFinished || ftruncate(descriptor, off_t(row.upload.offset)) == 0 else {
       throw AccountFiles.failure("cut")
     }
@@ -63,7 +64,7 @@ final class DiskUploadWriter: UploadWriting {
 
   var upload: StoredUpload { state.withLock { $0.upload } }
 
-  /// The first reservation. It also takes back what a crash left reserved.
+  /// The first reservation. It also releases reservations that a crash left.
   func begin(reserving bytes: Int64, quota: Int64) async throws {
     let upload = upload
     guard upload.length == nil else { return }
@@ -91,7 +92,8 @@ final class DiskUploadWriter: UploadWriting {
   func append(_ bytes: UnsafeRawBufferPointer) throws {
     try state.withLock { state in
       guard !state.isClosed, !state.upload.isFinished else { throw FileRefusal.gone }
-      // Looked at each time: many uploads together may take what was there for each of them at its beginning.
+      // Checked each time, because many concurrent uploads may use the space that each of them found at its
+      // beginning.
       try files.checkRoom(for: Int64(bytes.count))
       var written = 0
       while written < bytes.count {
@@ -126,15 +128,15 @@ final class DiskUploadWriter: UploadWriting {
         if upload.length == nil { try writer.check(upload.userId, quota: quota) }
       }
     } catch {
-      // What was refused was never committed.
+      // Refused bytes were never committed.
       if !(error is FileRefusal) { state.withLock { $0.mayCountMore = true } }
       throw error
     }
     state.withLock { $0.upload = upload }
   }
 
-  /// Compares the whole file with what its records say.
-  /// - Throws: ``FileRefusal`` with `mismatch` when it is another content.
+  /// Compares the whole file with the data of its records.
+  /// - Throws: ``FileRefusal`` with `mismatch` if it is another content.
   private func prove(_ name: ContentName, _ claims: [ContentClaim]) throws -> VerifiedContent {
     let proof = try VerifiedContent(
       ofFileAt: files.path(of: file), name, sha256: try VerifiedContent.sha256(of: descriptor), claims: claims)
@@ -148,14 +150,14 @@ final class DiskUploadWriter: UploadWriting {
       guard !state.isClosed else { return }
       state.isClosed = true
       if !state.upload.isFinished, !state.mayCountMore, state.end > state.upload.offset {
-        // Only saves space: who opens the file next cuts it as well.
+        // Only saves space, because the next writer truncates it as well.
         _ = ftruncate(descriptor, off_t(state.upload.offset))
       }
       Self.close(descriptor)
     }
   }
 
-  /// While the file is still locked: what the next writer reserves is its own.
+  /// While the file is still locked, because the next writer makes its own reservation.
   private func giveBackReservation() {
     let (upload, reserved, isClosed) = state.withLock { ($0.upload, $0.reserved, $0.isClosed) }
     guard !isClosed, upload.length == nil, reserved > upload.offset else { return }

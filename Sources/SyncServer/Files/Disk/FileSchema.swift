@@ -156,6 +156,6 @@ enum FileSchema {
           """),
     ])
 
-  /// What a file counts beside its bytes, so that many empty ones are not free.
+  /// The quota that a file uses in addition to its bytes, so that many empty files are not free.
   static let overhead: Int64 = 4_096
 }

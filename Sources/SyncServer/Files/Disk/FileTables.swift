@@ -1,6 +1,6 @@
 import CipherSQL
 
-/// What the tables of an account's files hold, inside one transaction.
+/// The tables of an account's files, within one transaction.
 struct FileTables {
   let connection: Connection
 
@@ -12,9 +12,9 @@ struct FileTables {
   struct ContentRow {
     let content: StoredContent
     let file: String
-    /// Of the bytes as they are kept, in hexadecimal digits.
+    /// SHA-256 of the stored bytes, in hexadecimal digits.
     let sha256: String?
-    /// What the key of a record showed the content to be.
+    /// The content's digest that the key of a record has verified.
     let contentDigest: String?
     let isRefuted: Bool
     let isMissing: Bool
@@ -87,7 +87,7 @@ struct FileTables {
     return (row.0, row.1, row.2)
   }
 
-  /// Some contents, to find out whether a volume is the one that they are on.
+  /// Returns some contents, to find out whether a volume is the right one.
   func someContents(limit: Int) throws -> [(file: String, byteCount: Int64)] {
     try connection.fetchRows("SELECT file, byteCount FROM Content LIMIT \(limit)", as: String.self, Int64.self)
       .map { (file: $0.0, byteCount: $0.1) }
@@ -136,7 +136,7 @@ struct FileTablesWriter {
 
   var tables: FileTables { FileTables(connection: connection) }
 
-  /// Refuses what would be more than the quota, once the tables say what is.
+  /// Refuses bytes above the quota, as the tables count them.
   func check(_ userId: Int64, quota: Int64) throws {
     guard try tables.usedBytes(userId) <= quota else { throw FileRefusal.overQuota }
   }
@@ -172,8 +172,8 @@ struct FileTablesWriter {
       """)
   }
 
-  /// Makes a content of an upload whose last byte is there. A content whose bytes are missing or refuted is replaced; what its
-  /// file still holds is an orphan from then on.
+  /// Stores a content for an upload with its last byte. A content whose bytes are missing or refuted is replaced; its
+  /// remaining file becomes an orphan.
   func finish(_ upload: StoredUpload, file: String, _ proof: VerifiedContent, at time: Int64) throws {
     if let known = try tables.content(upload.name) {
       guard known.isMissing || known.isRefuted else { throw FileRefusal.exists }
@@ -192,7 +192,7 @@ struct FileTablesWriter {
       """)
   }
 
-  /// Keeps what was found out about the bytes of a content.
+  /// Stores the digests of a content's bytes.
   func keep(_ proof: VerifiedContent, of file: String) throws {
     try connection.execute(
       """
@@ -201,12 +201,12 @@ struct FileTablesWriter {
       """)
   }
 
-  /// Marks a content whose bytes are missing or of another length.
+  /// Marks a content whose bytes are missing or have another length.
   func markMissing(_ file: String, at time: Int64) throws {
     try connection.execute("UPDATE Content SET missingSince = \(time) WHERE file = \(file) AND missingSince IS NULL")
   }
 
-  /// The bytes of a content are there again.
+  /// Removes the mark of a content whose bytes exist again.
   func markFound(_ file: String) throws {
     try connection.execute("UPDATE Content SET missingSince = NULL WHERE file = \(file)")
   }
@@ -214,7 +214,7 @@ struct FileTablesWriter {
   /// The volume carries the marker.
   func markDisk() throws { try connection.execute("UPDATE FileMarker SET isOnDisk = 1") }
 
-  /// Keeps which files have no row: those that were seen before with their time.
+  /// Stores which files have no row. Files that were seen before keep their time.
   func keepOrphans(_ files: Set<String>, at time: Int64) throws {
     for gone in try tables.orphans().keys where !files.contains(gone) { try removeOrphan(gone) }
     for file in files {
@@ -242,7 +242,8 @@ struct FileTablesWriter {
       """)
   }
 
-  /// Marks contents of a uuid that no record needs: those that a record once needed, and those that none has needed for long.
+  /// Marks contents with a UUID that no record needs: those that a record once needed, and those that no record has
+  /// needed for long.
   func markUnused(_ content: String, neverUsedBefore limit: Int64, at time: Int64) throws {
     try connection.execute(
       """
