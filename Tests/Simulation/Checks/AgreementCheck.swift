@@ -91,31 +91,66 @@ struct AgreementCheck {
     return Set(uuids).union(try heldBack(device))
   }
 
-  /// Records whose UNIQUE values belong to a record with an open conflict, or to a record that was deleted with one; records whose
-  /// sealed operation waits for such a record; and the records that reference any of these.
+  /// The records of which the device cannot have the server's version before the user acts: versions whose UNIQUE value another record
+  /// has that waits for the user, records whose sealed operation is blocked, and the records that reference any of these.
   private func heldBack(_ device: OpenDevice) throws -> Set<String> {
     try device.read { connection in
-      let refused = try connection.fetch(
-        """
-        SELECT entityUuid FROM SyncInbox AS inbox WHERE reason = 'refused' AND EXISTS (
-          SELECT 1 FROM OfflineConflictResolution AS open
-          WHERE open.entityType = inbox.entityType AND open.resolvedAt IS NULL
-          UNION ALL SELECT 1 FROM OfflineConflictResolution AS open JOIN SyncCascade AS cascaded
-            ON cascaded.rootType = open.entityType AND cascaded.rootId = open.entityId
-          WHERE cascaded.entityType = inbox.entityType AND open.resolvedAt IS NULL)
-        UNION SELECT entityUuid FROM OfflineSyncQueue
-        WHERE completedAt IS NULL AND payload IS NOT NULL AND parkedBehind IS NOT NULL
-        """, as: String.self)
+      var held = Set(
+        try connection.fetch(
+          """
+          SELECT entityUuid FROM OfflineSyncQueue
+          WHERE completedAt IS NULL AND payload IS NOT NULL AND parkedBehind IS NOT NULL
+          """, as: String.self))
+      let holders = try holdersOfRefused(device, connection)
       let waiting = try connection.fetchRows(
         "SELECT entityUuid, coalesce(waitsFor, '') FROM SyncInbox WHERE reason = 'parent_missing'", as: String.self,
         String.self)
-      var held = Set(refused)
       while true {
-        let more = waiting.filter { held.contains($0.1) && !held.contains($0.0) }.map(\.0)
+        var more = waiting.filter { held.contains($0.1) && !held.contains($0.0) }.map(\.0)
+        for (uuid, records) in holders where !held.contains(uuid) {
+          if records.contains(where: { $0.awaitsUser || held.contains($0.uuid) }) { more.append(uuid) }
+        }
         if more.isEmpty { return held }
         held.formUnion(more)
       }
     }
+  }
+
+  /// The records that have UNIQUE values of the refused versions in the inbox, by the UUID of the version.
+  private func holdersOfRefused(
+    _ device: OpenDevice, _ connection: Connection
+  ) throws -> [String: [(uuid: String, awaitsUser: Bool)]] {
+    let refused = try connection.fetchRows(
+      "SELECT entityType, entityUuid, record FROM SyncInbox WHERE reason = 'refused'", as: String.self, String.self,
+      String.self)
+    var found: [String: [(uuid: String, awaitsUser: Bool)]] = [:]
+    for (type, uuid, json) in refused {
+      guard let table = device.vault.syncCatalog.tables[type] else { continue }
+      let fields = try RemoteRecord(json: Array(json.utf8)).state.fields
+      found[uuid] = try table.holders(of: fields, besides: uuid, in: connection).map { holder in
+        (holder.uuid, try awaitsUser(table, holder.uuid, connection))
+      }
+    }
+    return found
+  }
+
+  /// Whether a record changes only after the user has acted: it has an open conflict, its operation has failed or is blocked, or it
+  /// was deleted with a record that has an open conflict.
+  private func awaitsUser(_ table: RecordTable, _ uuid: String, _ connection: Connection) throws -> Bool {
+    let type = table.entity.type
+    return try connection.fetchOne(
+      """
+      SELECT 1 FROM OfflineConflictResolution
+      WHERE entityType = \(type) AND entityUuid = \(uuid) AND resolvedAt IS NULL
+      UNION ALL SELECT 1 FROM OfflineSyncQueue
+      WHERE entityType = \(type) AND entityUuid = \(uuid) AND completedAt IS NULL
+        AND (parkedBehind IS NOT NULL OR status = 'failed')
+      UNION ALL SELECT 1 FROM \(identifier: table.entity.table.name) AS record
+      JOIN SyncCascade AS cascaded ON cascaded.entityId = record.\(identifier: table.entity.key)
+      JOIN OfflineConflictResolution AS open ON open.entityType = cascaded.rootType AND open.entityId = cascaded.rootId
+      WHERE record.uuid = \(uuid) AND cascaded.entityType = \(type) AND open.resolvedAt IS NULL
+      LIMIT 1
+      """, as: Int.self) != nil
   }
 
   private func checkInbox(_ device: OpenDevice) throws {
