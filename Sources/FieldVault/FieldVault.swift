@@ -1,5 +1,5 @@
-// The one import of an app: the vault, typed SQL, keys, sync and its transport. Foundation belongs to it because records have
-// values of its types `UUID` and `Date`.
+// The one import of an app: the vault, typed SQL, keys, sync and its transport. It re-exports Foundation, because
+// records have values of its types `UUID` and `Date`.
 @_exported import CipherSQL
 @_exported import Foundation
 @_exported import OfflineStore

@@ -9,8 +9,7 @@ import VaultKeys
   import Darwin
 #endif
 
-/// The command line: reads the arguments, runs the command, and ends with the exit code that belongs to what came
-/// of it.
+/// The command line: parses the arguments, runs the command, and ends with its exit code.
 @main
 enum Command {
   static func main() {

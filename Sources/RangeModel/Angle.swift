@@ -1,7 +1,7 @@
-/// An angle as it is dialled: in minutes of angle or in milliradians.
+/// An angle on a scope: in minutes of angle or in milliradians.
 ///
-/// A minute of angle is the true one, 1/60 of a degree, and not an inch at 100 yards: 1.0472 inches there. Source for
-/// both units: BIPM, The International System of Units, 9th edition (2019), tables 4 and 8 (radian; 1' = π/10,800 rad).
+/// A minute of angle is 1/60 of a degree, which is 1.0472 inches at 100 yards, and not one inch. Source of both
+/// units: BIPM, The International System of Units, 9th edition (2019), tables 4 and 8 (radian; 1' = π/10,800 rad).
 public struct Angle: Hashable, Comparable, Sendable {
   /// The angle in radians.
   public let radians: Double
@@ -54,7 +54,7 @@ extension DopeEntry {
   /// The windage that was dialled, right being positive; nil where neither unit has a value.
   public var windage: Angle? { Self.hold(moa: windageMoa, mil: windageMil) }
 
-  /// Of two units the one that was given: 0 is the default of both.
+  /// Returns the unit of the given value: 0 is the default of both.
   private static func hold(moa: Double?, mil: Double?) -> Angle? {
     if let mil, mil != 0 || moa == nil, moa ?? 0 == 0 { return Angle(mil: mil) }
     return moa.map { Angle(moa: $0) }

@@ -31,9 +31,9 @@ public struct ImagePoint: Hashable, Sendable {
   public init(x: Double, y: Double) { (self.x, self.y) = (x, y) }
 }
 
-/// The scale of a picture of a target, from a length on it that is known.
+/// The scale of a picture of a target, from a known length in it.
 ///
-/// It supposes that the picture was taken straight on: there is one scale for all of it.
+/// It assumes that the picture was taken from the front: one scale applies to all of it.
 public struct Calibration: Hashable, Sendable {
   /// How many pixels of the picture are an inch on the target.
   public let pixelsPerInch: Double

@@ -6,10 +6,10 @@ import CipherSQL
   import Foundation
 #endif
 
-/// What a first screen shows, with a network and without: the numbers that the server last told, the last sessions with
-/// what waits among them, and how much waits. Reads the vault only.
+/// The content of a first screen, with or without a network: the last numbers of the server, the last sessions with
+/// their unsent work, and the number of unsent records. Reads the vault only.
 public struct Dashboard: Sendable {
-  /// The numbers of the server; nil where they never came. What an older server does not tell is nil in it.
+  /// The numbers of the server; `nil` if they were never fetched. Numbers that an older server lacks are `nil` in it.
   public let summary: AnalyticsSummary?
   /// The last sessions, those of this device among those of the server.
   public let recentSessions: [RangeQueries.RecentSessionsRow]

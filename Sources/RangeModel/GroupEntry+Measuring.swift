@@ -6,25 +6,25 @@ public struct SavedMeasurement: Sendable {
   public let measurement: GroupMeasurement
   /// The records of its holes, in the order in which they were given.
   public let holes: [HolePosition]
-  /// What was computed.
+  /// The computed values.
   public let metrics: GroupMetrics
 }
 
 extension GroupEntry {
-  /// Stores what was measured on a group: the measurement with its metrics, a record for each hole, and the size of the
-  /// group in minutes of angle. All of it or nothing, in the transaction of the caller. A group that was measured before
-  /// has its measurement changed, and only the holes that differ.
+  /// Stores the measurement of a group: its metrics, a record for each hole, and the size of the group in minutes of
+  /// angle, all or nothing, in the transaction of the caller. A second measurement changes the first one, and only
+  /// the holes that differ.
   ///
-  /// A single hole has no spread: its metrics are stored as NULL, and the size of the group stays what it was.
+  /// A single hole has no spread: its metrics are stored as NULL, and the size of the group stays unchanged.
   /// - Parameters:
   ///   - positions: the centres of the holes.
   ///   - bulletDiameter: in inches.
-  ///   - calibration: the scale of the picture in which they were marked; nil where there was none.
-  ///   - method: how the scale was found, in the words of the server.
-  ///   - confidence: how certain the holes are, up to 1; nil where a person marked them.
+  ///   - calibration: the scale of the picture in which the holes were marked; `nil` without one.
+  ///   - method: the server's name of the method that found the scale.
+  ///   - confidence: the certainty of the holes, up to 1; `nil` if a user marked them.
   ///   - connection: a transaction.
-  /// - Throws: ``RangeError`` for numbers from which nothing can be computed, or with `noSuchRecord` for a group that is
-  ///   not stored or is deleted; `SQLError` with `constraint` when a rule of the schema refuses one.
+  /// - Throws: ``RangeError`` for numbers without a result, or with `noSuchRecord` for a group that is not stored or
+  ///   is deleted; `SQLError` with `constraint` if a rule of the schema refuses a value.
   @discardableResult
   public func saveMeasurement(
     _ positions: [TargetPoint], bulletDiameter: Double, calibration: Calibration? = nil, method: String = "manual",
@@ -55,14 +55,14 @@ extension GroupEntry {
     }
   }
 
-  /// Stores what was marked in a picture; see ``saveMeasurement(_:bulletDiameter:calibration:method:confidence:in:)``.
+  /// Stores the marks in a picture; see ``saveMeasurement(_:bulletDiameter:calibration:method:confidence:in:)``.
   /// - Parameters:
   ///   - marked: the centres of the holes in the picture.
-  ///   - pointOfAim: where the shooter aimed, in the same picture.
+  ///   - pointOfAim: the point of aim in the same picture.
   ///   - calibration: the scale of the picture.
   ///   - bulletDiameter: in inches.
-  ///   - method: how the scale was found, in the words of the server.
-  ///   - confidence: how certain the holes are, up to 1; nil where a person marked them.
+  ///   - method: the server's name of the method that found the scale.
+  ///   - confidence: the certainty of the holes, up to 1; `nil` if a user marked them.
   ///   - connection: a transaction.
   @discardableResult
   public func saveMeasurement(
@@ -98,8 +98,8 @@ extension GroupMeasurement {
     (poiOffsetX, poiOffsetY) = (metrics.center.x, metrics.center.y)
   }
 
-  /// The holes of this measurement: those that are there move, and only what is too few or too many comes or goes, so that
-  /// a hole that was nudged is one small change on its way to the server.
+  /// Updates the holes of this measurement: existing holes move, and only the difference in number is inserted or
+  /// deleted, so that a moved hole is one small update for the server.
   fileprivate func store(_ positions: [TargetPoint], _ connection: WriteConnection) throws -> [HolePosition] {
     let existing = try HolePosition.where { $0.groupMeasurementId == groupMeasurementId }
       .order { $0.holePositionId.ascending }.fetch(connection)

@@ -1,11 +1,11 @@
-/// How large a group is, in inches on the target, between the centres of its holes.
+/// The size of a group, in inches on the target, between the centres of its holes.
 ///
 /// Sources: F. E. Grubbs, "Statistical Measures of Accuracy for Riflemen and Missile Engineers" (1964), for extreme
 /// spread, horizontal and vertical spread and mean radius; C. E. Williams, "A Comparison of Circular Error Probable
 /// Estimators for Small Samples", Air Force Institute of Technology (1997), for the sample median as CEP.
 ///
-/// One hole has no spread: every measure of it is 0 and says nothing of the rifle, see ``isGroup``. Holes in the same
-/// place are a group whose measures are all 0.
+/// One hole has no spread: every measure of it is 0 and does not describe the rifle, see ``isGroup``. Holes at the
+/// same place are a group whose measures are all 0.
 public struct GroupMetrics: Hashable, Sendable {
   /// How many holes were measured.
   public let holes: Int
@@ -19,12 +19,11 @@ public struct GroupMetrics: Hashable, Sendable {
   public let verticalSpread: Double
   /// The mean distance of the holes from the centre of the group.
   public let meanRadius: Double
-  /// The circular error probable: the median distance of the holes from the centre of the group, so that half of them lie
-  /// within it; for an even number of holes the mean of the two in the middle.
+  /// The circular error probable: the median distance of the holes from the centre of the group, so that half of them
+  /// are within it. For an even number of holes it is the mean of the two middle distances.
   ///
-  /// It is the median of what was shot, and supposes no distribution. For many shots that scatter evenly in both
-  /// directions with a standard deviation of σ it comes near to √(2 ln 2) σ = 1.1774 σ, the median of Rayleigh's
-  /// distribution.
+  /// It is the median of the sample and assumes no distribution. For many shots with equal normal spread σ in both
+  /// directions it approaches √(2 ln 2) σ = 1.1774 σ, the median of Rayleigh's distribution.
   public let cep50: Double
 
   /// Whether there are the two holes that a spread needs.
@@ -47,16 +46,17 @@ public struct GroupMetrics: Hashable, Sendable {
     let radii = positions.map { $0.distance(to: center) }.sorted()
     meanRadius = radii.reduce(0, +) / count
     cep50 = (radii[(radii.count - 1) / 2] + radii[radii.count / 2]) / 2
-    // A sum that has become infinite, or NaN in a hole, is seen in what was made of it.
+    // An infinite sum, or NaN in a hole, shows in the result.
     guard (extremeSpread + meanRadius + cep50).isFinite, (center.x + center.y).isFinite else {
       throw RangeError(.notFinite, "a hole is not at a finite place", hint: "mark the holes again")
     }
   }
 
-  /// A spread from outer edge to outer edge, as callipers measure it around the holes: longer than that between the
-  /// centres by the diameter of the bullet. Also what a hole takes up that is alone.
+  /// The spread from outer edge to outer edge, as callipers measure it: the spread between the centres plus the
+  /// diameter of the bullet. It applies to a single hole as well.
   ///
-  /// Source: G. Kolbe, "Group Analysis", geoffrey-kolbe.com: centre to centre is edge to edge less the bullet's diameter.
+  /// Source: G. Kolbe, "Group Analysis", geoffrey-kolbe.com: centre to centre is edge to edge less the bullet's
+  /// diameter.
   /// - Parameter bulletDiameter: in inches.
   public func extremeSpreadOverEdges(bulletDiameter: Double) -> Double { extremeSpread + bulletDiameter }
 
@@ -98,8 +98,8 @@ public struct GroupAngles: Hashable, Sendable {
   public let meanRadius: Angle
   /// The median distance of a hole from the centre of the group.
   public let cep50: Angle
-  /// How far to the right of the point of aim the centre of the group is: dialled to the left it is zeroed.
+  /// The distance of the group's centre to the right of the point of aim. Dialling this to the left zeroes it.
   public let centerToRight: Angle
-  /// How far above the point of aim the centre of the group is: dialled down it is zeroed.
+  /// The distance of the group's centre above the point of aim. Dialling this down zeroes it.
   public let centerUp: Angle
 }

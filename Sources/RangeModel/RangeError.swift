@@ -1,12 +1,12 @@
-/// Numbers from which nothing can be computed.
+/// An error for numbers without a result.
 ///
-/// `code` is for programs, `message` for people, and `hint` says what to do next.
+/// Programs use `code`, users read `message` and `hint`.
 public struct RangeError: Error, Hashable, Sendable, CustomStringConvertible {
   /// A kind of failure. New kinds may be added; compare with `==` and have a default branch.
   public struct Code: RawRepresentable, Hashable, Sendable {
     /// The word for the kind, such as `noHoles`.
     public let rawValue: String
-    /// The kind of a word. Any word is taken.
+    /// Creates the kind with a name. Any name is accepted.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// A group without a hole.
@@ -25,12 +25,12 @@ public struct RangeError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// The kind of failure.
   public let code: Code
-  /// What happened, in words.
+  /// The failure.
   public let message: String
-  /// What to do next.
+  /// The remedy.
   public let hint: String
 
-  /// An error in words for people.
+  /// Creates an error with texts for users.
   public init(_ code: Code, _ message: String, hint: String) {
     (self.code, self.message, self.hint) = (code, message, hint)
   }
@@ -38,8 +38,8 @@ public struct RangeError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The message, with the hint behind it in parentheses.
   public var description: String { "\(message) (\(hint))" }
 
-  /// Refuses what is not finite or not above zero.
-  /// - Parameter name: what the number is, such as `the distance`.
+  /// Refuses a number that is not finite or not above zero.
+  /// - Parameter name: the name of the number, such as `the distance`.
   static func requirePositive(_ value: Double, _ name: String, hint: String) throws(RangeError) {
     guard value.isFinite else { throw RangeError(.notFinite, "\(name) is not a finite number", hint: hint) }
     guard value > 0 else { throw RangeError(.notPositive, "\(name) is not above zero", hint: hint) }

@@ -12,13 +12,13 @@ public struct UnsentWork: Hashable, Sendable {
   public let sessions: Int64
   /// Records that wait, deletions among them.
   public let records: Int64
-  /// Records among them that the server refused: they wait for a person.
+  /// The records that the server refused. They wait for the user.
   public let failed: Int64
-  /// Records among them that a person has to decide about.
+  /// The records with an open conflict.
   public let contested: Int64
   /// Since when the oldest of them waits; nil where nothing does.
   public let since: Date?
-  /// Pictures whose file is still to be sent.
+  /// The pictures whose files were not sent yet.
   public let images: Int64
   /// Their bytes.
   public let imageBytes: Int64
@@ -26,10 +26,10 @@ public struct UnsentWork: Hashable, Sendable {
   /// Whether nothing waits, neither a record nor a picture.
   public var isEmpty: Bool { records == 0 && images == 0 }
 
-  /// Whether so much waits that a person should be told to look for a network.
+  /// Returns whether there is so much unsent work that the user should look for a network.
   /// - Parameters:
-  ///   - records: from so many records on.
-  ///   - imageBytes: from so many bytes of pictures on.
+  ///   - records: the number of records from which this is true.
+  ///   - imageBytes: the bytes of pictures from which this is true.
   public func isMuch(records: Int64 = 500, imageBytes: Int64 = 500_000_000) -> Bool {
     self.records >= records || self.imageBytes >= imageBytes
   }

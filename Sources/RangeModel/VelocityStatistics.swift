@@ -10,12 +10,12 @@ public struct VelocityStatistics: Hashable, Sendable {
   public let minimum: Double
   /// The fastest of them.
   public let maximum: Double
-  /// The standard deviation of a sample, with n - 1 in the denominator: what chronographs show, and the estimate for the
-  /// ammunition that the string was taken from. Nil for a single shot, of which it is not defined.
+  /// The standard deviation of the sample, with n - 1 in the denominator: the value that chronographs show, and the
+  /// estimate for the ammunition of the string. `nil` for a single shot, for which it is not defined.
   ///
-  /// The sum of squares is that of two passes, corrected by the rest that rounding leaves in the mean: T. F. Chan,
-  /// G. H. Golub, R. J. LeVeque, "Algorithms for Computing the Sample Variance", The American Statistician 37 (1983),
-  /// equation 1.7.
+  /// The sum of squares is that of two passes, corrected by the rounding error of the mean: T. F. Chan, G. H. Golub,
+  /// R. J. LeVeque, "Algorithms for Computing the Sample Variance", The American Statistician 37 (1983), equation
+  /// 1.7.
   public let standardDeviation: Double?
 
   /// From the slowest shot to the fastest; 0 for a single shot.
@@ -51,8 +51,8 @@ public struct VelocityStatistics: Hashable, Sendable {
     standardDeviation = (max(0, squares - rest * rest / number) / (number - 1)).squareRoot()
   }
 
-  /// The statistics of readings, without those that are excluded or deleted.
-  /// - Throws: ``RangeError`` with `noShots` when none is left.
+  /// Computes the statistics of readings, without excluded and deleted ones.
+  /// - Throws: ``RangeError`` with `noShots` if no reading is left.
   public init(_ readings: some Sequence<VelocityReading>) throws(RangeError) {
     try self.init(readings.filter { !$0.isExcluded && !$0.isDeleted }.map(\.velocity))
   }

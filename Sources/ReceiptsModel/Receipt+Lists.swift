@@ -28,9 +28,9 @@ extension Receipt {
   /// Replaces the files of images that this device has beside the vault's own.
   public mutating func setLocalImages(_ paths: [String]) throws { localImagePaths = try JSONText(encoding: paths) }
 
-  /// The fields that the user has edited. The database keeps them: an UPDATE that gives such a field another value marks it,
-  /// and it stays marked. Values that a receipt is made with count as read by a machine.
-  /// - Throws: `DecodingError` when the column holds anything but a JSON array of texts.
+  /// The fields that the user has edited. The database maintains them: an UPDATE that changes such a field marks it,
+  /// and the mark is never removed. The values of a new receipt count as read by a program.
+  /// - Throws: `DecodingError` if the column is not a JSON array of texts.
   public func editedFields() throws -> Set<UserEditedField> {
     Set(try userEditedFields.decoded(as: [String].self).compactMap(UserEditedField.init))
   }

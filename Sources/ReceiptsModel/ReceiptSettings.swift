@@ -1,15 +1,15 @@
 import CipherSQL
 import OfflineStore
 
-/// The user's preferences on this device, such as `language`: texts by name, encrypted with everything else and never sent.
+/// The user's preferences on this device, such as `language`: texts by name, encrypted with the vault and never sent.
 ///
-/// They are rows of the store's own table `Setting`, under names that begin with `receipts.`, so that none is taken for one of
-/// the vault's. Where receipts are stored is the vault's `Vault.Preference.mode`, and how far they are synced is its
-/// cursor; neither is kept here again.
+/// They are rows of the vault's table `Setting` whose names begin with `receipts.`, so that they do not collide with
+/// the vault's settings. The mode of the vault is `Vault.Preference.mode`, and the state of sync is its cursor.
+/// Neither is repeated here.
 public enum ReceiptSettings {
   private static let prefix = "receipts."
 
-  /// The value of a setting; nil where none is set.
+  /// Returns the value of a setting; `nil` if it is not set.
   public static func value(_ name: String, in connection: Connection) throws -> String? {
     try connection.fetchOne("SELECT value FROM Setting WHERE name = \(prefix + name)", as: Optional<String>.self) ?? nil
   }

@@ -12,7 +12,7 @@ public enum Warranty {
     let (sum, overflows) = (purchased.year * 12 + purchased.month - 1).addingReportingOverflow(months)
     if overflows { return nil }
     let (year, month) = (sum / 12, sum % 12 + 1)
-    // At most three days are taken off: no month has fewer than 28.
+    // At most three days are subtracted, because every month has at least 28.
     for day in stride(from: purchased.day, through: min(purchased.day, 28), by: -1) {
       if let end = CalendarDay(year: year, month: month, day: day) { return end }
     }

@@ -10,7 +10,7 @@ import CipherSQL
 public struct WarrantyReminder: Hashable, Sendable, Identifiable {
   /// The uuid of the receipt.
   public let receipt: UUID
-  /// The shop, where it is known.
+  /// The shop, if it is known.
   public let storeName: String?
   /// When the warranty ends.
   public let expiryDate: CalendarDay
@@ -25,7 +25,7 @@ public struct WarrantyReminder: Hashable, Sendable, Identifiable {
 }
 
 extension WarrantyReminder {
-  /// How many days before the end a user is reminded, unless told: a month, a week and a day.
+  /// The default days before the end on which a user is reminded: a month, a week and a day.
   public static let usualDaysBefore = [30, 7, 1]
 
   /// The next reminders, the first one first.
@@ -50,13 +50,14 @@ extension WarrantyReminder {
 }
 
 extension Database {
-  /// The next reminders, now and whenever a write or a sync of this process has changed them; see
+  /// The next reminders, now and after each write or sync of this process that changed them; see
   /// ``WarrantyReminder/next(from:daysBefore:limit:in:)``.
   ///
   /// ```swift
-  /// for try await reminders in vault.database.warrantyReminders(from: today) { await scheduler.replaceAll(with: reminders) }
+  /// for try await reminders in vault.database.warrantyReminders(from: today) { await scheduler.replaceAll(with:
+  /// reminders) }
   /// ```
-  /// The day stays what it was; begin anew when it changes.
+  /// The day does not change. Begin again on the next day.
   public func warrantyReminders(
     from today: CalendarDay, daysBefore: [Int] = WarrantyReminder.usualDaysBefore, limit: Int = 64
   ) -> Observation<[WarrantyReminder]> {

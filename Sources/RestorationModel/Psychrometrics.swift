@@ -6,7 +6,7 @@
   import Darwin
 #endif
 
-/// What a reading of temperature and relative humidity says of the water in the air.
+/// The moisture of the air from a reading of temperature and relative humidity.
 public enum Psychrometrics {
   /// The saturation pressure of water vapour over water, in millibars.
   ///
@@ -28,13 +28,13 @@ public enum Psychrometrics {
     return 243.04 * ratio / (17.625 - ratio) * 1.8 + 32
   }
 
-  /// Grains of water in a pound of dry air, the measure of drying (7,000 grains are a pound).
+  /// Returns the grains of water in a pound of dry air, the measure of drying (7,000 grains are a pound).
   ///
   /// Source: the mixing ratio 0.62198 e / (p - e) of the ASHRAE Handbook, Fundamentals, chapter 1.
   /// - Parameters:
   ///   - fahrenheit: the temperature of the air in °F.
-  ///   - relativeHumidity: in %, 0 to 100; nil is returned for anything else.
-  ///   - pressure: of the air in millibars; sea level unless told.
+  ///   - relativeHumidity: in %, 0 to 100; other values return `nil`.
+  ///   - pressure: the pressure of the air in millibars; by default that at sea level.
   public static func grainsPerPound(
     fahrenheit: Double, relativeHumidity: Double, pressure: Double = 1013.25
   ) -> Double? {

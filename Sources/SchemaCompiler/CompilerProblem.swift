@@ -6,15 +6,15 @@ public struct CompilerProblem: Error, Sendable, CustomStringConvertible {
   public let line: Int
   /// Counted from 1.
   public let column: Int
-  /// What is wrong and what would be right.
+  /// The problem and a valid form.
   public let message: String
 
-  /// A mistake at a place.
+  /// Creates a problem at a place.
   /// - Parameters:
   ///   - path: the path of the file.
   ///   - line: counted from 1.
   ///   - column: counted from 1.
-  ///   - message: what is wrong and what would be right.
+  ///   - message: the problem and a valid form.
   public init(path: String, line: Int, column: Int = 1, message: String) {
     (self.path, self.line, self.column, self.message) = (path, line, column, message)
   }
@@ -28,7 +28,7 @@ public struct CompilerProblems: Error, Sendable, CustomStringConvertible {
   /// The mistakes, in the order in which they were found.
   public let problems: [CompilerProblem]
 
-  /// Puts the mistakes of a run together, in the order in which they are told.
+  /// Combines the problems of a run in the order in which they are reported.
   public init(_ problems: [CompilerProblem]) { self.problems = problems }
 
   /// The mistakes, each on a line of its own.

@@ -12,8 +12,8 @@ public enum FileSystem {
     return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder
   }
 
-  /// Writes a file, and leaves one alone that has this text already, so that what depends on it is not built anew.
-  /// - Returns: true when the file was written.
+  /// Writes a file, unless it has this text already, so that its dependents are not built again.
+  /// - Returns: whether the file was written.
   @discardableResult
   public static func update(_ path: String, text: String) throws -> Bool {
     if let present = FileManager.default.contents(atPath: path), present == Data(text.utf8) { return false }

@@ -58,7 +58,7 @@ struct Model: Sendable {
     SwiftNames.unique(values, taken: ["allCases", "self"], ending: "Value", SwiftNames.member)
   }
 
-  /// What a file makes, in the order of the file.
+  /// The types of a file, in the order of the file.
   func tables(of file: MigrationFile, in schema: Schema) -> [Catalog.Table] {
     let origin = schema.name + "/" + file.fileName
     return catalog.tables.filter { $0.kind != .virtual && origins[$0.name] == origin }
@@ -92,7 +92,7 @@ struct Model: Sendable {
     }
   }
 
-  /// A table whose rows are marked instead of removed.
+  /// A table whose rows are marked as deleted instead of removed.
   func marksDeletion(_ table: Catalog.Table) -> Bool {
     table.column("isDeleted").map { $0.type == .bool && $0.isNotNull } ?? false
   }

@@ -1,9 +1,9 @@
 import CipherSQL
 
-/// Turns folders of SQL files into Swift: applies them to a database in memory, reads what came of it, and writes
-/// a type for each table and view and a function for each named query.
+/// Compiles folders of SQL files into Swift: applies them to a database in memory, reads the resulting schema, and
+/// writes a type for each table and view and a function for each named query.
 ///
-/// The same input gives the same text, byte for byte.
+/// The same input produces the same text, byte for byte.
 public struct SchemaCompiler {
   /// A folder of SQL files under the name of its schema. Its sub-folder `queries` holds named queries.
   public struct Source: Sendable {
@@ -29,7 +29,7 @@ public struct SchemaCompiler {
 
   /// - Parameters:
   ///   - sources: the schemas in the order in which they are applied.
-  ///   - emitted: the name of the one that becomes Swift; the others are what it refers to.
+  ///   - emitted: the name of the schema to compile. It may reference the others.
   public init(sources: [Source], emitting emitted: String) {
     (self.sources, self.emitted) = (sources, emitted)
   }
@@ -128,7 +128,7 @@ public struct SchemaCompiler {
     return outputs
   }
 
-  /// The names of the files of named queries of a schema; none when there is no such folder.
+  /// Returns the names of the named query files of a schema; empty without such a folder.
   public static func queryFiles(in folder: String) throws -> [String] {
     guard FileSystem.isFolder(folder + "/queries") else { return [] }
     return try Schema.sqlFiles(in: folder + "/queries")

@@ -3,8 +3,8 @@ import PackagePlugin
 
 /// Compiles the SQL schema of a target into Swift before the target is built.
 ///
-/// The target's folder holds a file `Schemas.txt` with one schema on each line, in the order in which they are applied:
-/// its folder, relative to the package, or `core` for the one that FieldVault ships. The last one becomes Swift.
+/// The target's folder has a file `Schemas.txt` with one schema per line, in the order in which they are applied: its
+/// folder, relative to the package, or `core` for FieldVault's own schema. The last one is compiled.
 @main
 struct SchemaPlugin: BuildToolPlugin {
   struct Mistake: Error, CustomStringConvertible {
@@ -35,7 +35,7 @@ struct SchemaPlugin: BuildToolPlugin {
       arguments += ["--schema", "\(name)=\(url.path)"]
       inputs += files
       guard folder == last else { continue }
-      // Only what becomes Swift depends on the queries.
+      // Only the compiled schema depends on the queries.
       let queries = try sqlFiles(in: url.appending(path: "queries"))
       inputs += queries
       outputs += files.map { output.appending(path: $0.deletingPathExtension().lastPathComponent + ".swift") }
@@ -72,7 +72,7 @@ struct SchemaPlugin: BuildToolPlugin {
     return try fieldVault(context.package).directoryURL.appending(path: "Schema/core")
   }
 
-  /// The package that ships the plugin: the one that is built, or one that it depends on.
+  /// The package with the plugin: the built package, or one of its dependencies.
   private func fieldVault(_ package: Package) throws -> Package {
     var open = [package]
     while let next = open.popLast() {

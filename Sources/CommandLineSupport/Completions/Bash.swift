@@ -68,7 +68,7 @@ extension Program {
     }
   }
 
-  /// The function that bash calls: it walks over the words before the cursor, then offers what may stand there.
+  /// The function that bash calls: it reads the words before the cursor, then offers the possible next words.
   private func bashFunction(_ places: [CompletionPlace]) -> String {
     let moves = places.flatMap { place in
       place.visibleCommands.map { command in

@@ -8,7 +8,7 @@ extension Program {
     }
   }
 
-  /// What may stand at each place, for the scripts: the program itself has the empty path.
+  /// The possible words at each place, for the scripts: the program itself has the empty path.
   func completionPlaces() -> [CompletionPlace] {
     let root = CompletionPlace(path: "", summary: summary, commands: commands, options: [], arguments: [])
     return [root]
@@ -35,7 +35,7 @@ struct CompletionPlace {
   let path: String
   let summary: String
   let commands: [CommandDescription]
-  /// The options that stand here beyond the global ones.
+  /// The options at this place in addition to the global ones.
   let options: [OptionDescription]
   let arguments: [ArgumentDescription]
 
@@ -46,7 +46,7 @@ struct CompletionPlace {
   }
 }
 
-/// The text as one word for bash and zsh, whatever it holds.
+/// Quotes a text as one word for bash and zsh.
 func shellQuoted(_ text: some StringProtocol) -> String {
   "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
 }

@@ -1,10 +1,10 @@
 /// A positional argument of a command.
 public struct ArgumentDescription: Sendable {
-  /// How often an argument stands on the command line. Only the last argument may repeat.
+  /// The number of values of an argument. Only the last argument may repeat.
   public enum Count: Sendable {
     /// Exactly once.
     case one
-    /// Once or not at all.
+    /// One value, or none.
     case optional
     /// Once or more.
     case oneOrMore
@@ -14,15 +14,15 @@ public struct ArgumentDescription: Sendable {
 
   /// Its name in help and in `ParsedArguments`, in capitals: `ENTITY`, `FIELD=VALUE`.
   public var name: String
-  /// How often it may be given.
+  /// The number of values.
   public var count: Count
-  /// What it is, in one line.
+  /// The description, in one line.
   public var help: String
-  /// What a shell offers for it.
+  /// The completions that a shell offers.
   public var completion: Completion
-  /// The only words that it may be; empty when anything goes.
+  /// The allowed words; empty if any text is allowed.
   public var allowedValues: [String]
-  /// Whether messages must not repeat what was given.
+  /// Whether messages must not repeat the value.
   public var isSecret: Bool
 
   /// Declares an argument; the factories below read better.
@@ -59,7 +59,7 @@ public struct ArgumentDescription: Sendable {
     Self(name, count: .oneOrMore, help: help, completion: completion, allowedValues: allowed)
   }
 
-  /// Any number of arguments, none among them.
+  /// Describes an argument with any number of values, including none.
   public static func any(
     _ name: String, _ help: String, completion: Completion = .none, allowed: [String] = []
   ) -> Self {
@@ -69,13 +69,13 @@ public struct ArgumentDescription: Sendable {
   var isRepeating: Bool { count == .oneOrMore || count == .any }
   var isRequired: Bool { count == .one || count == .oneOrMore }
 
-  /// What a shell offers: the allowed words come before everything else.
+  /// The completions of a shell: the allowed words, if there are any.
   var offered: Completion { allowedValues.isEmpty ? completion : .words(allowedValues) }
 }
 
-/// What a shell offers for a value.
+/// The completions for a value.
 public enum Completion: Sendable, Equatable {
-  /// Nothing: only the person knows.
+  /// No completions, because only the user knows the value.
   case none
   /// Names of files and folders.
   case file

@@ -1,5 +1,5 @@
 extension CommandDescription {
-  /// The command that prints completions; answer it with ``Program/completions(for:)``.
+  /// The command that prints completions; run it with ``Program/completions(for:)``.
   public static func completions(group: String = "") -> Self {
     Self(
       "completions", group: group, summary: "a script that completes this program's words in a shell",
@@ -19,7 +19,7 @@ extension CommandDescription {
 
 /// A shell for which completions can be written.
 public enum Shell: String, Sendable, CaseIterable {
-  /// bash 3.2 and later, which is what macOS has.
+  /// bash 3.2 and later. macOS has 3.2.
   case bash
   /// zsh 5 and later.
   case zsh

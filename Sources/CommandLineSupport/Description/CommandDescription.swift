@@ -1,7 +1,7 @@
-/// What a command is called, takes, does and returns.
+/// The name, arguments, options and results of a command.
 ///
-/// This one value is the source of the parser, the help, the completions of three shells and the manual, so none
-/// of them can say something else. A command with subcommands is a group: it does nothing by itself.
+/// This value is the only source of the parser, the help, the completions of three shells and the manual. A command
+/// with subcommands is a group and does nothing without one.
 ///
 /// ```swift
 /// CommandDescription(
@@ -18,9 +18,9 @@ public struct CommandDescription: Sendable {
   public var aliases: [String]
   /// The heading under which the program's help lists it.
   public var group: String
-  /// What it does, in one line.
+  /// The description, in one line.
   public var summary: String
-  /// What else a person should know, in paragraphs; empty when the summary says it all.
+  /// Further paragraphs for the help; empty if the summary suffices.
   public var discussion: String
   /// The positional arguments, in order.
   public var arguments: [ArgumentDescription]
@@ -28,9 +28,9 @@ public struct CommandDescription: Sendable {
   public var options: [OptionDescription]
   /// Options and arguments of which only one may be given.
   public var choices: [Choice]
-  /// Command lines that work, each with what it does.
+  /// Examples of command lines.
   public var examples: [Example]
-  /// What it can return beside ``ExitCode/done``, ``ExitCode/failed`` and ``ExitCode/usage``.
+  /// The exit codes in addition to ``ExitCode/done``, ``ExitCode/failed`` and ``ExitCode/usage``.
   public var exitCodes: [ExitCode]
   /// The commands of a group.
   public var subcommands: [CommandDescription]
@@ -62,11 +62,11 @@ public struct CommandDescription: Sendable {
   func isCalled(_ word: String) -> Bool { name == word || aliases.contains(word) }
 }
 
-/// A command line that works, and what it does.
+/// A command line and its effect.
 public struct Example: Sendable, Equatable {
-  /// What to type.
+  /// The command line.
   public var command: String
-  /// What happens then.
+  /// The effect.
   public var effect: String
 
   /// An example; `problems()` of the program checks that its command line parses.

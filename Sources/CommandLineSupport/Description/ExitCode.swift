@@ -1,11 +1,11 @@
-/// What a program tells the shell when it ends. Scripts rely on these numbers.
+/// The exit code of a program. Scripts rely on these numbers.
 public struct ExitCode: Sendable, Hashable {
   /// The number that the shell sees.
   public let rawValue: Int32
-  /// What it means, for help.
+  /// Its meaning, for the help.
   public let meaning: String
 
-  /// A code of one's own; the named ones below are what both programs use.
+  /// Creates a code. Both programs use the named ones below.
   public init(_ rawValue: Int32, _ meaning: String) {
     self.rawValue = rawValue
     self.meaning = meaning
@@ -17,7 +17,7 @@ public struct ExitCode: Sendable, Hashable {
   /// Hashes the number.
   public func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
 
-  /// All went well.
+  /// Success.
   public static let done = ExitCode(0, "done")
   /// A failure without a code of its own.
   public static let failed = ExitCode(1, "failed, see the message")
@@ -25,15 +25,15 @@ public struct ExitCode: Sendable, Hashable {
   public static let usage = ExitCode(2, "the command line is wrong")
   /// No key that fits.
   public static let locked = ExitCode(3, "cannot unlock: wrong or missing passphrase or key")
-  /// What was named does not exist.
+  /// The named object does not exist.
   public static let notFound = ExitCode(4, "no such vault, entity or record")
-  /// What was read is not what was written.
+  /// A file is damaged.
   public static let damaged = ExitCode(5, "damaged: the file is not what was written")
   /// Trying again later may work.
   public static let busy = ExitCode(6, "busy: another process holds what is needed")
-  /// No network, or no answer.
+  /// No network, or no response.
   public static let offline = ExitCode(7, "offline, or the server cannot be reached")
-  /// Done, and somebody has to look.
+  /// Done, and the user has to decide something.
   public static let attention = ExitCode(8, "done, but conflicts or failed operations wait for a person")
   /// The disk is full.
   public static let noSpace = ExitCode(9, "no space left")
@@ -41,7 +41,7 @@ public struct ExitCode: Sendable, Hashable {
   public static let refused = ExitCode(10, "refused by a rule of the data: a constraint, a bad value")
   /// The server does not know us, or no longer.
   public static let credentials = ExitCode(11, "the server refused the credentials")
-  /// A person or the system asked the program to stop.
+  /// The user or the system stopped the program.
   public static let interrupted = ExitCode(130, "interrupted")
 
   /// Every named code, in the order of help.

@@ -1,6 +1,6 @@
 /// An option of a command or of the program: a flag, or a name with a value.
 public struct OptionDescription: Sendable {
-  /// How often an option with a value may be given. A flag may always be repeated; it stays on.
+  /// The number of values of an option. A flag may always be repeated.
   public enum Repetition: Sendable {
     /// Once.
     case once
@@ -18,17 +18,17 @@ public struct OptionDescription: Sendable {
   public var short: Character?
   /// How help calls its value, in capitals; nil for a flag.
   public var valueName: String?
-  /// What it does, in one line.
+  /// The description, in one line.
   public var help: String
-  /// How often it may be given.
+  /// The number of values.
   public var repetition: Repetition
   /// Whether the command cannot do without.
   public var isRequired: Bool
-  /// What holds when it is not given; help says so.
+  /// The default, which the help shows.
   public var defaultValue: String?
-  /// What a shell offers for its value.
+  /// The completions for its value.
   public var completion: Completion
-  /// The only values that it takes; empty when anything goes.
+  /// The allowed values; empty if any text is allowed.
   public var allowedValues: [String]
   /// Whether messages must not repeat its value.
   public var isSecret: Bool
@@ -58,10 +58,10 @@ public struct OptionDescription: Sendable {
 
   var isFlag: Bool { valueName == nil }
 
-  /// What a shell offers: the allowed words come before everything else.
+  /// The completions of a shell: the allowed words, if there are any.
   var offered: Completion { allowedValues.isEmpty ? completion : .words(allowedValues) }
 
-  /// As it is typed: `--limit`, and `-n` when there is one.
+  /// The form on the command line: `--limit`, and `-n` if it has a letter.
   var spellings: [String] { (short.map { ["-\($0)"] } ?? []) + ["--\(long)"] }
 
   /// The options that every program has.

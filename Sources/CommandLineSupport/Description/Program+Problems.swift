@@ -1,8 +1,8 @@
 extension Program {
-  /// What is wrong with the description itself; a program's tests expect nothing.
+  /// The problems of the description itself, for a test of the program.
   ///
-  /// Every name is used once where it can be seen, only the last argument repeats, optional arguments come last,
-  /// choices name what exists, and the command line of every example parses.
+  /// Every name is unique where it is visible, only the last argument repeats, optional arguments come last, choices
+  /// name existing options, and the command line of every example parses.
   public func problems() -> [String] {
     var problems = namesTwice(commands.flatMap { [$0.name] + $0.aliases } + ["help"], in: name)
     problems += exampleProblems(examples)
@@ -37,7 +37,7 @@ extension Program {
 
   private func exampleProblems(_ examples: [Example]) -> [String] {
     examples.compactMap { example in
-      // What comes before the program's name sets variables or feeds a pipe; what follows it goes elsewhere.
+      // The words before the program's name set variables or feed a pipe. Redirections follow it.
       let ends: Set<String> = ["|", ">", "<", "&&", ";", "&"]
       let words = shellSplit(example.command).drop { $0 != name }.prefix { !ends.contains($0) }
       guard !words.isEmpty else { return "example does not call \(name): \(example.command)" }

@@ -1,22 +1,22 @@
-/// An executable: what it is called, the options that stand anywhere, and its commands.
+/// An executable: its name, its global options, and its commands.
 ///
-/// `help`, `--help`, `-h` and `--version` belong to every program and are not declared.
+/// Every program has `help`, `--help`, `-h` and `--version` without declaring them.
 public struct Program: Sendable {
   /// The word that calls it.
   public var name: String
   /// Its version, as `--version` shows it.
   public var version: String
-  /// What it is, in a sentence or two.
+  /// The description, in a sentence or two.
   public var summary: String
-  /// Options that may stand before and after any command.
+  /// The options that are allowed before and after any command.
   public var options: [OptionDescription]
   /// Global options of which only one may be given.
   public var choices: [Choice]
   /// The commands, in the order of help.
   public var commands: [CommandDescription]
-  /// Command lines that work, each with what it does.
+  /// Examples of command lines.
   public var examples: [Example]
-  /// What the program can return.
+  /// The exit codes of the program.
   public var exitCodes: [ExitCode]
 
   /// Declares a program.
@@ -34,7 +34,7 @@ public struct Program: Sendable {
     self.exitCodes = exitCodes
   }
 
-  /// The commands from the outermost to the one that the path names; nil when there is none.
+  /// Returns the commands of a path from the outermost one; `nil` if it names none.
   func chain(_ path: [String]) -> [CommandDescription]? {
     var found: [CommandDescription] = []
     for word in path {
@@ -58,6 +58,6 @@ public struct Program: Sendable {
     return found
   }
 
-  /// The global options with those that every program has.
+  /// The global options, including those of every program.
   var globalOptions: [OptionDescription] { options + OptionDescription.builtIn }
 }

@@ -67,7 +67,7 @@ struct HelpPage {
 
   private func optionRows(_ options: [OptionDescription]) -> [(name: String, text: String)] {
     options.filter { !$0.isHidden }.map {
-      // Options without a letter stand under those with one.
+      // Options without a letter are aligned with the names of the others.
       (($0.short == nil ? "    " : "") + $0.signature, $0.describedHelp)
     }
   }

@@ -12,7 +12,7 @@ extension OptionDescription {
 
   private var valuePart: String { valueName.map { " \($0)" } ?? "" }
 
-  /// The help with what the description knows beyond it.
+  /// The help text with the facts that only the description has.
   var describedHelp: String {
     var notes: [String] = []
     if !allowedValues.isEmpty { notes.append(allowedValues.joined(separator: ", ")) }
@@ -47,7 +47,7 @@ extension Program {
     guard let command = chain.last, command.subcommands.isEmpty else {
       return (words + (chain.isEmpty ? ["[OPTIONS]", "COMMAND", "..."] : ["COMMAND", "..."])).joined(separator: " ")
     }
-    // A choice stands where the first of its names does.
+    // A choice is at the position of its first name.
     var shown: Set<String> = []
     func take(_ name: String, alone: String) {
       guard !shown.contains(name) else { return }

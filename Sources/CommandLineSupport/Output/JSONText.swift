@@ -39,7 +39,7 @@ private func appendValid(_ text: UnsafeBufferPointer<UInt8>, to bytes: inout [UI
   bytes.append(UInt8(ascii: "\""))
 }
 
-/// Whether no character that has the byte is escaped, at whatever place in it.
+/// Whether no escaped character contains the byte at any position.
 @inline(__always)
 private func isPlain(_ byte: UInt8) -> Bool {
   byte < 0x80

@@ -1,6 +1,6 @@
 /// A number that JSON cannot say: not a number, or infinite.
 public struct JSONNumberError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// What is wrong.
+  /// The error.
   public var description: String { "JSON has no numbers that are infinite or not a number" }
 }
 
@@ -8,7 +8,7 @@ extension JSONWriter {
   /// A text.
   public mutating func value(_ text: String) { put { appendJSONString(text, to: &$0) } }
 
-  /// A text that lies in memory as UTF-8, copied from there. What is not UTF-8 is shown as U+FFFD.
+  /// Writes UTF-8 text from memory. Invalid bytes become U+FFFD.
   public mutating func value(utf8 text: UnsafeBufferPointer<UInt8>) { put { appendJSONString(utf8: text, to: &$0) } }
 
   /// A whole number, with all of its 64 bits.
@@ -17,7 +17,7 @@ extension JSONWriter {
   /// A whole number.
   public mutating func value(_ number: Int) { value(Int64(number)) }
 
-  /// A number that is JSON already, as it is written.
+  /// Writes a number that is JSON already.
   public mutating func value(jsonNumber text: String) { put { $0.append(contentsOf: text.utf8) } }
 
   /// A number as the shortest text that reads back as the same number. Always with a fraction or an exponent: `21.0`.
@@ -38,7 +38,7 @@ extension JSONWriter {
   /// Bytes as a text in base64.
   public mutating func base64(_ data: [UInt8]) { data.withUnsafeBytes { base64($0) } }
 
-  /// Text that is one JSON value already, such as a stored payload. It is taken as it is, on trust.
+  /// Writes a text that is one JSON value already, such as a stored payload, without a check.
   public mutating func raw(_ json: String) { put { $0.append(contentsOf: json.utf8) } }
 }
 

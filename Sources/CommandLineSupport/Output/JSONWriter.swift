@@ -1,7 +1,7 @@
-/// Writes JSON to a growing buffer of bytes, without building a tree first.
+/// Writes JSON to a growing buffer of bytes, without building a tree.
 ///
-/// The same calls always make the same bytes: keys stay in the order given. Pretty for a person at a terminal, compact
-/// for everything else. Characters that could drive a terminal are escaped, so the text is safe to show.
+/// The same calls always produce the same bytes: keys stay in the given order. Pretty for a user at a terminal,
+/// compact otherwise. Characters that could control a terminal are escaped, so the text is safe to show.
 ///
 /// ```swift
 /// var json = JSONWriter()
@@ -15,10 +15,10 @@
 /// json.endDocument()  // {"pending":3,"rows":[21.0]}
 /// ```
 ///
-/// A long document is written while it grows: call ``drain(to:)`` after each row. Calls in an order that makes no JSON,
-/// such as a value without a key in an object, are mistakes in the program and stop a debug build.
+/// A long document is written in parts: call ``drain(to:)`` after each row. Calls in an invalid order, such as a
+/// value without a key in an object, are programming errors and stop a debug build.
 public struct JSONWriter: Sendable {
-  /// What was written and not yet taken.
+  /// The written bytes that were not drained yet.
   public private(set) var bytes: [UInt8] = []
   /// Whether lines are broken and indented.
   public let isPretty: Bool

@@ -10,14 +10,14 @@ import Synchronization
 
 /// A buffered writer to a descriptor, such as standard output.
 ///
-/// A terminal sees every write at once; a file or pipe gets large blocks, the last one with ``flush()``. What cannot be
-/// written is thrown as ``OutputError``: a program that ends without a successful flush has not told what it should.
+/// A terminal receives every write at once. A file or pipe receives large blocks, the last one with ``flush()``. A
+/// failed write throws ``OutputError``. Output is complete only after a successful flush.
 ///
-/// May be used from any thread; each write stays in one piece.
+/// May be used from any thread. Each write stays in one piece.
 public final class Output: Sendable {
   /// Where it writes to.
   public let descriptor: Int32
-  /// What is there.
+  /// The kind of the destination.
   public let terminal: Terminal
   private let buffer: Mutex<[UInt8]>
   private let limit: Int
@@ -31,22 +31,22 @@ public final class Output: Sendable {
     buffer = Mutex([])
   }
 
-  /// Writes text for people. What would drive a terminal or not be shown is escaped, wherever the text comes from; line
-  /// breaks and styles stay.
+  /// Writes text for users. Characters that would control a terminal or are invisible are escaped, wherever the text
+  /// comes from. Line breaks and styles stay.
   public func write(_ text: String) throws(OutputError) {
     let text = presentable(text, hasColours: terminal.hasColours)
     try append { $0.append(contentsOf: text.utf8) }
   }
 
-  /// Writes bytes as they are.
+  /// Writes bytes unchanged.
   public func write(_ bytes: some Sequence<UInt8>) throws(OutputError) {
     try append { $0.append(contentsOf: bytes) }
   }
 
-  /// Writes text for people and a line feed; see ``write(_:)``.
+  /// Writes text for users and a line feed; see ``write(_:)``.
   public func line(_ text: String = "") throws(OutputError) { try write(text + "\n") }
 
-  /// Writes what is still in the buffer.
+  /// Writes the content of the buffer.
   public func flush() throws(OutputError) {
     try buffer.withLock { buffer throws(OutputError) in try drain(&buffer) }
   }
@@ -77,7 +77,7 @@ func writeAll(_ bytes: [UInt8], to descriptor: Int32) throws(OutputError) {
     switch errno {
     case EINTR: continue
     case EAGAIN:
-      // Somebody made the descriptor non-blocking, perhaps the other end of a shared terminal.
+      // Another process may have made a shared descriptor non-blocking.
       var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
       _ = poll(&wait, 1, -1)
     case let code: throw OutputError(code)

@@ -10,7 +10,7 @@
 public struct OutputError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The kinds that a program treats differently.
   public enum Kind: Sendable, Equatable {
-    /// Nobody reads any more, as after `| head`. A program stops, says nothing and returns 0, as others do.
+    /// The reader closed the pipe, as after `| head`. The program stops silently with exit code 0, as others do.
     case closed
     /// The disk or the quota is full.
     case noSpace
@@ -25,7 +25,7 @@ public struct OutputError: Error, Sendable, Equatable, CustomStringConvertible {
     self.code = code
   }
 
-  /// What kind of failure it is.
+  /// The kind of the failure.
   public var kind: Kind {
     switch code {
     case EPIPE: .closed
@@ -34,7 +34,7 @@ public struct OutputError: Error, Sendable, Equatable, CustomStringConvertible {
     }
   }
 
-  /// What the program returns.
+  /// The exit code of the program.
   public var exitCode: ExitCode {
     switch kind {
     case .closed: .done

@@ -9,15 +9,15 @@ import Synchronization
   import Darwin
 #endif
 
-/// What the process does when it is asked to stop.
+/// The handling of signals that stop the process.
 ///
-/// The first SIGINT or SIGTERM calls back on a queue of its own, where anything may be done; the program then comes to
-/// an orderly end. A second one ends the process at once, with 128 and the number of the signal, for the person who
-/// will not wait. A signal that was ignored from the start, as under `nohup`, stays ignored.
+/// The first SIGINT or SIGTERM calls a closure on a queue of its own, where any code may run. The program then ends
+/// in an orderly way. A second signal ends the process at once, with 128 plus the number of the signal. A signal that
+/// was ignored from the start, as under `nohup`, stays ignored.
 ///
-/// SIGHUP ends a program that does not ask for it. One that runs for long uses ``onHangUp(_:)``.
+/// SIGHUP ends a program that does not handle it. Long-running programs use ``onHangUp(_:)``.
 ///
-/// Handlers are not handed on to programs that are started: a child has the usual behaviour of every signal.
+/// Child processes do not inherit the handlers: they have the default action of every signal.
 public enum Signals {
   /// Which signal came.
   public enum Signal: Sendable {
@@ -34,7 +34,7 @@ public enum Signals {
     install(SIGPIPE) { _ in }
   }
 
-  /// Calls back once, when the process is asked to stop. To be called once, at the start of the program.
+  /// Calls a closure once when the process is asked to stop. Call it once, at the start of the program.
   public static func onStop(_ action: @escaping @Sendable (Signal) -> Void) {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return }

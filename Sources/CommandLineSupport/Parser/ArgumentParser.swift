@@ -1,9 +1,9 @@
-/// Reads a command line by the description of a program.
+/// Parses a command line by the description of a program.
 ///
-/// - `--name value`, `--name=value`, `-n value`, `-nvalue`; flags in a group: `-qv`.
-/// - `--` ends the options; a lone `-` is a value, by custom standard input; negative numbers are values.
-/// - Another value that begins with a dash is given as `--name=-value`, unless its name would have a space in it.
-/// - Options of a command stand after it, global ones anywhere. `--help` anywhere asks for help.
+/// - `--name value`, `--name=value`, `-n value`, `-nvalue`; grouped flags: `-qv`.
+/// - `--` ends the options. A single `-` is a value, by convention standard input. Negative numbers are values.
+/// - Another value that begins with a dash is written as `--name=-value`, unless its name would contain a space.
+/// - Options of a command follow it, global ones are allowed anywhere. `--help` anywhere requests the help.
 ///
 /// ```swift
 /// let arguments = try ArgumentParser(program).parse(["list", "AtmosphericLog", "-n", "5"])
@@ -11,9 +11,9 @@
 /// try arguments.integer("limit")  // 5
 /// ```
 ///
-/// Parsing is a pure function of the words: it reads no environment, no file, and prints nothing.
+/// Parsing is a pure function of the words: it reads no environment and no file, and prints nothing.
 public struct ArgumentParser: Sendable {
-  /// What is parsed for.
+  /// The program.
   public let program: Program
 
   /// A parser for the program.
@@ -25,7 +25,7 @@ public struct ArgumentParser: Sendable {
   public func parse(_ words: [String]) throws(UsageError) -> ParsedArguments {
     var scan = ArgumentScan(program: program)
     if asksForHelp(words) {
-      // Other mistakes on the line do not matter to somebody who asks, except that of the command itself.
+      // A request for help ignores other mistakes, except an unknown command.
       do throws(UsageError) {
         try scan.run(words)
       } catch {

@@ -1,4 +1,4 @@
-// What can be wrong with values and with the line as a whole.
+// Checks of values and of the whole line.
 extension ArgumentScan {
   func check(_ value: String, of option: OptionDescription) throws(UsageError) {
     guard !option.allowedValues.isEmpty, !option.allowedValues.contains(value) else { return }
@@ -46,7 +46,7 @@ extension ArgumentScan {
   }
 }
 
-// What is wrong with a name. Words that may be field values are not repeated in messages.
+// Returns the problem of a name. Words that may be field values are not repeated in messages.
 extension ArgumentScan {
   func unknownOption(_ spelling: String) -> UsageError {
     let name = String(spelling.drop { $0 == "-" })

@@ -126,10 +126,10 @@ extension ArgumentScan {
   /// The commands of which the next word is one.
   var commands: [CommandDescription] { chain.last?.subcommands ?? program.commands }
 
-  /// The options that may stand here, the nearest first.
+  /// The options that are allowed here, those of the innermost command first.
   var options: [OptionDescription] { chain.reversed().flatMap(\.options) + program.globalOptions }
 
-  /// Checks what only the whole line can show, and gives the arguments their names.
+  /// Checks the whole line and assigns names to the arguments.
   mutating func finish() throws(UsageError) {
     if chain.last?.subcommands.isEmpty != true { throw missingCommand() }
     try nameArguments()

@@ -31,10 +31,10 @@ public func editDistance(_ first: String, _ second: String) -> Int {
   return cost[(a.count + 1) * width + b.count + 1]
 }
 
-/// The candidate that was most likely meant, or nil when none is near.
+/// Returns the most similar candidate; `nil` if none is similar.
 ///
-/// A candidate that begins with the word counts as near from three characters on; otherwise one mistake in every
-/// three characters is forgiven, three at most. Capitals do not matter. The earlier candidate wins a tie.
+/// A candidate that begins with the word is similar from three characters on. Otherwise one mistake in every three
+/// characters is allowed, at most three. Case does not matter. The earlier candidate wins a tie.
 ///
 /// ```swift
 /// nearest(to: "lsit", in: ["get", "list"])  // "list"

@@ -1,11 +1,11 @@
-/// A command line that was understood: which command, and what was given to it.
+/// A parsed command line: the command and its values.
 ///
-/// Options are asked for by their long name, arguments by the name in capitals. Asking for a name that the command
-/// does not declare is a mistake in the program and stops a debug build.
+/// Options are accessed by their long name, arguments by their name in capitals. A name that the command does not
+/// declare is a programming error and stops a debug build.
 public struct ParsedArguments: Sendable {
-  /// What the person wants.
+  /// The requested action.
   public enum Request: Sendable, Equatable {
-    /// The command is to be run.
+    /// Run the command.
     case run
     /// Help for the command, or for the program when the path is empty.
     case help
@@ -16,7 +16,7 @@ public struct ParsedArguments: Sendable {
   let program: Program
   let chain: [CommandDescription]
   let given: [String: [String]]
-  /// What the person wants.
+  /// The requested action.
   public let request: Request
 
   init(program: Program, request: Request, chain: [CommandDescription], given: [String: [String]]) {
@@ -35,10 +35,10 @@ public struct ParsedArguments: Sendable {
   /// Whether the flag is on.
   public func flag(_ name: String) -> Bool { occurrences(name) != nil }
 
-  /// How often the flag was given: `-vv` is 2.
+  /// Returns the number of times a flag was given: `-vv` is 2.
   public func count(_ name: String) -> Int { occurrences(name)?.count ?? 0 }
 
-  /// Whether the option or argument was given at all.
+  /// Returns whether an option or argument was given.
   public func isGiven(_ name: String) -> Bool { occurrences(name) != nil }
 
   /// The value of an option or argument, or the option's declared default.
@@ -46,7 +46,7 @@ public struct ParsedArguments: Sendable {
     occurrences(name)?.first ?? option(name)?.defaultValue
   }
 
-  /// All values of an option or argument, in the order given; its default when there are none.
+  /// Returns all values of an option or argument in order; the default if none was given.
   public func values(_ name: String) -> [String] {
     occurrences(name) ?? option(name)?.defaultValue.map { [$0] } ?? []
   }
@@ -57,7 +57,7 @@ public struct ParsedArguments: Sendable {
     throw mistake("\(spelled(name)) is missing", about: name, .missingArgument)
   }
 
-  /// The value as one of the cases of an enumeration whose raw values are the allowed values.
+  /// Returns the value as a case of an enumeration whose raw values are the allowed values.
   public func value<Case: RawRepresentable<String>>(_ name: String, as type: Case.Type) throws(UsageError) -> Case? {
     guard let text = value(name) else { return nil }
     if let value = Case(rawValue: text) { return value }
@@ -91,7 +91,7 @@ public struct ParsedArguments: Sendable {
 }
 
 extension ParsedArguments: Equatable {
-  /// Equal when the same was asked for and given, in whatever spelling.
+  /// Returns whether both have the same action and values, in any spelling.
   public static func == (a: Self, b: Self) -> Bool {
     a.request == b.request && a.path == b.path && a.given == b.given
   }

@@ -1,13 +1,13 @@
-/// A command line that cannot be meant: what is wrong, then help for the argument concerned, then the usage line.
+/// An invalid command line: the problem, then help for the argument, then the usage line.
 ///
-/// The texts repeat names, and values only where those are from a closed set or a number; never the value of a
-/// secret option, nor words that could be field values.
+/// The texts repeat names, and values only from a closed set or numbers; never the value of a secret option, nor
+/// words that could be field values.
 public struct UsageError: Error, Sendable, Equatable {
-  /// What kind of mistake it is.
+  /// The kind of the mistake.
   public enum Kind: Sendable, Equatable {
     /// No command was given, or a group without one of its commands.
     case missingCommand
-    /// A word where a command should stand is none.
+    /// An unknown command.
     case unknownCommand
     /// No such option here.
     case unknownOption
@@ -27,11 +27,11 @@ public struct UsageError: Error, Sendable, Equatable {
     case conflict
   }
 
-  /// What kind of mistake it is.
+  /// The kind of the mistake.
   public let kind: Kind
-  /// What is wrong, in a sentence without a full stop.
+  /// The problem, in a sentence without a full stop.
   public let message: String
-  /// What to do about it, such as the name that was probably meant.
+  /// The remedy, such as a similar name.
   public let hint: String?
   /// The help line of the argument concerned.
   public let help: String?

@@ -1,24 +1,24 @@
-/// The columns that the text takes on a terminal: 2 for wide East Asian characters and emoji, 0 for combining marks.
+/// The number of terminal columns of a text: 2 for wide East Asian characters and emoji, 0 for combining marks.
 ///
-/// The text is taken to be free of control characters; see ``escaped(_:)``.
+/// The text must not contain control characters; see ``escaped(_:)``.
 public func displayWidth(_ text: String) -> Int {
   if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
   return text.reduce(0) { $0 + displayWidth($1) }
 }
 
-/// The columns of one character as a person sees it, however many scalars it is made of.
+/// The columns of one grapheme cluster.
 func displayWidth(_ character: Character) -> Int {
   if character.isASCII { return 1 }
   var width = 0
   for scalar in character.unicodeScalars {
-    // The variation selector asks for the emoji form of what comes before it.
+    // The variation selector requests the emoji form of the character before it.
     if isWide(scalar) || scalar.value == 0xFE0F { return 2 }
     if !isZeroWidth(scalar) { width = 1 }
   }
   return width
 }
 
-/// The beginning of the text that fits into the columns; what was cut is shown as `…`.
+/// Returns the beginning of the text that fits into the columns, with `…` after a cut.
 func truncated(_ text: String, to columns: Int) -> String {
   if displayWidth(text) <= columns { return text }
   if columns < 1 { return "" }
@@ -39,7 +39,7 @@ private func isZeroWidth(_ scalar: Unicode.Scalar) -> Bool {
   }
 }
 
-/// Unicode's wide and full-width blocks, as wcwidth has them, with a few neighbours taken in.
+/// Unicode's wide and full-width blocks, as in wcwidth, with some adjacent blocks.
 private func isWide(_ scalar: Unicode.Scalar) -> Bool {
   switch scalar.value {
   case 0..<0x1100: false

@@ -1,10 +1,11 @@
-/// The text with every character made visible that a terminal would obey or not show: `\\n`, `\\x1B`, `\\u202E`, `\\u200B`.
+/// Returns the text with visible escapes for characters that a terminal would interpret or not show: `\\n`, `\\x1B`, `\\u202E`,
+/// `\\u200B`.
 ///
-/// Escapes control characters of both sets, the marks that reorder text for display, and characters without a glyph. So two
-/// texts that differ in one of them do not look equal. The result is one line.
+/// It escapes control characters of both sets, the marks that reorder text for display, and characters without a glyph, so that
+/// two texts that differ in one of them do not look equal. The result is one line.
 ///
-/// ``Output`` escapes whatever it writes as text. Call this for a value inside a line, whose line breaks must be visible too,
-/// and before its width is measured.
+/// ``Output`` escapes all text that it writes. Call this for a value within a line, whose line breaks must be visible too, and
+/// before its width is measured.
 public func escaped(_ text: String) -> String { escape(text, keeping: { _, _ in 0 }) }
 
 /// The text as ``Output`` writes it: escaped, except for its line breaks and, on a terminal with colours, the sequences of
@@ -42,7 +43,7 @@ private func escape(
   return copied == scalars.startIndex ? text : result + text[copied...]
 }
 
-/// The next character from a place on whose first byte may begin a hidden one.
+/// The next character from a position on whose first byte may begin a hidden one.
 private func indexOfCandidate(in text: String, from place: String.Index) -> String.Index? {
   let rest = text.utf8[place...]
   let offset = rest.withContiguousStorageIfAvailable { bytes in bytes.firstIndex(where: canBeginHidden) }
@@ -86,7 +87,8 @@ public func asciiEscaped(_ text: String) -> String {
   }.joined()
 }
 
-/// The text as a reader sees it: without characters that have no glyph, every space a plain one, none at the end.
+/// Returns the text as a reader sees it: without characters that have no glyph, with plain spaces, and without spaces
+/// at the end.
 public func appearance(_ text: String) -> String {
   var result = ""
   for scalar in text.unicodeScalars where !scalar.properties.isDefaultIgnorableCodePoint {

@@ -1,4 +1,4 @@
-/// The text of a progress line: what, how much of how much, percent, rate, time left.
+/// The text of a progress line: name, count, total, percentage, rate, remaining time.
 func progressText(_ what: String, done: Int, total: Int, seconds: Double, unit: ProgressLine.Unit) -> String {
   if unit == .time { return "\(what)  \(durationText(seconds))" }
   func amount(_ count: Int) -> String { unit == .bytes ? byteText(count) : countText(count) }
@@ -21,7 +21,7 @@ public func countText(_ count: Int) -> String {
   return (count < 0 ? "-" : "") + String(text.reversed())
 }
 
-/// An amount of bytes as people say it: `512 B`, `12.3 MB`; a kilobyte is 1,000 bytes.
+/// Formats a number of bytes: `512 B`, `12.3 MB`; a kilobyte is 1,000 bytes.
 public func byteText(_ bytes: Int) -> String {
   let units = ["kB", "MB", "GB", "TB", "PB", "EB"]
   if bytes.magnitude < 1000 { return "\(bytes) B" }
@@ -36,7 +36,7 @@ public func byteText(_ bytes: Int) -> String {
   return "\(tenths < 0 ? "-" : "")\(tenths.magnitude / 10).\(tenths.magnitude % 10) \(units[unit])"
 }
 
-/// A time as people say it: `0.4 s`, `19 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`.
+/// Formats a duration: `0.4 s`, `19 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`.
 public func durationText(_ seconds: Double) -> String {
   guard seconds.isFinite, seconds < 1e9 else { return "long" }
   if seconds < 0.95 { return "0.\(Int((max(seconds, 0) * 10).rounded())) s" }

@@ -1,19 +1,20 @@
 import Synchronization
 
-/// A line on standard error that says how far something long has come.
+/// A progress line on standard error.
 ///
-/// It is drawn ten times a second at most, only on a terminal, and clears itself at the end. ``advance(by:)`` may be
-/// called for every row from any thread: when nothing is shown it is one comparison, otherwise an atomic addition and a
+/// It is drawn at most ten times a second, only on a terminal, and clears itself at the end. ``advance(by:)`` may be
+/// called for every row from any thread: without a terminal it is one comparison, otherwise an atomic addition and a
 /// look at the clock.
 ///
 /// ```swift
-/// let progress = ProgressLine("importing", total: 100_000, terminal: standardError, isQuiet: arguments.flag("quiet"))
+/// let progress = ProgressLine("importing", total: 100_000, terminal: standardError, isQuiet:
+/// arguments.flag("quiet"))
 /// defer { progress.finish() }
 /// for row in rows { try insert(row); progress.advance() }
 /// // importing  12,345 of 100,000  12%  4,512/s  19 s left
 /// ```
 public final class ProgressLine: Sendable {
-  /// What is counted.
+  /// The counted unit.
   public enum Unit: Sendable {
     /// Things: `12,345`.
     case items
@@ -39,9 +40,9 @@ public final class ProgressLine: Sendable {
   private enum Line { case cleared, drawn, finished }
   private static let interval: Int64 = 100_000_000
 
-  /// Begins; a total that is not known yet is 0 and can be set later.
+  /// Begins; an unknown total is 0 and can be set later.
   ///
-  /// The first line appears after a tenth of a second, so that what is quick shows nothing.
+  /// The first line appears after a tenth of a second, so that short work shows nothing.
   public convenience init(
     _ what: String, total: Int = 0, unit: Unit = .items, terminal: Terminal, isQuiet: Bool = false
   ) {
@@ -68,7 +69,7 @@ public final class ProgressLine: Sendable {
   /// Sets how much there is in all.
   public func setTotal(_ total: Int) { self.total.store(total, ordering: .relaxed) }
 
-  /// Counts what was done, and draws the line when it is due.
+  /// Adds to the count, and draws the line when it is due.
   public func advance(by count: Int = 1) {
     guard isShown else { return }
     let done = self.done.add(count, ordering: .relaxed).newValue

@@ -24,7 +24,7 @@ extension Style {
 }
 
 extension Terminal {
-  /// The text in the styles, or as it is when there are no colours. Escape data before styling it.
+  /// Returns the text in the styles, or unchanged without colours. Escape data before styling it.
   public func styled(_ text: String, _ styles: Style...) -> String {
     guard hasColours, !styles.isEmpty, !text.isEmpty else { return text }
     return "\u{1B}[" + styles.map { String($0.rawValue) }.joined(separator: ";") + "m" + text + "\u{1B}[0m"

@@ -8,8 +8,7 @@ import CPlatform
   import Darwin
 #endif
 
-/// What is known about the place that text goes to: whether a person sees it there, how wide it is, and whether it
-/// shows colours.
+/// The properties of a destination of text: whether it is a terminal, its width, and whether it shows colours.
 public struct Terminal: Sendable, Equatable {
   /// Whether it is a terminal and not a file or a pipe.
   public var isTerminal: Bool
@@ -31,10 +30,10 @@ public struct Terminal: Sendable, Equatable {
   /// Not a terminal: 80 columns, no colours.
   public static let plain = Terminal(isTerminal: false)
 
-  /// What is at standard output (1) or standard error (2).
+  /// Detects the terminal at standard output (1) or standard error (2).
   ///
-  /// There are no colours with `--no-color`, with `NO_COLOR` set to anything but nothing, with `TERM=dumb` or without
-  /// `TERM`, or when the descriptor is no terminal.
+  /// There are no colours with `--no-color`, with a non-empty `NO_COLOR`, with `TERM=dumb` or without `TERM`, or if
+  /// the descriptor is not a terminal.
   public init(descriptor: Int32, noColor: Bool = false, environment: (String) -> String? = Terminal.variable) {
     let kind = environment("TERM") ?? ""
     let isCapable = kind != "dumb" && !kind.isEmpty
@@ -51,6 +50,6 @@ public struct Terminal: Sendable, Equatable {
     getenv(name).map { String(cString: $0) }
   }
 
-  /// The columns for running text: those of the terminal, within what can be read.
+  /// The columns for running text: those of the terminal, up to a readable width.
   var textWidth: Int { isTerminal ? min(max(width, 40), 100) : 80 }
 }

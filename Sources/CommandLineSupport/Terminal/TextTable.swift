@@ -1,8 +1,8 @@
-/// Rows in aligned columns, for people.
+/// Rows in aligned columns, for users.
 ///
-/// On a terminal the widest columns are cut until a row fits into a line; in a file or a pipe nothing is cut. Columns
-/// that hold only numbers are aligned at the right. Columns that a person copies from can be kept whole. Whatever the
-/// cells hold, the terminal is not driven by it.
+/// On a terminal the widest columns are cut until a row fits into a line. In a file or a pipe no column is cut.
+/// Columns with numbers only are aligned at the right. Columns that users copy can be excluded from cutting. Control
+/// characters in cells are escaped.
 ///
 /// ```swift
 /// var table = TextTable(["id", "entity", "status"])
@@ -12,7 +12,7 @@
 public struct TextTable: Sendable {
   /// The headings.
   public let titles: [String]
-  /// Where the cells of each column stand; nil lets the cells decide.
+  /// The alignment of each column; `nil` derives it from the cells.
   public var alignments: [Alignment?]
   /// The titles of columns that are never cut.
   public let whole: Set<String>
@@ -29,7 +29,7 @@ public struct TextTable: Sendable {
     init(_ text: String) { (self.text, width) = (text, displayWidth(text)) }
   }
 
-  /// Where a cell stands in its column.
+  /// The alignment of a cell.
   public enum Alignment: Sendable {
     /// At the left.
     case left
@@ -65,7 +65,7 @@ public struct TextTable: Sendable {
     rows.append(row)
   }
 
-  /// The table in lines, the titles first. The style of a row is asked for by its number.
+  /// Returns the lines of the table, the titles first. The style of a row is requested by its number.
   public func text(for terminal: Terminal, style: (Int) -> Style? = { _ in nil }) -> String {
     let widths = columnWidths(for: terminal)
     let right = titles.indices.map(isRight)

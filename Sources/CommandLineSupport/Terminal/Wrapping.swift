@@ -1,7 +1,7 @@
-/// The text in lines of at most the width, broken at spaces. Lines after the first are indented.
+/// Returns the text in lines of at most the width, broken at spaces. Lines after the first are indented.
 ///
-/// `first` stands before the text, and may hold styles; it is as wide as the indent or narrower. A word that is wider
-/// than a line stays whole, so that it can be copied. Line breaks in the text stay.
+/// `first` precedes the text and may contain styles. It is at most as wide as the indent. A word that is wider than a
+/// line is not broken, so that it can be copied. Line breaks in the text stay.
 func wrap(_ text: String, width: Int, first: String = "", indent: Int = 0) -> String {
   let margin = String(repeating: " ", count: indent)
   var lines: [String] = []

@@ -10,7 +10,7 @@ import WebTransport
   import Foundation
 #endif
 
-/// What the commands that remove or restore records have in common.
+/// The common parts of the commands that remove or restore records.
 private struct NamedRecords {
   let vault: Vault
   let entity: Entity
@@ -95,7 +95,7 @@ enum UndeleteCommand {
     }
   }
 
-  /// Restores records of the vault without the network, and fetches those that are not in it.
+  /// Restores records of the vault without a network, and fetches the others.
   private static func restore(_ records: NamedRecords) throws -> Restoration {
     let (vault, entity, uuids) = (records.vault, records.entity, records.uuids)
     guard let absent = try vault.absentRecords(entity, uuids).first else { return try vault.undelete(entity, uuids) }

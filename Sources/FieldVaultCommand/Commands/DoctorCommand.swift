@@ -152,7 +152,7 @@ enum DoctorCommand {
   }
 }
 
-/// Shows on a terminal what is being done and for how long, also while a step takes long and says nothing.
+/// Shows the current step and its duration on a terminal, also during long steps.
 private final class StepLine: Sendable {
   private let terminal: Terminal
   private let isQuiet: Bool
@@ -161,7 +161,7 @@ private final class StepLine: Sendable {
   init(_ context: CommandContext) {
     (terminal, isQuiet) = (context.people.terminal, context.isQuiet)
     guard terminal.canRedraw, !isQuiet else { return }
-    // Redraws until the line, and with it the command, is gone.
+    // Redraws the line until the command ends.
     Task.detached { [weak self] in
       while let self {
         self.line.withLock { $0?.line.advance(by: 0) }

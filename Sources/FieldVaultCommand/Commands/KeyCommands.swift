@@ -77,7 +77,7 @@ enum KeyAddCommand {
     try context.tell(
       "Added slot \(slot.id), a \(slot.kind.rawValue) slot\(slot.label.isEmpty ? "" : " called \(slot.label)").")
     guard let code else { return }
-    // Shown whatever is asked for: there is no second time.
+    // Always shown, because it cannot be shown again.
     try context.output.line(code)
     context.hint("Write the code down and keep it away from the vault. It is not shown again, and opens everything.")
   }
@@ -123,7 +123,7 @@ enum KeyPassphraseCommand {
     context.hint("The database key is as it was. Where a copy of the vault is in other hands: fieldvault key rotate")
   }
 
-  /// The slot of `--slot`, or the one that opened the vault, or the only passphrase slot.
+  /// Returns the slot of `--slot`, or the slot that opened the vault, or the only passphrase slot.
   private static func slot(_ vault: Vault, _ context: CommandContext) throws -> String {
     if let id = context.arguments.value("slot") { return id }
     let slots = try vault.slots().filter { $0.kind == .passphrase }
@@ -169,7 +169,7 @@ enum SlotFormat {
     json.endObject()
   }
 
-  /// What trying one passphrase costs.
+  /// The cost of trying one passphrase.
   static func cost(of slot: KeySlot) -> String {
     slot.derivation.map { "\($0.memLimitBytes >> 20) MiB, \($0.opsLimit) passes" } ?? ""
   }

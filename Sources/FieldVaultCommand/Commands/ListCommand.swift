@@ -32,7 +32,7 @@ enum ListCommand {
     }
   }
 
-  /// Of what the server decides about: how old it is here, or that none has ever come.
+  /// For server-owned entities: the age of the records, or that none was ever fetched.
   private static func sayHowOld(_ entity: Entity, _ vault: Vault, _ context: CommandContext) throws {
     guard vault.isReferenceData(entity), try vault.remote() != nil else { return }
     do {
@@ -54,8 +54,8 @@ enum ListCommand {
     return (parts[0], parts.count == 2 && parts[1] == "desc")
   }
 
-  /// For people: the columns of the entity without those that are bookkeeping. Aligned only up to a screenful's
-  /// multiple, so that a long list needs no long memory.
+  /// For users: the columns of the entity without the common fields. Only some screenfuls of rows are aligned
+  /// together, so that a long list needs constant memory.
   private static func table(
     _ reader: RecordReader, _ entity: Entity, _ selection: RecordSelection, _ format: RowFormat,
     _ context: CommandContext

@@ -42,7 +42,7 @@ enum PutCommand {
     return seconds
   }
 
-  /// Saves as an app does: the record is in the vault whatever becomes of the rest, which is told.
+  /// Saves as an app does: the record is in the vault in any case, and the outcome of sending is shown.
   private static func send(
     _ entity: Entity, _ fields: [(name: String, value: FieldInput)], _ uuid: UUID?, within seconds: Double,
     _ vault: Vault, _ context: CommandContext

@@ -20,9 +20,9 @@ struct ShellError: Error {
 
 /// Starts the real sqlcipher shell on the vault.
 ///
-/// The key goes through a pipe that the shell reads as its start-up file: it stands in no argument, no environment,
-/// no history and no file. A command goes through standard input, because it may hold what people recorded. The start-up file
-/// also loads ``ShellGuard``, so that statements in the shell follow the rules that hold elsewhere.
+/// The shell reads the key from a pipe as its start-up file. The key is never in an argument, the environment, the
+/// history or a file. A command is passed through standard input, because it may contain recorded data. The start-up
+/// file also loads ``ShellGuard``, so that statements in the shell follow the same rules as elsewhere.
 enum ShellCommand {
   // The descriptor under which the shell finds its start-up file.
   private static let startUpDescriptor: Int32 = 3
@@ -104,7 +104,7 @@ enum ShellCommand {
 
   /// The reading end of a pipe that holds the bytes of a command; its writing end is closed.
   private static func pipe(_ bytes: [UInt8]) throws -> Int32 {
-    // A pipe takes 64 KiB at once on Linux and 16 KiB on Apple's systems; what is longer would wait for its reader.
+    // A pipe holds 64 KiB on Linux and 16 KiB on Apple's systems. A longer text would wait for its reader.
     guard bytes.count <= 16 << 10 else {
       throw ShellError(
         exitCode: .usage, message: "the command is above 16 KiB", hint: "pipe it to 'fieldvault shell' instead")
@@ -115,7 +115,7 @@ enum ShellCommand {
     return ends.reading
   }
 
-  /// Writes until the reader is gone. A shell that has ended says why by its own message and exit code.
+  /// Writes until the reader closes the pipe. A shell that has ended reports the reason itself.
   private static func writeAll(_ bytes: [UInt8], to descriptor: Int32) {
     bytes.withUnsafeBytes { buffer in
       var rest = buffer[...]

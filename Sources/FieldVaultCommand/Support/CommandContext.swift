@@ -14,14 +14,14 @@ import VaultKeys
   import Darwin
 #endif
 
-/// What every command works with: its arguments, where its output goes, and the way to the vault.
+/// The context of every command: its arguments, its output, and access to the vault.
 final class CommandContext {
   let arguments: ParsedArguments
   let output: Output
   let people: Output
   let isJSON: Bool
   let isQuiet: Bool
-  /// What the program ends with when nothing is thrown.
+  /// The exit code without an error.
   var exitCode = ExitCode.done
   private var hints: [String] = []
 
@@ -67,8 +67,8 @@ final class CommandContext {
 
   /// Opens the vault.
   /// - Parameters:
-  ///   - secret: what opens it, where that is known already.
-  ///   - adding: schemas that the vault gets.
+  ///   - secret: the secret, if it is known already.
+  ///   - adding: schemas to add to the vault.
   func openVault(
     outdated: Vault.OutdatedSchema = .refuse, with secret: UnlockSecret? = nil,
     adding: [(source: SchemaSource, schema: Schema)] = []
@@ -85,9 +85,8 @@ final class CommandContext {
   /// The vault of this command, for as long as anything uses it.
   private weak var opened: Vault?
 
-  /// Closes a vault that something still holds at the end of the command, such as a task of sync that was cancelled and
-  /// has not noticed yet, and waits a moment for those that close at this instant on another thread: the process ends
-  /// without asking them, and would leave the write-ahead log behind.
+  /// Closes a vault that a cancelled task of sync still uses at the end of the command, and waits a moment for it.
+  /// Otherwise the process would end and leave the write-ahead log behind.
   func closeVault() {
     opened?.close()
     for _ in 0..<1000 where Connection.openCount > 0 { usleep(2000) }
@@ -105,18 +104,18 @@ final class CommandContext {
     return configuration
   }
 
-  /// Tells people when the page cache was too small for what a connection just did.
+  /// Tells the user when the page cache was too small for the work of a connection.
   func adviseOnCache(_ connection: Connection) throws {
     guard let advice = try connection.cacheUse().advice else { return }
     hint(advice + " (FIELDVAULT_PAGE_CACHE=MiB)")
   }
 
-  /// The secret that opens the vault, from where the options or the variables say; else what the system keeps for it;
-  /// else from a prompt.
+  /// Returns the secret that opens the vault: from the options or variables, otherwise from the system's secret
+  /// store, otherwise from a prompt.
   func secret() throws -> UnlockSecret { try secret { try Vault.keyring(at: try self.vaultPath()) } }
 
-  /// The same for something else than the vault that is named.
-  /// - Parameter keyring: what the secret opens.
+  /// Returns the secret for another keyring.
+  /// - Parameter keyring: the keyring to open.
   func secret(for keyring: () throws -> Keyring) throws -> UnlockSecret {
     if arguments.flag("system") { return try systemSecret(for: try keyring()) }
     return try namedSecret() ?? systemSecretIfAny(for: keyring)
@@ -153,7 +152,7 @@ final class CommandContext {
     .passphrase(try source.readPassphrase())
   }
 
-  /// The one JSON document of the command.
+  /// Writes the one JSON document of the command.
   func writeJSON(_ body: (inout JSONWriter) throws -> Void) throws {
     var json = JSONWriter(for: output)
     try body(&json)
@@ -161,13 +160,13 @@ final class CommandContext {
     try json.drain(to: output)
   }
 
-  /// Tells people something that they may want to know, behind the result; never where output is expected.
+  /// Writes additional information for the user after the result, and nothing if output is not expected.
   func hint(_ text: String) { hints.append(text) }
 
-  /// Tells people at once what is being done.
+  /// Writes the current activity for the user at once.
   func note(_ text: String) {
     guard !isQuiet else { return }
-    // Where standard error is closed there is nobody to tell.
+    // With a closed standard error the text has no reader.
     try? people.line(people.terminal.styled(escaped(text), .dim))
     try? people.flush()
   }
@@ -179,7 +178,7 @@ final class CommandContext {
     hints = []
   }
 
-  /// A line that is the result for people, and nothing with `--json`.
+  /// Writes a line of the result for users, and nothing with `--json`.
   func tell(_ text: String) throws {
     if isJSON || isQuiet { return }
     try output.line(escaped(text))
@@ -190,7 +189,8 @@ final class CommandContext {
     closeVault()
     let report = ErrorReport(error)
     if !report.isSilent {
-      // What was written before the error belongs before it; where the reader is gone, the exit code tells.
+      // Output before the error is written before it. If the reader has closed the pipe, the exit code reports the
+      // error.
       try? finish()
       try? people.line(report.text(for: people.terminal))
       try? people.flush()

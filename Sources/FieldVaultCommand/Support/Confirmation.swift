@@ -9,10 +9,10 @@ import CommandLineSupport
 #endif
 
 extension CommandContext {
-  /// Whether a person sits at the terminal, to read a question and to answer it.
+  /// Whether a user can read a question at the terminal and answer it.
   var canAsk: Bool { people.terminal.isTerminal && isatty(STDIN_FILENO) == 1 }
 
-  /// Asks a question whose answer is no unless it is yes.
+  /// Asks a question. Every input except yes means no.
   func confirms(_ question: String) throws -> Bool {
     try people.write("\(question) [y/N] ")
     try people.flush()

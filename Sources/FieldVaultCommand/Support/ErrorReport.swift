@@ -5,14 +5,14 @@ import SyncEngine
 import VaultKeys
 import WebTransport
 
-/// What an error looks like to a person, and which exit code it has.
+/// The text and the exit code of an error.
 struct ErrorReport {
   let exitCode: ExitCode
   let message: String
   let hint: String?
-  /// True when there is nobody to tell: the reader of the output has gone.
+  /// Whether the reader of the output has closed the pipe.
   var isSilent = false
-  /// Set for a mistake on the command line, whose text has its form already.
+  /// Set for a mistake on the command line, whose text is formatted already.
   private var usage: UsageError?
 
   init(_ error: any Error) {
@@ -115,7 +115,7 @@ struct ErrorReport {
     switch error {
     case .noRemote: .failed
     case .busy: .busy
-    // Offline because somebody wants it so.
+    // Offline by the user's setting.
     case .deviceOnly, .metered: .offline
     }
   }

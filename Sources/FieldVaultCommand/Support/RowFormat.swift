@@ -7,7 +7,7 @@ struct RowFormat {
   /// The columns of a row, by position: their names, and whether a whole number means true or false.
   let columns: [(name: String, isBool: Bool)]
 
-  /// What is shown of an entity.
+  /// The shown columns of an entity.
   init(_ entity: Entity) {
     columns = entity.shownColumns.map { ($0.name, $0.type == .bool) }
   }

@@ -35,7 +35,7 @@ struct Server: Sendable {
     return limits
   }
 
-  /// Asks a server that is not set yet whether it is there and accepts the token.
+  /// Checks that a new server responds and accepts the token.
   /// - Throws: ``RemoteFailure``.
   static func check(_ url: String, token: String?, routes: String?, of vault: Vault) throws {
     let transport = HTTPTransport(
@@ -56,10 +56,10 @@ struct Server: Sendable {
     }
   }
 
-  /// Whether the server of a vault answers; nil where none is set.
+  /// Returns whether the server of a vault responds; `nil` if none is set.
   static func state(of vault: Vault) throws -> NetworkState? {
     guard try vault.remote() != nil else { return nil }
-    // In this mode nothing goes out, not even a question.
+    // In this mode nothing is sent, not even a probe.
     if try vault.preference(.mode) == "device" { return .offline }
     var limits = TransportLimits()
     (limits.connectSeconds, limits.idleSeconds, limits.wholeSeconds) = (2, 2, 2)

@@ -20,7 +20,7 @@ enum ShellGuard {
     static let fileName = "libFieldVaultShellGuard.so"
   #endif
 
-  /// The path of the extension: in the folder of the program, or in the folder `lib` beside that one.
+  /// The path of the extension: in the folder of the program, or in the folder `lib` next to it.
   static func path() throws(ShellError) -> String {
     guard let resolved = cplatform_program_path() else {
       throw ShellError(
@@ -42,7 +42,7 @@ enum ShellGuard {
     return place
   }
 
-  /// The lines of a start-up file that load the extension and name what belongs to the schemas of the vault.
+  /// Returns the lines of a start-up file that load the extension and name the schema objects of the vault.
   static func lines(loading path: String, protecting names: [String]) -> [String] {
     let json = names.map { name in "\"" + name.unicodeScalars.map(escaped).joined() + "\"" }.joined(separator: ",")
     let text = json.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")

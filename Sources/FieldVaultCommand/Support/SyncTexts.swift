@@ -2,7 +2,7 @@ import CommandLineSupport
 import OfflineStore
 import SyncModel
 
-/// Times as people read them.
+/// Formats times for users.
 enum RelativeTime {
   /// `2026-11-21 13:50:07 UTC (4 minutes ago)`
   static func ago(_ text: String) -> String {

@@ -2,7 +2,7 @@ import CommandLineSupport
 import SyncModel
 
 extension JSONWriter {
-  /// A value of a record as it stands on the wire.
+  /// Formats a value in the wire format.
   mutating func value(_ value: SyncValue) throws {
     switch value {
     case .null: null()

@@ -8,8 +8,8 @@ extension CommandContext {
     try keyring.requiredSystemSecret(in: try SystemSecrets.required())
   }
 
-  /// The secret that the system keeps, when it opens the keyring; nil wherever anything is in the way, so that the
-  /// person is asked instead.
+  /// Returns the secret of the system's store if it opens the keyring; `nil` after any failure, so that the user is
+  /// asked instead.
   func systemSecretIfAny(for keyring: () throws -> Keyring) -> UnlockSecret? {
     guard let keyring = try? keyring(), keyring.slots.contains(where: { $0.kind == .system }),
       let store = SystemSecrets.current, let secret = try? keyring.systemSecret(in: store),
@@ -18,8 +18,8 @@ extension CommandContext {
     return secret
   }
 
-  /// Takes the secrets of slots that are gone out of the system's store. A store that is not there is no failure: the
-  /// slots are gone all the same.
+  /// Removes the secrets of removed slots from the system's store. A missing store is no failure, because the slots
+  /// are removed already.
   func forgetSystemSecrets(of slots: [KeySlot], _ vault: Vault) throws {
     for slot in slots where slot.kind == .system {
       do {

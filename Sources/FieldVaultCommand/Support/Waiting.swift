@@ -2,10 +2,10 @@ import CommandLineSupport
 import Dispatch
 import Synchronization
 
-/// Asynchronous work for a command that is not: the thread of the command waits, and takes what the work tells meanwhile.
+/// Runs asynchronous work for a synchronous command: the thread of the command waits and processes its events.
 enum Waiting {
-  /// Runs work to its end. SIGINT and SIGTERM cancel it, where `isStoppable`; it then comes to its own end.
-  /// - Parameter taking: called on this thread for what the work tells.
+  /// Runs work to its end. SIGINT and SIGTERM cancel it if `isStoppable`. It then ends in an orderly way.
+  /// - Parameter taking: called on this thread with the events of the work.
   static func run<News: Sendable, Value: Sendable>(
     isStoppable: Bool = true, taking: (News) throws -> Void,
     _ work: @escaping @Sendable (_ tell: @escaping @Sendable (News) -> Void) async throws -> Value
@@ -25,7 +25,7 @@ enum Waiting {
         do {
           try taking(news)
         } catch {
-          // The reader of the output has gone. What is under way is put back before the program ends.
+          // The reader has closed the pipe. Operations in flight return to the outbox before the program ends.
           task.cancel()
           while true { if case .ended = box.take() { throw error } }
         }

@@ -9,7 +9,7 @@ import SyncServer
   import Darwin
 #endif
 
-/// What every command works with: its arguments, where its output goes, and the server's folder.
+/// The context of every command: its arguments, its output, and the server's folder.
 struct CommandContext: Sendable {
   let arguments: ParsedArguments
   let output: Output
@@ -30,7 +30,7 @@ struct CommandContext: Sendable {
       try arguments.required("data"), keyFile: arguments.value("key-file"), isCreating: isCreating)
   }
 
-  /// The one JSON document of the command.
+  /// Writes the one JSON document of the command.
   func writeJSON(_ body: (inout JSONWriter) -> Void) throws {
     var json = JSONWriter(for: output)
     body(&json)
@@ -38,7 +38,7 @@ struct CommandContext: Sendable {
     try json.drain(to: output)
   }
 
-  /// Tells people something beside the result.
+  /// Writes additional information for the user.
   func note(_ text: String) {
     guard !arguments.flag("quiet") else { return }
     line(people.terminal.styled(text, .dim))
@@ -46,7 +46,7 @@ struct CommandContext: Sendable {
 
   /// Writes a line to standard error at once.
   func line(_ text: String) {
-    // Where standard error is closed there is nobody to tell.
+    // With a closed standard error the text has no reader.
     try? people.line(text)
     try? people.flush()
   }

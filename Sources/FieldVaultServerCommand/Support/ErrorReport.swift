@@ -4,12 +4,12 @@ import OfflineStore
 import SyncServer
 import VaultKeys
 
-/// What an error looks like to a person, and which exit code it has.
+/// The text and the exit code of an error.
 struct ErrorReport {
   let exitCode: ExitCode
   private let message: String
   private let hint: String?
-  /// Set for a mistake on the command line, whose text has its form already.
+  /// Set for a mistake on the command line, whose text is formatted already.
   private var usage: UsageError?
 
   init(_ error: any Error) {

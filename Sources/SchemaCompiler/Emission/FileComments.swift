@@ -1,7 +1,7 @@
 import CipherSQL
 
-/// The comments that stand directly above a CREATE TABLE or CREATE VIEW. SQLite keeps what is inside of its brackets,
-/// but not those.
+/// The comments directly above a CREATE TABLE or CREATE VIEW. SQLite keeps the comments inside the statement, but not
+/// these.
 struct FileComments {
   private var comments: [String: String] = [:]
 
@@ -14,7 +14,7 @@ struct FileComments {
       switch token.kind {
       case .comment: pending += TableText.commentLines(text)
       case .space:
-        // An empty line divides a comment from what follows.
+        // An empty line separates a comment from the next statement.
         if text.filter({ $0 == "\n" }).count > 1 { pending = [] }
       case .word where text.uppercased() == "CREATE":
         if let name = Self.name(behind: index, tokens, bytes), !pending.isEmpty {

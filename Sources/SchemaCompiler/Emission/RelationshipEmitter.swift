@@ -1,6 +1,6 @@
 import CipherSQL
 
-/// Writes the relationships of a table: to the records that it refers to, and to those that refer to it.
+/// Writes the relationships of a table: to the referenced records, and to the referencing ones.
 struct RelationshipEmitter {
   let model: Model
 

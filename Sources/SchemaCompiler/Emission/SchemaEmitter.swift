@@ -29,8 +29,8 @@ enum SchemaEmitter {
     return code.text
   }
 
-  /// A literal of several lines in which the text stands unchanged. The text's own last line break is kept by an
-  /// empty last line; number signs make sure that nothing in it ends the literal.
+  /// Returns a multi-line literal with the unchanged text. An empty last line keeps the text's own last line break.
+  /// Number signs prevent the text from ending the literal.
   static func rawLiteral(_ text: String) -> String {
     var signs = "#"
     while text.contains("\"\"\"" + signs) || text.contains("\\" + signs) { signs += "#" }

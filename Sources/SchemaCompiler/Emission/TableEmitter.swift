@@ -90,7 +90,7 @@ struct TableEmitter {
   }
 
   private func identity(of table: Catalog.Table) -> (name: String, type: String)? {
-    // A column of that name is the identity by itself.
+    // A column with this name is the identity already.
     guard table.kind == .table, identifier(of: table) == nil else { return nil }
     if let uuid = table.column("uuid"), uuid.isNotNull {
       return (model.member(uuid, of: table), model.swiftType(of: uuid, in: table))

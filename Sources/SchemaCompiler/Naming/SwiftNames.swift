@@ -37,8 +37,7 @@ enum SwiftNames {
     return member(column) + "Record"
   }
 
-  /// Gives each name a Swift name of its own. A name that is taken gets an ending, and one that an earlier name has
-  /// got gets a number.
+  /// Assigns a unique Swift name to each name. A reserved name gets a suffix, and a duplicate gets a number.
   static func unique(
     _ names: [String], taken: Set<String>, ending: String, _ swiftName: (String) -> String
   ) -> [String: String] {
@@ -58,7 +57,7 @@ enum SwiftNames {
     return result
   }
 
-  /// Names of types that the generated code uses; a type of the schema with such a name would hide it.
+  /// The names of types that the generated code uses. A type of the schema with such a name would hide it.
   static let usedTypes: Set<String> = [
     "Any", "Bool", "CalendarDay", "Codable", "CodingKey", "CodingKeys", "Column", "Columns", "Connection", "Data",
     "Date", "Double", "Hashable", "ID", "Identifiable", "InsertableRecord", "Int", "Int64", "JSONText", "Key",

@@ -10,7 +10,7 @@ struct QueryTokens {
   }
 
   private let words: [Word]
-  /// The statement without its semicolon and what follows.
+  /// The statement without its semicolon and later text.
   let statement: String
 
   init(_ sql: String) {
@@ -30,7 +30,7 @@ struct QueryTokens {
     statement = text
   }
 
-  /// Where a parameter stands first.
+  /// The first position of a parameter.
   func offset(of parameter: String) -> Int { words.first { $0.text == parameter }?.offset ?? 0 }
 
   // MARK: Parameters
@@ -106,7 +106,7 @@ struct QueryTokens {
     return depth == 1 && columns.indices.contains(position) ? columns[position] : nil
   }
 
-  /// The one type that all columns of that name in the query's tables have.
+  /// Returns the one type that all columns with this name have in the query's tables.
   private func type(ofColumn place: Int, in model: Model) -> String? {
     let name = words[place].text.lowercased()
     let named = Set(words.map { $0.text.lowercased() })
@@ -124,7 +124,7 @@ struct QueryTokens {
 
   // MARK: Tables
 
-  /// The table that stands under a name in FROM or JOIN.
+  /// Returns the table with a name or alias in FROM or JOIN.
   func alias(_ name: String) -> String? {
     for index in words.indices
     where ["FROM", "JOIN", "UPDATE", "INTO", ","].contains(words[index].upper) && isName(index + 1) {
@@ -137,7 +137,7 @@ struct QueryTokens {
     return nil
   }
 
-  /// True when a table stands on the side of an outer join that may have no row.
+  /// Whether a table is on the side of an outer join that may have no row.
   func isOptional(table: String) -> Bool {
     for index in words.indices where words[index].upper == "JOIN" && isName(index + 1) {
       let isOuter = upper(index - 1) == "LEFT" || upper(index - 1) == "OUTER" && upper(index - 2) == "LEFT"

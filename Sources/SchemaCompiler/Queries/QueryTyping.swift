@@ -8,12 +8,12 @@ struct TypedQuery {
   }
 
   let query: NamedQuery
-  /// The statement without what follows its semicolon.
+  /// The statement without text after its semicolon.
   let sql: String
   let parameters: [Value]
   let results: [Value]
   let isWrite: Bool
-  /// The entity whose columns the results are exactly, where there is one.
+  /// The entity whose columns equal those of the results, if there is one.
   let entity: String?
 }
 

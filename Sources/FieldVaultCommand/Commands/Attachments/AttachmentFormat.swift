@@ -1,7 +1,7 @@
 import CommandLineSupport
 import OfflineStore
 
-/// What attachments look like.
+/// The form of attachments in output.
 enum AttachmentFormat {
   /// Writes an attachment as an object.
   static func write(_ attachment: AttachmentRecord, to json: inout JSONWriter) throws {
@@ -36,7 +36,7 @@ enum AttachmentFormat {
       case (_, "here"): "thumbnail"
       default: "no"
       }
-    // What is not here yet comes from another device, which has its own row to say how far it is.
+    // A missing file comes from another device, whose own row has its progress.
     let upload = attachment.full == "absent" ? "elsewhere" : attachment.uploadStatus ?? ""
     return [
       attachment.uuid, attachment.fileName ?? "", attachment.byteCount.map { byteText(Int(clamping: $0)) } ?? "",

@@ -2,7 +2,7 @@ import CommandLineSupport
 import OfflineStore
 import SyncModel
 
-/// A conflict as a person decides about it: what both sides started from, and what each made of it.
+/// The comparison of a conflict's versions for the user: base, local and remote.
 struct ConflictComparison {
   private let entry: ConflictEntry
   private let base: SyncObject?
@@ -68,7 +68,7 @@ struct ConflictComparison {
   }
 
   private var table: TextTable {
-    // Not cut: the difference may stand behind the cut.
+    // Not cut, because the difference may be after the cut.
     var table = TextTable(
       ["", "field", "base", "here", "server"], alignments: [nil, .left, .left, .left, .left],
       whole: ["base", "here", "server"])

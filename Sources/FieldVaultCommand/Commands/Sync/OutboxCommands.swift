@@ -71,7 +71,7 @@ enum OutboxShowCommand {
 }
 
 enum OutboxFormat {
-  /// What a queue looks like: on a narrow terminal only what a person needs next, so that ids can be copied.
+  /// The form of the outbox: on a narrow terminal only the most important columns, so that ids can be copied.
   static func table(for terminal: Terminal) -> TextTable {
     TextTable(
       isNarrow(terminal)

@@ -31,7 +31,7 @@ enum OutboxDiscardCommand {
     // The same one named twice is one.
     for id in context.arguments.values("ID") where !ids.contains(id) { ids.append(id) }
     let vault = try context.openVault()
-    // What goes, as it is before it goes; an id that there is not is refused here.
+    // Returns the affected operations before they change, and refuses unknown ids.
     let entries = try ids.map { try vault.operation($0).entry }
     if context.canAsk, !context.arguments.flag("yes") {
       for entry in entries {

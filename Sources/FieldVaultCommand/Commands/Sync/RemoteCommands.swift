@@ -53,7 +53,7 @@ enum RemoteSetCommand {
     }
   }
 
-  /// From `--token-file`, or from a person; nil for none.
+  /// Returns the token of `--token-file` or of a prompt; `nil` for none.
   private static func token(_ context: CommandContext, isKept: Bool) throws -> String? {
     let source: SecretSource
     if let file = context.arguments.value("token-file") {

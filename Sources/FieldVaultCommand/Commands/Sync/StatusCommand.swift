@@ -134,7 +134,7 @@ enum WhyCommand {
       }
     }
     try context.output.line("\(context.output.terminal.styled(why.syncStatus, .bold)): \(escaped(why.reason))")
-    // The first is the record itself, whose reason stands above.
+    // The first link is the record itself, whose reason is shown above.
     for link in why.chain.dropFirst() {
       try context.output.line("  \(link.entityType) \(link.entityUuid) is \(link.status): \(escaped(link.reason))")
     }

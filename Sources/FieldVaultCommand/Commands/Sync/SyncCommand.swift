@@ -54,7 +54,7 @@ enum SyncCommand {
   }
 }
 
-/// What a command hears of sync while it waits.
+/// The events of sync during a command.
 enum SyncUpdate: Sendable {
   case event(SyncEvent)
   /// Another process syncs the vault and was asked for a round.
@@ -93,7 +93,7 @@ final class SyncLine {
 }
 
 extension RemoteFailure {
-  /// The server would only answer that there is none.
+  /// The server would only respond that it has none.
   static func noToken(for url: String) -> RemoteFailure {
     RemoteFailure(
       .pauseCredentials, message: "there is no token for \(url)",

@@ -3,7 +3,7 @@ import OfflineStore
 import SyncEngine
 import SyncModel
 
-/// What a round did, for people and for programs.
+/// The results of a round, for users and for programs.
 enum SyncFormat {
   /// `Sent 3, fetched 12. 1 conflict waits: fieldvault conflicts list.`
   /// - Parameter filesWaiting: files that the server does not have yet; nil to say nothing of them.
@@ -43,7 +43,7 @@ enum SyncFormat {
 
   private static func capitalised(_ text: String) -> String { text.prefix(1).uppercased() + text.dropFirst() }
 
-  /// How a user goes on after a comparison that was held.
+  /// The commands that continue after a held comparison.
   static let acceptDeletions =
     "look whether the server has lost data; 'fieldvault sync --accept-deletions' deletes the records here"
 

@@ -10,7 +10,7 @@ struct SyncWatch {
 
   init(_ vault: Vault, _ server: Server, _ context: CommandContext) throws {
     (self.vault, self.server, self.context) = (vault, server, context)
-    // The worker would wait for another mode; a person who asks for sync wants to know.
+    // The worker would wait for another mode, and the user should see why nothing is synced.
     if try vault.preference(.mode) == "device" { throw SyncRefused.deviceOnly }
   }
 
@@ -40,7 +40,7 @@ struct SyncWatch {
         } catch {
           result = .failure(error)
         }
-        // What was told until now is still heard.
+        // Events until now are still shown.
         listening.cancel()
         await listening.value
         try result.get()
@@ -62,7 +62,7 @@ struct SyncWatch {
         throw VaultError(
           .refused, "this vault has another server now, or none", hint: "start 'fieldvault sync --watch' again")
       }
-      // The same again and again would hide what else happens.
+      // Repeated equal lines would hide other events.
       if isNews { context.note("\(time)  \(failure.message); \(failure.hint)") }
     } else if report.outcome == .done, isNews || report.hasDone {
       try line("\(time)  \(SyncFormat.sentence(about: report, try vault.status(countsRecords: false)))")
