@@ -116,7 +116,7 @@ struct AgreementCheck {
     }
   }
 
-  /// The records that have UNIQUE values of the refused versions in the inbox, by the UUID of the version.
+  /// The records whose values are in the way of the refused versions in the inbox, by the UUID of the version.
   private func holdersOfRefused(
     _ device: OpenDevice, _ connection: Connection
   ) throws -> [String: [(uuid: String, awaitsUser: Bool)]] {
@@ -127,9 +127,9 @@ struct AgreementCheck {
     for (type, uuid, json) in refused {
       guard let table = device.vault.syncCatalog.tables[type] else { continue }
       let fields = try RemoteRecord(json: Array(json.utf8)).state.fields
-      found[uuid] = try table.holders(of: fields, besides: uuid, in: connection).map { holder in
-        (holder.uuid, try awaitsUser(table, holder.uuid, connection))
-      }
+      // The values of a record in conflict may be in the way of its own version, because both are merged.
+      let records = try [uuid] + table.holders(of: fields, besides: uuid, in: connection).map(\.uuid)
+      found[uuid] = try records.map { ($0, try awaitsUser(table, $0, connection)) }
     }
     return found
   }
