@@ -1,23 +1,22 @@
--- What waits for the server, what the server is known to have, and what a person has to decide.
+-- The outbox, the bases of changed records, and the conflicts.
 
--- Who writes, now also: import (as a person, but the import itself queues what it made), and how deep a deletion is in
--- what hangs on the record that was deleted.
+-- The write mode with two additions: import (writes of a user whose records the import queues itself), and the depth of
+-- the running cascade.
 CREATE TABLE WriteContextWithCascade (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   mode TEXT NOT NULL DEFAULT 'person' CHECK (mode IN ('person', 'import', 'sync', 'purge')),
   cascadeDepth INTEGER NOT NULL DEFAULT 0, -- 0 outside of a cascade
-  rootType TEXT, -- the entity of the record whose deletion or return takes others along
-  rootId INTEGER -- and its local id
+  rootType TEXT, -- the entity of the cascade's root
+  rootId INTEGER -- the local id of the root
 ) STRICT;
 INSERT INTO WriteContextWithCascade (id, mode) SELECT id, mode FROM WriteContext;
 DROP TABLE WriteContext;
 ALTER TABLE WriteContextWithCascade RENAME TO WriteContext;
 
--- The outbox: each row is one change of one record on its way to the server. Filled by triggers, so that SQL typed into
--- the shell queues, too.
+-- The outbox: each row is one operation. Triggers fill it, so that SQL typed into the shell queues as well.
 CREATE TABLE OfflineSyncQueue (
-  queueNumber INTEGER PRIMARY KEY, -- the order in which operations were made
-  -- Names the operation for ever: a server that has seen it answers as it did before.
+  queueNumber INTEGER PRIMARY KEY, -- the order in which operations were queued
+  -- Names the operation. A server that has executed it returns the stored response.
   operationId TEXT NOT NULL UNIQUE
     DEFAULT (printf('%08x-%04x-7%03x-%04x-%012x',
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
@@ -25,35 +24,36 @@ CREATE TABLE OfflineSyncQueue (
   entityType TEXT NOT NULL,
   entityId INTEGER NOT NULL, -- the record's local id
   entityUuid TEXT NOT NULL,
-  -- Said with = and OR, here and below: more than two values after IN are a table that SQLite makes for each row it checks.
+  -- Written with = and OR, here and below: for more than two values after IN, SQLite creates a temporary table for each
+  -- row.
   operationType TEXT NOT NULL CHECK (operationType = 'create' OR operationType = 'update' OR operationType = 'delete'),
-  -- What is sent, as JSON. NULL until the operation is sent for the first time: it is the difference of the record to its
-  -- base then. From there on it is frozen, and later edits queue behind it.
+  -- The payload as JSON. NULL until the operation is sealed: then it is the difference between the record and its base.
+  -- Later edits queue the next operation.
   payload TEXT CHECK (json_valid(payload)),
-  schemaVersion INTEGER, -- of the entity's schema, when the payload was made
-  baseVersion INTEGER, -- the record's syncVersion when the payload was made
+  schemaVersion INTEGER, -- of the entity's schema, when the operation was sealed
+  baseVersion INTEGER, -- the record's syncVersion when the operation was sealed
   priority INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 3), -- 0 critical, 1 high, 2 medium, 3 low
-  retryCount INTEGER NOT NULL DEFAULT 0 CHECK (retryCount >= 0), -- answers to the operation itself that were failures
+  retryCount INTEGER NOT NULL DEFAULT 0 CHECK (retryCount >= 0), -- failed attempts
   maxRetries INTEGER NOT NULL DEFAULT 5 CHECK (maxRetries >= 0),
-  -- As strftime('%Y-%m-%dT%H:%M:%fZ', 'now') says it, in less time.
+  -- Equal to strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), but faster.
   createdAt TEXT NOT NULL DEFAULT (date('now') || 'T' || time('now', 'subsec') || 'Z'),
-  scheduledAt TEXT CHECK (scheduledAt IS strftime('%Y-%m-%dT%H:%M:%fZ', scheduledAt)), -- not to be tried before
+  scheduledAt TEXT CHECK (scheduledAt IS strftime('%Y-%m-%dT%H:%M:%fZ', scheduledAt)), -- the earliest time of the next attempt
   lastAttemptAt TEXT CHECK (lastAttemptAt IS strftime('%Y-%m-%dT%H:%M:%fZ', lastAttemptAt)),
-  sendCount INTEGER NOT NULL DEFAULT 0, -- how often this payload was handed over to be sent
+  sendCount INTEGER NOT NULL DEFAULT 0, -- how many times this payload was sent
   completedAt TEXT CHECK (completedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', completedAt)),
-  -- failed: not tried again by itself; waits for a retry, an edit or a discard. conflict: waits for a decision.
+  -- failed: not sent again until a retry, an edit or a discard. conflict: waits until the conflict is resolved.
   status TEXT NOT NULL DEFAULT 'pending'
     CHECK (status = 'pending' OR status = 'processing' OR status = 'completed' OR status = 'failed' OR status = 'conflict'),
   errorMessage TEXT,
-  errorStatus INTEGER, -- what the server answered to the operation, as an HTTP status
-  parkedBehind INTEGER, -- the queueNumber of the failed or contested operation that this one waits for
+  errorStatus INTEGER, -- the HTTP status of the operation
+  parkedBehind INTEGER, -- the queueNumber of the failed, conflicted or scheduled operation that this one waits for
   CHECK ((status = 'completed') = (completedAt IS NOT NULL))
 ) STRICT;
 
--- At most one operation of a record may still grow.
+-- A record has at most one pending operation.
 CREATE UNIQUE INDEX OfflineSyncQueue_growing ON OfflineSyncQueue (entityId, entityType) WHERE payload IS NULL AND completedAt IS NULL;
 CREATE INDEX OfflineSyncQueue_frozen ON OfflineSyncQueue (entityId, entityType) WHERE payload IS NOT NULL AND completedAt IS NULL;
--- The next to be sent, whatever number waits.
+-- Finds the next operation at a cost that does not depend on the length of the outbox.
 CREATE INDEX OfflineSyncQueue_ready ON OfflineSyncQueue (priority, queueNumber)
   WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL;
 CREATE INDEX OfflineSyncQueue_scheduled ON OfflineSyncQueue (scheduledAt) WHERE status = 'pending' AND scheduledAt IS NOT NULL;
@@ -66,7 +66,7 @@ CREATE INDEX OfflineSyncQueue_completed ON OfflineSyncQueue (completedAt) WHERE 
 CREATE TABLE SyncBase (
   entityType TEXT NOT NULL,
   entityId INTEGER NOT NULL,
-  fields TEXT NOT NULL, -- a JSON object, made by json_object and not parsed again to check it
+  fields TEXT NOT NULL, -- a JSON object, created by json_object and not parsed again to check it
   isDeleted INTEGER NOT NULL CHECK (isDeleted IN (0, 1)),
   syncVersion INTEGER NOT NULL,
   updatedAt TEXT NOT NULL,
@@ -74,21 +74,21 @@ CREATE TABLE SyncBase (
   PRIMARY KEY (entityId, entityType)
 ) STRICT, WITHOUT ROWID;
 
--- Records that a deletion took along, so that they come back with the one that it was meant for. The server is told of
--- that one alone.
+-- Records that a cascade deleted, so that they are restored with their root. The server learns of the root only.
 CREATE TABLE SyncCascade (
   entityType TEXT NOT NULL,
   entityId INTEGER NOT NULL,
   rootType TEXT NOT NULL,
   rootId INTEGER NOT NULL,
-  -- The server has that deletion. What it took along there comes as news; what does not come was moved away and comes back.
+  -- The server has acknowledged the deletion of the root. Records that its own cascade deleted are pulled as deleted;
+  -- the others were moved away there and are restored.
   isAnswered INTEGER NOT NULL DEFAULT 0 CHECK (isAnswered IN (0, 1)),
   PRIMARY KEY (entityId, entityType)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX SyncCascade_root ON SyncCascade (rootId, rootType);
 CREATE INDEX SyncCascade_answered ON SyncCascade (entityType) WHERE isAnswered = 1;
 
--- Records that were moved from one parent to another and not sent yet: the old parent's deletion has to go after them.
+-- Former parents of moved records whose move was not sent: a deletion of the former parent is sent after the move.
 CREATE TABLE SyncMoved (
   entityType TEXT NOT NULL,
   entityId INTEGER NOT NULL,
@@ -98,15 +98,15 @@ CREATE TABLE SyncMoved (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX SyncMoved_record ON SyncMoved (entityId, entityType);
 
--- Records from the server that cannot be stored yet.
+-- The inbox: versions from the server that cannot be stored yet.
 CREATE TABLE SyncInbox (
   entityType TEXT NOT NULL,
   entityUuid TEXT NOT NULL,
-  record TEXT NOT NULL CHECK (json_valid(record)), -- as it came
-  -- in_flight: an operation of the record may have been sent and is not answered.
+  record TEXT NOT NULL CHECK (json_valid(record)), -- the version as received
+  -- in_flight: an operation of the record may have been sent, and its response is unknown.
   reason TEXT NOT NULL CHECK (reason IN ('unknown_entity', 'parent_missing', 'in_flight', 'refused')),
-  waitsFor TEXT, -- the uuid of the record whose arrival lets this one in
-  detail TEXT, -- for people
+  waitsFor TEXT, -- the UUID of the missing record
+  detail TEXT, -- for users
   receivedAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
   PRIMARY KEY (entityType, entityUuid)
 ) STRICT;
@@ -121,13 +121,13 @@ CREATE TABLE SyncExtraFields (
   PRIMARY KEY (entityType, entityUuid)
 ) STRICT, WITHOUT ROWID;
 
--- Projects that this device follows; none: all of them.
+-- The projects that this device follows; no row means all projects.
 CREATE TABLE SyncScope (
   entityUuid TEXT NOT NULL PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
--- Columns that a migration renamed by building a table anew: waiting operations follow. ALTER TABLE ... RENAME COLUMN is
--- seen without a row here.
+-- Columns that a migration renamed by creating the table again: unsent work follows. ALTER TABLE ... RENAME COLUMN
+-- needs no row here.
 CREATE TABLE SyncedColumnRename (
   entityType TEXT NOT NULL,
   oldName TEXT NOT NULL,
@@ -135,7 +135,7 @@ CREATE TABLE SyncedColumnRename (
   PRIMARY KEY (entityType, oldName)
 ) STRICT;
 
--- What could not be merged, and what lost although a person had entered it.
+-- Conflicts, and values of users that a policy overwrote.
 CREATE TABLE OfflineConflictResolution (
   conflictId TEXT NOT NULL PRIMARY KEY
     DEFAULT (lower(printf('%08x-%04x-7%03x-%04x-%s',
@@ -144,39 +144,39 @@ CREATE TABLE OfflineConflictResolution (
   entityType TEXT NOT NULL,
   entityId INTEGER NOT NULL,
   entityUuid TEXT NOT NULL,
-  base TEXT CHECK (json_valid(base)), -- what both started from; NULL when the server never had it
+  base TEXT CHECK (json_valid(base)), -- the common version; NULL if the server never had the record
   localVersion TEXT NOT NULL CHECK (json_valid(localVersion)),
-  remoteVersion TEXT CHECK (json_valid(remoteVersion)), -- NULL when the server has none
+  remoteVersion TEXT CHECK (json_valid(remoteVersion)), -- NULL if the server has no version
   conflictType TEXT NOT NULL
     CHECK (conflictType IN ('concurrent_edit', 'deleted_remotely', 'deleted_locally', 'not_unique', 'parent_missing')),
-  fields TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(fields)), -- those to decide, or those whose value gave way
+  fields TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(fields)), -- the open fields, or the fields whose values were overwritten
   detectedAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
     CHECK (detectedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', detectedAt)),
   resolvedAt TEXT CHECK (resolvedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', resolvedAt)),
   resolution TEXT CHECK (resolution IN ('local_wins', 'remote_wins', 'merge', 'manual')),
   resolvedBy TEXT, -- a user, or 'policy'
   notes TEXT,
-  choices TEXT CHECK (json_valid(choices)) -- what was chosen, so that the resolution can be replayed
+  choices TEXT CHECK (json_valid(choices)) -- the user's choices, so that the resolution can be repeated
 ) STRICT;
 
 CREATE INDEX OfflineConflictResolution_record ON OfflineConflictResolution (entityId, entityType);
 CREATE INDEX OfflineConflictResolution_detected ON OfflineConflictResolution (detectedAt);
--- A record has at most one conflict that is open.
+-- A record has at most one open conflict.
 CREATE UNIQUE INDEX OfflineConflictResolution_open ON OfflineConflictResolution (entityId, entityType) WHERE resolvedAt IS NULL;
 
--- What an API that is no FieldVault server takes; everything else is refused when it is written.
+-- The kinds of write that a REST remote accepts. Other writes are refused when they are made.
 CREATE TABLE SyncRoute (
   entityType TEXT NOT NULL,
   operationType TEXT NOT NULL CHECK (operationType IN ('create', 'update', 'delete')),
   PRIMARY KEY (entityType, operationType)
 ) STRICT, WITHOUT ROWID;
 
--- Lists of the server's own records, such as rifles or people, where an API gives lists: how old they are here.
+-- The age of server-owned lists of a REST remote, such as rifles or users.
 CREATE TABLE SyncFetch (
   entityType TEXT NOT NULL PRIMARY KEY,
-  fetchedAt TEXT CHECK (fetchedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', fetchedAt)), -- the last that came as a whole; NULL: none did
+  fetchedAt TEXT CHECK (fetchedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', fetchedAt)), -- the last complete fetch; NULL if there was none
   triedAt TEXT NOT NULL CHECK (triedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', triedAt)),
-  problem TEXT -- what could not be read the last time, for people
+  problem TEXT -- the problem of the last fetch, for users
 ) STRICT, WITHOUT ROWID;
 
 -- The history of sync: one row for each round.
@@ -190,14 +190,14 @@ CREATE TABLE SyncRun (
   conflicts INTEGER NOT NULL DEFAULT 0,
   failed INTEGER NOT NULL DEFAULT 0,
   pulled INTEGER NOT NULL DEFAULT 0,
-  repaired INTEGER NOT NULL DEFAULT 0, -- by a reconciliation
+  repaired INTEGER NOT NULL DEFAULT 0, -- by a comparison
   bytesSent INTEGER NOT NULL DEFAULT 0,
   bytesReceived INTEGER NOT NULL DEFAULT 0,
   outcome TEXT NOT NULL DEFAULT 'running', -- running, done, offline, paused, failed, cancelled, interrupted
   errorMessage TEXT
 ) STRICT;
 
--- What waits for the server, for people.
+-- The outbox, for users.
 CREATE VIEW outbox AS
 SELECT
   operationId,

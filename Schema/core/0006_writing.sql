@@ -1,6 +1,7 @@
--- Deletions with their dependents, and writes that are refused.
+-- Deletions with their dependents, and refused writes.
 
--- Who writes is a property of the connection: UPDATE WriteContext is refused, and the row always says person.
+-- The write mode is a property of the connection: UPDATE WriteContext is refused, and the row always has the mode
+-- person.
 CREATE TABLE WriteContextOfUser (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   mode TEXT NOT NULL DEFAULT 'person'
@@ -13,8 +14,8 @@ ALTER TABLE SyncCascade ADD COLUMN
   isUnderWay INTEGER NOT NULL DEFAULT 0 -- 1 while the statement runs that deletes or restores the record with its root
   CHECK (isUnderWay IN (0, 1));
 
--- A value that is always taken. A trigger inserts it once more to find out what the statement that fired it does on a
--- conflict, since the trigger's statements do the same: only REPLACE gets past it. Always one row.
+-- A value that always exists. A trigger inserts it again to find out the conflict clause of the statement that fired
+-- it, because the statements of a trigger follow that clause: only REPLACE succeeds. Always one row.
 CREATE TABLE SyncTakenValue (
   value INTEGER NOT NULL UNIQUE,
   isReplaced INTEGER NOT NULL DEFAULT 0 CHECK (isReplaced IN (0, 1))

@@ -5,7 +5,7 @@
 ALTER TABLE AttachmentContent ADD COLUMN comparedFull TEXT CHECK (length(comparedFull) = 64);
 ALTER TABLE AttachmentContent ADD COLUMN comparedThumbnail TEXT CHECK (length(comparedThumbnail) = 64);
 
--- What can make room, the least recently used first.
+-- The files that may be evicted, the least recently used first.
 DROP INDEX AttachmentContent_evictableFull;
 DROP INDEX AttachmentContent_evictableThumbnail;
 CREATE INDEX AttachmentContent_evictableFull ON AttachmentContent (usedAt)

@@ -1,6 +1,6 @@
--- What a session refers to and the server keeps: rifles, ammunition with its lots, places, and the numbers of the
--- dashboard. They are fetched while there is a network and kept for when there is none. What is not known is NULL, so that
--- an answer of an older or newer server is stored as well.
+-- The server-owned records that sessions reference: rifles, ammunition with its lots, places, and the numbers of the
+-- dashboard. They are fetched with a network and kept for use without one. An unknown value is NULL, so that a response
+-- of an older or newer server can be stored as well.
 
 -- A rifle with its optic, as it is set up.
 CREATE TABLE OfflineRifleSetup (
@@ -23,7 +23,7 @@ CREATE TABLE OfflineRifleSetup (
   zeroDistance INTEGER CHECK (zeroDistance > 0 AND zeroDistance <= 10000), -- yards
   muzzleVelocity REAL CHECK (muzzleVelocity > 0 AND muzzleVelocity < 20000), -- feet per second
   ballisticCoefficient REAL CHECK (ballisticCoefficient > 0 AND ballisticCoefficient < 10), -- pounds per square inch
-  dragModel TEXT, -- what the coefficient refers to, such as G1 or G7
+  dragModel TEXT, -- the drag model of the coefficient, such as G1 or G7
   notes TEXT,
   createdAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
     CHECK (createdAt IS strftime('%Y-%m-%dT%H:%M:%fZ', createdAt)),
@@ -56,7 +56,7 @@ CREATE TABLE OfflineAmmunition (
   grain REAL CHECK (grain > 0 AND grain < 100000), -- the weight of the bullet; 7,000 grains are a pound
   bulletType TEXT, -- such as HPBT
   ballisticCoefficient REAL CHECK (ballisticCoefficient > 0 AND ballisticCoefficient < 10), -- pounds per square inch
-  dragModel TEXT, -- what the coefficient refers to, such as G1 or G7
+  dragModel TEXT, -- the drag model of the coefficient, such as G1 or G7
   costPerRound REAL CHECK (costPerRound >= 0 AND costPerRound < 1000000), -- in the currency of the account
   notes TEXT,
   createdAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
@@ -107,7 +107,7 @@ CREATE INDEX OfflineAmmoLot_serverId ON OfflineAmmoLot (serverId) WHERE serverId
 CREATE INDEX OfflineAmmoLot_dirty ON OfflineAmmoLot (syncStatus) WHERE isDirty = 1;
 CREATE INDEX OfflineAmmoLot_ammunition ON OfflineAmmoLot (ammunitionId, isDeleted, updatedAt);
 
--- A place where somebody shoots.
+-- A shooting range.
 CREATE TABLE OfflineSavedLocation (
   locationId INTEGER PRIMARY KEY,
   serverId INTEGER, -- the server's id; NULL until synced
@@ -137,8 +137,8 @@ CREATE TABLE OfflineSavedLocation (
 CREATE INDEX OfflineSavedLocation_serverId ON OfflineSavedLocation (serverId) WHERE serverId IS NOT NULL;
 CREATE INDEX OfflineSavedLocation_dirty ON OfflineSavedLocation (syncStatus) WHERE isDirty = 1;
 
--- The numbers of the dashboard, as the server last told them. There is one such record; should there be more, the one
--- that came last counts.
+-- The numbers of the dashboard, as the server last sent them. There is one such record. If there are more, the last one
+-- counts.
 CREATE TABLE OfflineAnalyticsSummary (
   analyticsSummaryId INTEGER PRIMARY KEY,
   serverId INTEGER, -- the server's id; NULL until synced
@@ -155,7 +155,7 @@ CREATE TABLE OfflineAnalyticsSummary (
   bestGroupDistance INTEGER, -- yards
   lowestVelocitySd REAL, -- of the most even ammunition, feet per second
   lowestVelocitySdAmmunition TEXT, -- its name
-  totalCost REAL, -- of what was fired, in the currency of the account
+  totalCost REAL, -- of the ammunition used, in the currency of the account
   lastSessionDate TEXT CHECK (lastSessionDate IS strftime('%Y-%m-%dT%H:%M:%fZ', lastSessionDate)),
   sessionsLast30Days INTEGER,
   roundsLast30Days INTEGER,

@@ -1,4 +1,4 @@
--- A day at the range, and what was dialled at each distance.
+-- A day at the range, with the holds at each distance.
 
 -- One time of shooting, with the rifle, the place and the weather.
 CREATE TABLE OfflineSession (
@@ -39,8 +39,8 @@ CREATE INDEX OfflineSession_date ON OfflineSession (sessionDate) WHERE isDeleted
 CREATE INDEX OfflineSession_rifleSetup ON OfflineSession (rifleSetupId, isDeleted, sessionDate);
 CREATE INDEX OfflineSession_location ON OfflineSession (locationId) WHERE locationId IS NOT NULL;
 
--- What was dialled or held at a distance. A hold is given in minutes of angle or in milliradians: where one of the two is
--- 0 and the other is not, the other counts; both 0 is no hold.
+-- A hold at a distance, in minutes of angle or in milliradians: if one of the two is 0 and the other is not, the other
+-- counts. If both are 0, there is no hold.
 CREATE TABLE OfflineDopeEntry (
   dopeEntryId INTEGER PRIMARY KEY,
   serverId INTEGER, -- the server's id; NULL until synced

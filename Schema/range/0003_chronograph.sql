@@ -1,4 +1,4 @@
--- What the chronograph showed.
+-- The readings of a chronograph.
 
 -- A string of shots over a chronograph.
 CREATE TABLE OfflineChronoSession (
@@ -34,8 +34,8 @@ CREATE INDEX OfflineChronoSession_session ON OfflineChronoSession (sessionId, is
 CREATE INDEX OfflineChronoSession_ammunition ON OfflineChronoSession (ammunitionId) WHERE ammunitionId IS NOT NULL;
 CREATE INDEX OfflineChronoSession_ammoLot ON OfflineChronoSession (ammoLotId) WHERE ammoLotId IS NOT NULL;
 
--- The velocity of one shot. Two devices that record the same string with no signal both have a third shot, and both are
--- right: so a number may stand twice, and nothing of it is lost.
+-- The velocity of one shot. Two devices that record the same string without a network both have a third shot, and both
+-- are correct: a number may occur twice, and no shot is lost.
 CREATE TABLE OfflineVelocityReading (
   velocityReadingId INTEGER PRIMARY KEY,
   serverId INTEGER, -- the server's id; NULL until synced

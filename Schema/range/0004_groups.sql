@@ -1,6 +1,7 @@
--- Groups on paper: what was shot, what was measured, each hole, and the pictures.
+-- Groups on paper: the shots, the measurements, the holes, and the pictures.
 
--- A group of shots at one aiming point. Two devices with no signal may both begin group 2, so a number may stand twice.
+-- A group of shots at one aiming point. Two devices without a network may both create group 2, so a number may occur
+-- twice.
 CREATE TABLE OfflineGroupEntry (
   groupEntryId INTEGER PRIMARY KEY,
   serverId INTEGER, -- the server's id; NULL until synced
@@ -35,8 +36,8 @@ CREATE INDEX OfflineGroupEntry_dirty ON OfflineGroupEntry (syncStatus) WHERE isD
 CREATE INDEX OfflineGroupEntry_session ON OfflineGroupEntry (sessionId, isDeleted, groupNumber);
 CREATE INDEX OfflineGroupEntry_ammunition ON OfflineGroupEntry (ammunitionId) WHERE ammunitionId IS NOT NULL;
 
--- What was measured on the target of a group. All lengths are inches on the target, between the centres of holes; from
--- outer edge to outer edge a spread is longer by the diameter of the bullet. Fewer than two holes have no spread: NULL.
+-- The measurement of a group. All lengths are inches on the target, between the centres of holes. From outer edge to
+-- outer edge, a spread is longer by the diameter of the bullet. Fewer than two holes have no spread: NULL.
 CREATE TABLE OfflineGroupMeasurement (
   groupMeasurementId INTEGER PRIMARY KEY,
   serverId INTEGER, -- the server's id; NULL until synced
@@ -74,7 +75,7 @@ CREATE INDEX OfflineGroupMeasurement_serverId ON OfflineGroupMeasurement (server
 CREATE INDEX OfflineGroupMeasurement_dirty ON OfflineGroupMeasurement (syncStatus) WHERE isDirty = 1;
 CREATE INDEX OfflineGroupMeasurement_group ON OfflineGroupMeasurement (groupEntryId, isDeleted, updatedAt);
 
--- A group is measured once; who measures it again changes the measurement.
+-- A group has one measurement. A second measurement changes the first one.
 CREATE UNIQUE INDEX OfflineGroupMeasurement_once ON OfflineGroupMeasurement (groupEntryId) WHERE isDeleted = 0;
 
 -- The centre of one hole.
@@ -106,7 +107,7 @@ CREATE INDEX OfflineHolePosition_serverId ON OfflineHolePosition (serverId) WHER
 CREATE INDEX OfflineHolePosition_dirty ON OfflineHolePosition (syncStatus) WHERE isDirty = 1;
 CREATE INDEX OfflineHolePosition_measurement ON OfflineHolePosition (groupMeasurementId, isDeleted, updatedAt);
 
--- A picture of the target of a group. It stays when the measurement that was made on it goes.
+-- A picture of the target of a group. It stays when the measurement that was made on it is deleted.
 CREATE TABLE OfflineGroupImage (
   groupImageId INTEGER PRIMARY KEY,
   serverId INTEGER, -- the server's id; NULL until synced
@@ -139,7 +140,7 @@ CREATE TABLE OfflineGroupImage (
   contentKey BLOB CHECK (length(contentKey) = 32), -- 32 bytes that open the file
   contentDigest TEXT -- SHA-256 of the content, not encrypted, in hexadecimal digits
     CHECK (length(contentDigest) = 64 AND contentDigest NOT GLOB '*[^0-9a-f]*'),
-  thumbnailDigest TEXT -- the same of its thumbnail; NULL: it has none
+  thumbnailDigest TEXT -- SHA-256 of its thumbnail; NULL without one
     CHECK (length(thumbnailDigest) = 64 AND thumbnailDigest NOT GLOB '*[^0-9a-f]*'),
   createdAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
     CHECK (createdAt IS strftime('%Y-%m-%dT%H:%M:%fZ', createdAt)),

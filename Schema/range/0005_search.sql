@@ -1,4 +1,4 @@
--- Full-text search over what a person would look for by its words. FieldVault keeps these tables up to date with
+-- Full-text search over the texts that a user searches for. FieldVault keeps these tables up to date with
 -- triggers that it derives from them; they hold an index only, the words stay in the tables themselves.
 
 CREATE VIRTUAL TABLE RifleSetupSearch USING fts5(

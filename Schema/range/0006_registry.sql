@@ -1,5 +1,5 @@
--- What is synced, how urgent it is, and who is right when two sides changed the same field. A record never goes before
--- one that it refers to, so what stands lower here waits for what stands above it; pictures go last.
+-- The synced entities, their priorities, and the rules for fields that two sides changed. A record is sent after the
+-- records that it references, so pictures are sent last.
 
 INSERT INTO SyncedEntity (entityType, tableName, schemaName, defaultPriority, conflictPolicy, description) VALUES
   ('RifleSetup', 'OfflineRifleSetup', 'range', 0, 'server_wins', 'rifles'),
@@ -16,7 +16,7 @@ INSERT INTO SyncedEntity (entityType, tableName, schemaName, defaultPriority, co
   ('HolePosition', 'OfflineHolePosition', 'range', 2, 'last_write_wins', 'holes of a measurement'),
   ('GroupImage', 'OfflineGroupImage', 'range', 3, 'last_write_wins', 'pictures of targets');
 
--- Where a file stands on this device, and how far its upload has come, concerns nobody else.
+-- The state of a file on this device, and of its upload, is not shared.
 INSERT INTO SyncedColumn (entityType, columnName, isLocalOnly) VALUES
   ('GroupImage', 'localPath', 1),
   ('GroupImage', 'uploadStatus', 1),

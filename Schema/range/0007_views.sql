@@ -1,7 +1,7 @@
--- What a person in the shell would look at. Deleted records are left out, except where they wait for the server.
+-- Views for the shell. Deleted records are left out, unless they wait for the server.
 
--- What belongs to a session and is not at the server as it is here, deletions among it. The comparison of syncStatus is
--- always true; with it SQLite reads the index of what is dirty instead of the table.
+-- The unsent changes of sessions and their records, including deletions. The comparison of syncStatus is always true.
+-- It makes SQLite read the index of dirty records instead of the table.
 CREATE VIEW pendingRangeRecords AS
 SELECT sessionId, 'Session' AS entity, sessionId AS entityId, uuid, syncStatus, updatedAt
 FROM OfflineSession WHERE isDirty = 1 AND syncStatus > ''
@@ -36,7 +36,7 @@ FROM OfflineGroupImage AS image
 JOIN OfflineGroupEntry AS shot ON shot.groupEntryId = image.groupEntryId
 WHERE image.isDirty = 1 AND image.syncStatus > '';
 
--- The sessions, those that are here alone among those of the server.
+-- The sessions, including those that the server does not have yet.
 CREATE VIEW sessions AS
 SELECT
   session.sessionDate, rifle.name AS rifle, location.name AS location, session.temperature, session.humidity,
@@ -52,8 +52,7 @@ LEFT JOIN OfflineSavedLocation AS location ON location.locationId = session.loca
 WHERE session.isDeleted = 0
 ORDER BY session.sessionDate DESC;
 
--- The holds in both units: what was given in one of them, in the other as well. 10,800 minutes of angle and 1,000 pi
--- milliradians are half a turn.
+-- The holds in both units. 10,800 minutes of angle and 1,000 pi milliradians are half a turn.
 CREATE VIEW dopeEntries AS
 SELECT
   session.sessionDate, rifle.name AS rifle, ammunition.name AS ammunition, dope.distance,
@@ -73,8 +72,8 @@ JOIN OfflineRifleSetup AS rifle ON rifle.rifleSetupId = session.rifleSetupId
 LEFT JOIN OfflineAmmunition AS ammunition ON ammunition.ammunitionId = dope.ammunitionId
 WHERE dope.isDeleted = 0 AND session.isDeleted = 0;
 
--- The strings over a chronograph with their statistics, in feet per second, without the shots that are excluded. The
--- standard deviation is that of a sample (n - 1), as in NIST/SEMATECH, e-Handbook of Statistical Methods, 1.3.5.6.
+-- The strings over a chronograph with their statistics, in feet per second, without excluded shots. The standard
+-- deviation is that of a sample (n - 1), as in NIST/SEMATECH, e-Handbook of Statistical Methods, 1.3.5.6.
 CREATE VIEW chronoStrings AS
 WITH counted AS (
   SELECT chronoSessionId, velocity, avg(velocity) OVER (PARTITION BY chronoSessionId) AS mean
@@ -98,7 +97,7 @@ LEFT JOIN OfflineAmmoLot AS lot ON lot.ammoLotId = chrono.ammoLotId
 LEFT JOIN statistic ON statistic.chronoSessionId = chrono.chronoSessionId
 WHERE chrono.isDeleted = 0 AND session.isDeleted = 0;
 
--- The groups with what was measured on them, in inches.
+-- The groups with their measurements, in inches.
 CREATE VIEW shotGroups AS
 SELECT
   session.sessionDate, rifle.name AS rifle, ammunition.name AS ammunition, shot.groupNumber, shot.distance,

@@ -1,4 +1,4 @@
--- Receipts: what was bought where, and until when it is under warranty.
+-- Receipts with their warranties.
 
 -- A receipt.
 CREATE TABLE OfflineReceipt (
@@ -9,31 +9,32 @@ CREATE TABLE OfflineReceipt (
       CAST(unixepoch('subsec') * 1000 AS INTEGER) / 65536, CAST(unixepoch('subsec') * 1000 AS INTEGER) % 65536,
       random() & 4095, 32768 | (random() & 16383), hex(randomblob(6)))))
     CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
-  userId TEXT, -- whose receipt it is, as the sign-in names people; NULL where nobody is signed in
+  userId TEXT, -- the id of the signed-in user; NULL without a sign-in
   storeName TEXT, -- the shop, as it was read from the receipt or as the user calls it
   purchaseDate TEXT CHECK (purchaseDate IS date(purchaseDate)),
-  totalAmount REAL, -- what was paid, in `currency`; negative for money that was given back
+  totalAmount REAL, -- the paid amount in `currency`; negative for a refund
   currency TEXT CHECK (currency GLOB '[A-Z][A-Z][A-Z]'), -- ISO 4217, such as EUR
-  category TEXT, -- the name of a category; not a reference, so that one that was read can stand here before it is made
+  category TEXT, -- the name of a category; not a reference, so that a name that was read can be stored before its category exists
   warrantyMonths INTEGER CHECK (warrantyMonths BETWEEN 0 AND 1200), -- NULL: no warranty
-  -- The day on which the warranty ends, which follows from `purchaseDate` and `warrantyMonths`. From the last days of a month
-  -- to a shorter one it is the last day of that: 31 January and one month are the last day of February.
+  -- The day on which the warranty ends, from `purchaseDate` and `warrantyMonths`. If the last month is too short, it is
+  -- the last day of that month: 31 January plus one month is the last day of February.
   warrantyExpiryDate TEXT CHECK (warrantyExpiryDate IS date(warrantyExpiryDate)),
   ocrRawText TEXT, -- all text that was recognised in the image
-  extractedMerchantName TEXT, -- what a model has read from the text: the shop
-  extractedDate TEXT, -- the day, as it stands there
-  extractedTotal TEXT, -- the total, as it stands there
+  extractedMerchantName TEXT, -- the shop, as a model has read it from the text
+  extractedDate TEXT, -- the day, as a model has read it
+  extractedTotal TEXT, -- the total, as a model has read it
   llmConfidence REAL CHECK (llmConfidence BETWEEN 0 AND 1), -- how sure the model is, 0 to 1
   userNotes TEXT,
   userTags TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(userTags)), -- a JSON array of texts
   isFavorite INTEGER NOT NULL DEFAULT 0 CHECK (isFavorite IN (0, 1)),
-  -- The names of the fields that the user has edited, a JSON array: `storeName`, `category`, `warrantyMonths`. Keeps itself.
+  -- The names of the fields that the user has edited, a JSON array: `storeName`, `category`, `warrantyMonths`.
+  -- Maintained automatically.
   userEditedFields TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(userEditedFields)),
-  -- `isDeleted` says whether a receipt is deleted; `deleted` stands here where a server says it with the status.
+  -- `isDeleted` marks a deleted receipt. `deleted` is a status that a server may send.
   status TEXT NOT NULL DEFAULT 'active' CHECK (status = 'active' OR status = 'returned' OR status = 'deleted'),
   imageKeys TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(imageKeys)), -- a JSON array of the object keys of uploaded images
   localImagePaths TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(localImagePaths)), -- a JSON array; stays on the device
-  -- When it was deleted. Keeps itself: NULL as long as `isDeleted` is false.
+  -- The time of the deletion. Maintained automatically: NULL while `isDeleted` is false.
   deletedAt TEXT CHECK (deletedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', deletedAt)),
   createdAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
     CHECK (createdAt IS strftime('%Y-%m-%dT%H:%M:%fZ', createdAt)),

@@ -1,5 +1,5 @@
--- What receipts are sorted by. The ten that everybody begins with are made here, on every device and on the server alike:
--- under fixed uuids, so that they are the same records everywhere, and of a fixed time, so that every edit is later.
+-- Categories of receipts. The ten default categories are seed rows: they have fixed UUIDs, so that they are the same
+-- records on every device and on the server, and a fixed time, so that every edit is later.
 
 -- A category.
 CREATE TABLE OfflineCategory (

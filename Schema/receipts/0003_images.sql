@@ -23,7 +23,7 @@ CREATE TABLE OfflineReceiptImage (
   contentKey BLOB CHECK (length(contentKey) = 32), -- 32 bytes that open the file
   contentDigest TEXT -- SHA-256 of the content, not encrypted, in hexadecimal digits
     CHECK (length(contentDigest) = 64 AND contentDigest NOT GLOB '*[^0-9a-f]*'),
-  thumbnailDigest TEXT -- the same of its thumbnail; NULL: it has none
+  thumbnailDigest TEXT -- SHA-256 of its thumbnail; NULL without one
     CHECK (length(thumbnailDigest) = 64 AND thumbnailDigest NOT GLOB '*[^0-9a-f]*'),
   localPath TEXT NOT NULL DEFAULT '', -- the file within the vault; stays on the device
   uploadStatus TEXT NOT NULL DEFAULT 'pending' CHECK (uploadStatus IN ('pending', 'uploading', 'completed', 'failed')),

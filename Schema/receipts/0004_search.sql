@@ -1,4 +1,4 @@
--- Full-text search over what a person would look for by its words.
+-- Full-text search over the texts that a user searches for.
 
 CREATE VIRTUAL TABLE ReceiptSearch USING fts5(
   storeName, extractedMerchantName, ocrRawText, userNotes, userTags,

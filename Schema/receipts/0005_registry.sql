@@ -1,13 +1,13 @@
--- What is synced, how urgent it is, and whose value counts.
+-- The synced entities, their priorities, and the owners of their fields.
 
 INSERT INTO SyncedEntity (entityType, tableName, schemaName, defaultPriority, conflictPolicy, description) VALUES
   ('Receipt', 'OfflineReceipt', 'receipts', 2, 'merge', 'receipts and warranties'),
   ('Category', 'OfflineCategory', 'receipts', 2, 'last_write_wins', 'what receipts are sorted by'),
   ('ReceiptImage', 'OfflineReceiptImage', 'receipts', 3, 'last_write_wins', 'images of receipts');
 
--- What a machine at the server reads from a receipt is the server's, what a user says about it is the user's, and what is
--- read at first and corrected then is the user's from the correction on. Fields that nobody owns (day, total, currency,
--- status) are for a person to decide when two sides changed them.
+-- Fields that a program at the server reads from a receipt belong to the server, fields of the user to the user, and
+-- fields that are read first and may be corrected belong to the user after the correction. Fields without an owner
+-- (day, total, currency, status) are decided by the user when two sides changed them.
 INSERT INTO SyncedColumn (entityType, columnName, ownership, mergesAsSet) VALUES
   ('Receipt', 'extractedMerchantName', 'server', 0),
   ('Receipt', 'extractedDate', 'server', 0),
@@ -23,15 +23,16 @@ INSERT INTO SyncedColumn (entityType, columnName, ownership, mergesAsSet) VALUES
   ('Receipt', 'imageKeys', NULL, 1),
   ('Receipt', 'userEditedFields', NULL, 1);
 
--- Where a file stands on this device, and how far its upload has come, concerns nobody else.
+-- The state of a file on this device, and of its upload, is not shared.
 INSERT INTO SyncedColumn (entityType, columnName, isLocalOnly) VALUES
   ('Receipt', 'localImagePaths', 1),
   ('ReceiptImage', 'localPath', 1),
   ('ReceiptImage', 'uploadStatus', 1),
   ('ReceiptImage', 'tusUploadId', 1);
 
--- SQLite takes 31 January and one month for the 31st day from the first of February. Where the day of the month is another
--- one afterwards, the month had too few, and the end of it is meant. `ReceiptsModel/Warranty.swift` says the same in Swift.
+-- For SQLite, 31 January plus one month is the 31st day from the first of February. If the day of the month differs
+-- afterwards, the month was too short, and its last day is used. `ReceiptsModel/Warranty.swift` has the same rule in
+-- Swift.
 INSERT INTO SyncedColumn (entityType, columnName, computedAs, isAlwaysComputed) VALUES
   ('Receipt', 'warrantyExpiryDate', 'CASE substr(date(purchaseDate, warrantyMonths || '' months''), 9)
     WHEN substr(purchaseDate, 9) THEN date(purchaseDate, warrantyMonths || '' months'')

@@ -1,4 +1,4 @@
--- What a person in the shell would look at. Deleted records are left out everywhere.
+-- Views for the shell. Deleted records are left out.
 
 -- The receipts, the newest first.
 CREATE VIEW receipts AS
@@ -13,8 +13,8 @@ FROM OfflineReceipt AS receipt
 WHERE receipt.isDeleted = 0
 ORDER BY receipt.purchaseDate DESC, receipt.receiptId DESC;
 
--- The warranties of what was not given back, the next to end first; `daysLeft` from today in UTC, negative for those that
--- have ended.
+-- The warranties of receipts without a return, the next end first; `daysLeft` from today in UTC, negative after the
+-- end.
 CREATE VIEW warranties AS
 SELECT
   receipt.storeName, receipt.purchaseDate, receipt.warrantyMonths, receipt.warrantyExpiryDate,
@@ -23,7 +23,7 @@ FROM OfflineReceipt AS receipt
 WHERE receipt.isDeleted = 0 AND receipt.status = 'active' AND receipt.warrantyExpiryDate IS NOT NULL
 ORDER BY receipt.warrantyExpiryDate, receipt.receiptId;
 
--- The categories in their order, with how many receipts stand under each.
+-- The categories in their order, with the number of their receipts.
 CREATE VIEW categories AS
 SELECT
   category.name, category.icon, category.isDefault, category.sortOrder,
@@ -33,7 +33,7 @@ FROM OfflineCategory AS category
 WHERE category.isDeleted = 0
 ORDER BY category.sortOrder, category.name;
 
--- The images and where their files stand.
+-- The images with the state of their files.
 CREATE VIEW receiptImages AS
 SELECT
   receipt.storeName, receipt.purchaseDate, image.fileName, image.mimeType, image.fileSize, image.width, image.height,

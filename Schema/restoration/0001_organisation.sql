@@ -1,4 +1,4 @@
--- Who works where: companies, their people, and the properties they work on.
+-- Companies, their employees, and the properties they work on.
 
 -- A company that does restoration work.
 CREATE TABLE OfflineCompany (

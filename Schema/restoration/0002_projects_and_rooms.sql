@@ -1,6 +1,6 @@
--- Projects, the tree of their locations, their rooms, and who works on them.
+-- Projects, the tree of their locations, their rooms, and their crews.
 
--- A job: what all other records of it hang on.
+-- A project, which all of its other records reference.
 CREATE TABLE OfflineProject (
   projectId INTEGER PRIMARY KEY,
   serverId INTEGER, -- the server's id; NULL until synced
@@ -101,7 +101,7 @@ CREATE INDEX OfflineRoom_dirty ON OfflineRoom (syncStatus) WHERE isDirty = 1;
 CREATE INDEX OfflineRoom_project ON OfflineRoom (projectId, isDeleted, updatedAt);
 CREATE INDEX OfflineRoom_location ON OfflineRoom (locationId) WHERE locationId IS NOT NULL;
 
--- One person of the crew of one project.
+-- A member of the crew of a project.
 CREATE TABLE OfflineProjectCrew (
   projectCrewId INTEGER PRIMARY KEY,
   serverId INTEGER, -- the server's id; NULL until synced
@@ -112,7 +112,7 @@ CREATE TABLE OfflineProjectCrew (
     CHECK (uuid GLOB '????????-????-????-????-????????????' AND length(unhex(uuid, '-')) IS 16 AND uuid = lower(uuid)),
   projectId INTEGER NOT NULL REFERENCES OfflineProject (projectId) ON DELETE CASCADE,
   userId INTEGER NOT NULL REFERENCES OfflineUser (userId) ON DELETE CASCADE,
-  role TEXT, -- what the person does in this project
+  role TEXT, -- the member's task in this project
   createdAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
     CHECK (createdAt IS strftime('%Y-%m-%dT%H:%M:%fZ', createdAt)),
   updatedAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
@@ -131,5 +131,5 @@ CREATE INDEX OfflineProjectCrew_dirty ON OfflineProjectCrew (syncStatus) WHERE i
 CREATE INDEX OfflineProjectCrew_project ON OfflineProjectCrew (projectId, isDeleted, updatedAt);
 CREATE INDEX OfflineProjectCrew_user ON OfflineProjectCrew (userId);
 
--- Somebody stands in a crew once.
+-- An employee is a member of a crew once.
 CREATE UNIQUE INDEX OfflineProjectCrew_once ON OfflineProjectCrew (projectId, userId) WHERE isDeleted = 0;

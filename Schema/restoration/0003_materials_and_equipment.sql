@@ -1,4 +1,4 @@
--- What a building is made of, what dries it, what is broken, and what is to be done.
+-- Building materials, drying equipment, damages, and work to be done.
 
 -- A building material whose moisture is measured.
 CREATE TABLE OfflineMaterial (
@@ -101,7 +101,7 @@ CREATE INDEX OfflineDamage_dirty ON OfflineDamage (syncStatus) WHERE isDirty = 1
 CREATE INDEX OfflineDamage_project ON OfflineDamage (projectId, isDeleted, updatedAt);
 CREATE INDEX OfflineDamage_room ON OfflineDamage (roomId);
 
--- A piece of work that is to be done in a room.
+-- A task to be done in a room.
 CREATE TABLE OfflineWorkScope (
   workScopeId INTEGER PRIMARY KEY,
   serverId INTEGER, -- the server's id; NULL until synced

@@ -49,7 +49,7 @@ CREATE INDEX OfflineAtmosphericLog_project ON OfflineAtmosphericLog (projectId, 
 CREATE INDEX OfflineAtmosphericLog_room ON OfflineAtmosphericLog (roomId) WHERE roomId IS NOT NULL;
 CREATE INDEX OfflineAtmosphericLog_date ON OfflineAtmosphericLog (date);
 
--- Finds the outlets of an inlet that goes, deleted ones too; without it each removal would read the whole table.
+-- Finds the outlets of a removed inlet, including deleted ones. Without this index each removal would scan the table.
 CREATE INDEX OfflineAtmosphericLog_inlet ON OfflineAtmosphericLog (inletId) WHERE inletId IS NOT NULL;
 
 -- An inlet has at most one outlet.

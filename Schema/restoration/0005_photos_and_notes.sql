@@ -1,4 +1,4 @@
--- What is seen and what is said.
+-- Photos and notes.
 
 -- A collection of photos.
 CREATE TABLE OfflineAlbum (

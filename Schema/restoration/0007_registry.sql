@@ -1,4 +1,4 @@
--- What is synced, how urgent it is, and who is right when two sides changed the same field.
+-- The synced entities, their priorities, and the rules for fields that two sides changed.
 
 INSERT INTO SyncedEntity (entityType, tableName, schemaName, defaultPriority, conflictPolicy, description) VALUES
   ('Company', 'OfflineCompany', 'restoration', 0, 'server_wins', 'companies'),
@@ -18,7 +18,7 @@ INSERT INTO SyncedEntity (entityType, tableName, schemaName, defaultPriority, co
   ('Photo', 'OfflinePhoto', 'restoration', 3, 'client_wins', 'photos'),
   ('Note', 'OfflineNote', 'restoration', 2, 'last_write_wins', 'notes');
 
--- Where a file stands on this device, and how far its upload has come, concerns nobody else.
+-- The state of a file on this device, and of its upload, is not shared.
 INSERT INTO SyncedColumn (entityType, columnName, isLocalOnly) VALUES
   ('AtmosphericLog', 'photoLocalPath', 1),
   ('AtmosphericLog', 'photoUploadStatus', 1),
@@ -28,11 +28,12 @@ INSERT INTO SyncedColumn (entityType, columnName, isLocalOnly) VALUES
   ('Photo', 'uploadStatus', 1),
   ('Photo', 'tusUploadId', 1);
 
--- Grains per pound follow from temperature, humidity and pressure, which is that of the standard atmosphere where it was
--- not read; `RestorationModel/Psychrometrics.swift` says the same in Swift. 7,000 grains are a pound; 0.62198 is the ratio
--- of the molar masses of water and air (ASHRAE Handbook, Fundamentals, chapter 1); the pressure of saturated vapour, in millibars over degrees Celsius, is that of Alduchov and
--- Eskridge, "Improved Magnus Form Approximation of Saturation Vapor Pressure", Journal of Applied Meteorology 35 (1996).
--- A dew point may have been measured and is kept.
+-- Grains per pound are computed from temperature, humidity and pressure. Without a pressure, that of the standard
+-- atmosphere is used; `RestorationModel/Psychrometrics.swift` has the same formula in Swift. 7,000 grains are a pound.
+-- 0.62198 is the ratio of the molar masses of water and air (ASHRAE Handbook, Fundamentals, chapter 1). The pressure of
+-- saturated vapour, in millibars over degrees Celsius, is that of Alduchov and Eskridge, "Improved Magnus Form
+-- Approximation of Saturation Vapor Pressure", Journal of Applied Meteorology 35 (1996). A dew point may be measured
+-- instead, and is kept.
 INSERT INTO SyncedColumn (entityType, columnName, computedAs) VALUES
   ('AtmosphericLog', 'gpp', '(SELECT CASE WHEN vapour < air THEN round(7000 * 0.62198 * vapour / (air - vapour), 1) END
     FROM (SELECT coalesce(pressure, 1013.25) AS air, relativeHumidity / 100 * 6.1094

@@ -1,6 +1,6 @@
--- What a person in the shell would look at. Deleted records are left out everywhere.
+-- Views for the shell. Deleted records are left out.
 
--- The projects and how much hangs on them.
+-- The projects with the number of their records.
 CREATE VIEW projects AS
 SELECT
   project.title, project.projectNumber AS number, project.status, property.address, property.city,
@@ -14,7 +14,7 @@ LEFT JOIN OfflineProperty AS property ON property.propertyId = project.propertyI
 WHERE project.isDeleted = 0
 ORDER BY project.updatedAt DESC;
 
--- The rooms with the names of what they lie in.
+-- The rooms with the names of their locations.
 CREATE VIEW rooms AS
 SELECT
   project.title AS project, location.title AS location, room.title, room.roomType, room.level, room.squareFootage,

@@ -11,10 +11,10 @@ ALTER TABLE OfflinePhoto ADD COLUMN
   contentDigest TEXT -- SHA-256 of the content, not encrypted, in hexadecimal digits
   CHECK (length(contentDigest) = 64 AND contentDigest NOT GLOB '*[^0-9a-f]*');
 ALTER TABLE OfflinePhoto ADD COLUMN
-  thumbnailDigest TEXT -- the same of its thumbnail; NULL: it has none
+  thumbnailDigest TEXT -- SHA-256 of its thumbnail; NULL without one
   CHECK (length(thumbnailDigest) = 64 AND thumbnailDigest NOT GLOB '*[^0-9a-f]*');
 
--- The photos and where their files stand.
+-- The photos with the state of their files.
 CREATE VIEW photos AS
 SELECT
   project.title AS project, room.title AS room, photo.fileName, photo.mimeType, photo.fileSize, photo.width, photo.height,

@@ -1,5 +1,5 @@
 -- name: rifleSetups :many
--- The rifles by name. `lastSyncedAt` of each says when the server last told of it.
+-- The rifles by name. `lastSyncedAt` of each is the time of the server's last response about it.
 SELECT * FROM OfflineRifleSetup WHERE isDeleted = 0 ORDER BY name COLLATE NOCASE, rifleSetupId;
 
 -- name: ammunitions :many

@@ -1,6 +1,6 @@
 -- name: recentSessions :many
--- The last sessions, those that wait for the server among those that came from it. `isPending`: the session, or
--- something of it, is not at the server as it is here. `asOf`: when the server's version of it came.
+-- The last sessions, including those that the server does not have yet. `isPending`: the session or one of its records
+-- has unsent changes. `asOf`: the time of the server's version.
 -- no-scan
 -- param limit: Int64
 -- result isPending: Bool
@@ -32,8 +32,8 @@ ORDER BY session.sessionDate DESC, session.sessionId DESC
 LIMIT :limit;
 
 -- name: pendingSessions :many
--- The sessions of which something waits for the server, the one that waits longest first: how many records of each, how
--- many of them the server refused, and since when. A deletion that waits counts as well.
+-- The sessions with unsent changes, the oldest changes first: the number of records of each, the number that the server
+-- refused, and the time of the oldest change. An unsent deletion counts as well.
 -- result records: Int64
 -- result failed: Int64
 -- result contested: Int64
@@ -51,8 +51,8 @@ GROUP BY session.sessionId
 ORDER BY since, session.sessionId;
 
 -- name: howMuchWaits :one
--- How much of the sessions is not at the server: records, what it refused, what a person has to decide, and pictures
--- whose file is still to be sent.
+-- The unsent work of all sessions: the number of records, of refused and conflicted ones, and of pictures whose files
+-- were not sent.
 -- result sessions: Int64
 -- result records: Int64
 -- result failed: Int64
@@ -75,7 +75,7 @@ SELECT
 FROM pendingRangeRecords;
 
 -- name: dopeEntriesOfSession :many
--- The holds of a session by distance, those that wait for the server among the others. Each is told in both units.
+-- The holds of a session by distance, including unsent ones, in both units.
 -- no-scan
 -- param sessionId: Int64
 -- result elevationMoa: Double?
@@ -95,8 +95,8 @@ WHERE sessionId = :sessionId
 ORDER BY distance, dopeEntryId;
 
 -- name: chronoSessionsOfSession :many
--- The strings over a chronograph of a session, those that wait for the server among the others. The number of shots and
--- the mean, in feet per second, leave out what is excluded. `isPending`: the string, or a reading of it, waits.
+-- The strings over a chronograph of a session, including unsent ones. The number of shots and the mean, in feet per
+-- second, leave out excluded shots. `isPending`: the string or one of its readings has unsent changes.
 -- no-scan
 -- param sessionId: Int64
 -- result ammunition: String?
@@ -134,8 +134,8 @@ WHERE chronoSessionId = :chronoSessionId AND isDeleted = 0
 ORDER BY shotNumber, velocityReadingId;
 
 -- name: groupsOfSession :many
--- The groups of a session, those that wait for the server among the others. `isPending`: the group, its measurement, a
--- hole or a picture of it waits.
+-- The groups of a session, including unsent ones. `isPending`: the group, its measurement, a hole or a picture has
+-- unsent changes.
 -- no-scan
 -- param sessionId: Int64
 -- result ammunition: String?
@@ -197,7 +197,7 @@ SELECT ifnull(max(shotNumber), 0) + 1 AS number
 FROM OfflineVelocityReading WHERE chronoSessionId = :chronoSessionId AND isDeleted = 0;
 
 -- name: dopeCard :many
--- What was last dialled with a rifle at each distance: the card for the stock.
+-- The last hold of a rifle at each distance: the card for the stock.
 -- no-scan
 -- param rifleSetupId: Int64
 -- result sessionDate: Date

@@ -1,5 +1,5 @@
 -- name: warrantiesExpiring :many
--- The warranties that end within some days from a day on, both days included; without what was given back.
+-- The warranties that end within some days from a day on, both days included, without returned purchases.
 -- no-scan
 -- param today: CalendarDay
 -- param days: Int64
@@ -9,7 +9,7 @@ WHERE warrantyExpiryDate >= :today AND warrantyExpiryDate <= date(:today, :days 
 ORDER BY warrantyExpiryDate, receiptId;
 
 -- name: warrantiesExpired :many
--- The warranties that have ended before a day, the last to end first; without what was given back.
+-- The warranties that ended before a day, the last end first, without returned purchases.
 -- no-scan
 -- param today: CalendarDay
 SELECT * FROM OfflineReceipt
@@ -17,7 +17,7 @@ WHERE warrantyExpiryDate < :today AND isDeleted = 0 AND status = 'active'
 ORDER BY warrantyExpiryDate DESC, receiptId;
 
 -- name: reminders :many
--- When to remind of warranties: each number of days before the end that has not passed yet, the next first.
+-- The reminders of warranties: for each number of days before the end, the date if it is not past, the next first.
 -- no-scan
 -- param today: CalendarDay
 -- param daysBefore: JSONText
@@ -49,7 +49,7 @@ WHERE isFavorite = 1 AND isDeleted = 0
 ORDER BY purchaseDate DESC, receiptId DESC;
 
 -- name: pendingReceipts :many
--- The receipts with changes that the server does not have, those that wait longest first.
+-- The receipts with unsent changes, the oldest first.
 -- no-scan
 SELECT * FROM OfflineReceipt
 WHERE isDirty = 1 AND isDeleted = 0

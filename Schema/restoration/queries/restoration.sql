@@ -67,7 +67,7 @@ WHERE projectId = :projectId AND isDeleted = 0 AND startDate <= :moment AND (end
 UPDATE OfflineProject SET title = :title WHERE uuid = :uuid AND isDeleted = 0;
 
 -- name: unsyncedRecords :many
--- How many records of each kind the server does not have yet, by where they stand.
+-- The number of unsynced records of each entity, by their syncStatus.
 -- result entity: String
 -- result syncStatus: String
 -- result records: Int64
