@@ -1,6 +1,6 @@
 /// One kind of work, done by the typed layer and by the C floor.
 struct Benchmark {
-  /// What the table calls it.
+  /// The name in the table.
   let name: String
   /// The ratio that is promised.
   let limit: Double
@@ -11,7 +11,7 @@ struct Benchmark {
   var prepare: () throws -> Void = {}
 }
 
-/// What the rounds of one benchmark took.
+/// The times of the rounds of one benchmark.
 struct Measurement {
   let name: String
   let limit: Double

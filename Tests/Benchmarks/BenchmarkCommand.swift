@@ -2,14 +2,14 @@ import BenchmarkFloor
 import CipherSQL
 import Foundation
 
-/// Measures the typed layer against the C API, and sync against what it is made of:
-/// `fieldvault-bench [ROUNDS] [--whole] [--file-mib=N] [PART...]`, where a part is one of `layer`, `vault`, `files`,
-/// `outbox`, `first`, `round`, `push`, `photos`, `batch`, `growth`, `cascade`, `queue`, `commands`, `slow`; all of them when none is
-/// named. `--whole` takes the numbers of records that are promised for where fewer are usual; `--file-mib` the size of the file that is encrypted, 1024 where the disk has
-/// room for it.
+/// Measures the typed layer against the C API, and sync against its parts: `fieldvault-bench [ROUNDS] [--whole]
+/// [--file-mib=N] [PART...]`. A part is one of `layer`, `vault`, `files`, `outbox`, `first`, `round`, `push`,
+/// `photos`, `batch`, `growth`, `cascade`, `queue`, `commands`, `slow`; by default all of them. `--whole` uses the
+/// promised numbers of records instead of smaller ones. `--file-mib` is the size of the encrypted file, 1024 if the
+/// disk has space for it.
 ///
-/// Both sides work on encrypted files with the same settings and take turns, so that what the machine does beside them
-/// meets both. What is compared is processor time where nothing else is said.
+/// Both sides use encrypted files with the same settings and take turns, so that other load of the machine affects
+/// both. Processor times are compared, unless a part says otherwise.
 @main
 enum BenchmarkCommand {
   static let parts = [
@@ -103,7 +103,7 @@ enum BenchmarkCommand {
     // The first round of each side is not counted: it fills the caches and prepares the statements.
     for round in 0...rounds {
       try benchmark.prepare()
-      // Who begins changes from round to round.
+      // The side that begins alternates between rounds.
       let (typed, floor): (Double, Double)
       if round % 2 == 0 {
         typed = try processorTime(benchmark.typed)

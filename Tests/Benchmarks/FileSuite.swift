@@ -2,8 +2,8 @@ import BenchmarkFloor
 import Foundation
 import SealedFiles
 
-/// Encrypting and decrypting a large file, against libsodium alone on the same bytes. By the clock on the wall: the disk
-/// takes part on both sides, and the background of a writer counts as what it is.
+/// Encrypting and decrypting a large file, compared with libsodium alone on the same bytes, in wall time: both sides
+/// use the disk, and the background thread of a writer counts.
 final class FileSuite {
   private let rounds: Int
   private let byteCount: Int
@@ -83,7 +83,7 @@ final class FileSuite {
 
   private func rate(_ seconds: [Double]) -> String { format(Double(byteCount) / median(seconds) / 1e6, 0) }
 
-  /// Both sides; who begins changes from round to round.
+  /// Both sides; the one that begins alternates between rounds.
   private func turns(
     _ round: Int, _ ours: () throws -> Void, _ floor: () throws -> Void
   ) throws -> (ours: Double, floor: Double) {

@@ -253,7 +253,7 @@ final class Suite {
   /// Look-ups a second of some threads together.
   private func rate(_ threads: Int, _ body: @escaping (Int) throws -> Void) throws -> Double {
     _ = (lookups, floorUUIDs)
-    // The threads only read what is set up, and each uses a connection of its own.
+    // The threads only read shared data, and each uses a connection of its own.
     nonisolated(unsafe) let work = body
     let failures = Failures()
     let clock = ContinuousClock()

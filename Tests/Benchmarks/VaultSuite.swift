@@ -5,8 +5,7 @@ import Foundation
 import OfflineStore
 import VaultKeys
 
-/// What concerns a whole vault: unlocking, rotating its key, backing it up. Compared by the clock on the wall, because
-/// the disk takes part.
+/// The parts about a whole vault: unlocking, key rotation, backup. Wall times are compared, because the disk is used.
 final class VaultSuite {
   private let folder: String
   private let vault: Vault

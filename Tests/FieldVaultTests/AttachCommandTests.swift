@@ -175,7 +175,7 @@ struct AttachCommandTests {
     #expect(try files()["nearLimit"] as? Bool == true)
     #expect(try shop.done("status").errors.contains("make room"))
     #expect(try shop.done("config", "get", "--json").object()["storage-limit"] as? String == "120KB")
-    // What the server does not have stays, whatever the limit is.
+    // Files that the server lacks stay, whatever the limit is.
     #expect(try stored().count == 2)
   }
 

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What is not what was written is told from a wrong passphrase, and is never changed.
+/// Damage differs from a wrong passphrase, and damaged files are never changed.
 @Suite
 struct DamageTests {
   /// A way to damage a vault.

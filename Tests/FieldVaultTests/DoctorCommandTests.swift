@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What is wrong with a vault, from the command line.
+/// The problems of a vault, from the command line.
 @Suite
 struct DoctorCommandTests {
   private let shop: Workshop

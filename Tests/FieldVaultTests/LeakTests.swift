@@ -58,7 +58,7 @@ struct LeakTests {
     return try #require(text.split(separator: "'").dropFirst().first.map(String.init))
   }
 
-  /// Runs a command under strace and looks at what it and its children wrote, and with what children were started.
+  /// Runs a command under strace and checks the writes of it and its children, and the arguments of the children.
   private func trace(_ arguments: [String], secrets: [String]) throws {
     let log = shop.folder.deletingLastPathComponent().appendingPathComponent("strace-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: log) }
@@ -86,8 +86,8 @@ struct LeakTests {
     #expect(!ran.errors.contains(Self.marker))
   }
 
-  /// What a person recorded may go to the standard output that the person asked for, and to the pipe that carries a
-  /// command; a key only through a pipe; a passphrase nowhere.
+  /// Recorded data may be written to the requested standard output, and to the pipe that passes a command. A key may
+  /// only be written to a pipe, a passphrase nowhere.
   private func isAllowed(_ place: String, _ text: String) -> Bool {
     if Self.passphrases.contains(text) { return false }
     let isPipe = place.contains("pipe:")
@@ -159,7 +159,7 @@ struct LeakTests {
       ["-p", String(running.process), "-batch", "-nx", "-ex", "generate-core-file \(file)"],
       environment: shop.environment())
     guard let content = FileManager.default.contents(atPath: file) else {
-      // The system allows nobody to take one, which is as good.
+      // The system allows no process to take one, which is sufficient.
       #expect(!taken.output.contains("Saved corefile"))
       return
     }

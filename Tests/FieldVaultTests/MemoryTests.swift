@@ -23,7 +23,7 @@ struct MemoryTests {
     #expect(try ran.object()["imported"] as? Int == rows)
     #expect(ran.peakMemory > 1 << 20)
     #expect(ran.peakMemory < limit, "\(ran.peakMemory >> 20) MiB for \(rows) rows")
-    // What goes out is streamed too.
+    // Output is streamed too.
     let out = try shop.run(
       ["query", "SELECT date, photoUrl FROM OfflineAtmosphericLog", "--json"],
       environment: ["FIELDVAULT_PAGE_CACHE": "16"],

@@ -19,7 +19,7 @@ import Testing
     #expect(try shop.count("OfflineCategory WHERE syncVersion = 1", vault: "b.vault") == 10)
   }
 
-  /// What is typed into the shell keeps the same rules as what an app writes.
+  /// Statements in the shell follow the same rules as writes of an app.
   @Test(.enabled(if: tool("sqlcipher") != nil, "sqlcipher is not installed"))
   func anEditInTheShellIsTheUsers() throws {
     let shop = try Workshop(vault: false)

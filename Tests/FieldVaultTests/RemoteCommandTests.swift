@@ -21,7 +21,7 @@ import Testing
     )
     .object()
     #expect(set["url"] as? String == "https://example.org" && set["hasToken"] as? Bool == true)
-    // The same address keeps the token; another one gets none that was not meant for it.
+    // The same address keeps the token. Another address receives no token that was not meant for it.
     for (url, isKept) in [("https://example.org", true), ("https://example.net", false)] {
       let again = try shop.done("remote", "set", url, "--no-check", "--json").object()
       #expect(again["hasToken"] as? Bool == isKept)

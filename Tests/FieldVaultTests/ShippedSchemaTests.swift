@@ -27,7 +27,7 @@ import Testing
     #expect(unknown.status == 4 && unknown.errors.contains("did you mean 'range'?"))
   }
 
-  /// What is recorded in a vault with both schemas reaches a server with both, and the vault of somebody else from there.
+  /// Records of a vault with both schemas reach a server with both, and another user's vault from there.
   @Test func restorationAndRangeShareAVaultAndAServer() throws {
     let shop = try Workshop(vault: false)
     let beside = URL(fileURLWithPath: try Program.path.get()).deletingLastPathComponent()

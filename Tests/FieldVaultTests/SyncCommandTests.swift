@@ -59,7 +59,7 @@ import Testing
     #expect(try shop.run("sync", vault: "a.vault").status == 0)
   }
 
-  /// A log that stays would have to be recovered by whoever opens the vault next.
+  /// A remaining log would have to be recovered by the next process that opens the vault.
   @Test func theDatabaseIsClosedBehindASync() throws {
     for number in 1...5 {
       _ = try work.put("a.vault", "Project", "title=\(number)")

@@ -38,7 +38,7 @@ import Testing
       #expect(try reader.read(range) == Array(source[range]))
     }
     #expect(vaultErrorCode { _ = try reader.read(4_999_999..<5_000_001) } == .refused)
-    // Damage elsewhere does not keep a viewer from what is whole.
+    // Damage in one part does not prevent a viewer from reading the others.
     let path = try bench.stored(attachment)
     var bytes = try Data(contentsOf: URL(filePath: path))
     bytes[3_000_000] ^= 1

@@ -6,7 +6,7 @@ import VaultKeys
 
 @testable import OfflineStore
 
-/// Whatever becomes of a stored file is found and named, and harms nothing else.
+/// Damage of a stored file is found and named, and harms no other file.
 @Suite struct AttachmentDamageTests {
   private let bench: AttachmentBench
   private let victim: UUID
@@ -49,14 +49,14 @@ import VaultKeys
     try bytes.write(to: URL(filePath: path))
   }
 
-  /// The person who has the original adds it again.
+  /// A user who has the original adds it again.
   @Test func aDamagedFileDoesNotStandForAGoodOne() throws {
     var random = Seeded(4)
     try harm(.flipped, &random)
     let again = try bench.attach("again.bin", bytes: 3 << 20, seed: 1)
     #expect(try vault.attachment(again).contentUuid != vault.attachment(victim).contentUuid)
     #expect(try bench.content(again).count == 3 << 20)
-    // What is whole is stored once.
+    // An intact content is stored once.
     let third = try bench.attach("third.bin", bytes: 3 << 20, seed: 1)
     #expect(try vault.attachment(third).contentUuid == vault.attachment(again).contentUuid)
   }

@@ -6,8 +6,7 @@ import VaultKeys
 
 @testable import OfflineStore
 
-/// What becomes of attachments when records are deleted and brought back, keys are rotated, room is made, and vaults are
-/// backed up.
+/// Attachments when records are deleted and restored, keys are rotated, files are evicted, and vaults are backed up.
 @Suite struct AttachmentLifeTests {
   private let bench: AttachmentBench
   private var vault: Vault { bench.vault }
@@ -103,7 +102,7 @@ import VaultKeys
     // Reading it has asked for it.
     #expect(
       try vault.syncNow { try $0.nextDownload(free: .max) }?.contentUuid == vault.attachment(photos[1]).contentUuid)
-    // Nothing that the server does not have goes, whatever the limit is.
+    // No file that the server lacks is evicted, whatever the limit is.
     try vault.setPreference(.storageLimit, "0")
     #expect(try vault.evict() == 2)
     #expect(try vault.attachment(unsent).full == "here")
@@ -140,7 +139,7 @@ import VaultKeys
     #expect(hint()?.contains("fieldvault config set mode cloud") == true)
   }
 
-  /// The record shows something else from now on: the key of what it showed goes, and the file after it.
+  /// The record has another content from now on: the key of the old one is removed, and its file afterwards.
   @Test func anotherContentShredsTheFormerOne() throws {
     let photo = try bench.attach()
     try vault.database.write { db in
@@ -152,8 +151,7 @@ import VaultKeys
     #expect(try vault.attachment(photo).contentUuid == nil)
   }
 
-  /// A vault that was put together from what could be read has the record and the file, and does not know that they belong
-  /// together.
+  /// A salvaged vault has the record and the file, and does not know that they belong together.
   @Test func aFileThatItsKeyOpensIsTakenInWithoutADigest() throws {
     let photo = try bench.attach()
     try vault.database.write { db in
@@ -177,7 +175,7 @@ import VaultKeys
     #expect(try bench.count("SELECT count(*) FROM AttachmentTransfer WHERE direction = 'upload'") == 1)
   }
 
-  /// Neither a conflict nor an operation shows the key, and what is purged leaves none behind.
+  /// Neither a conflict nor an operation contains the key, and a purged record leaves no key behind.
   @Test func keysStandInTheirRecordsAlone() throws {
     let photo = try bench.attach()
     try vault.database.write { db in
@@ -226,7 +224,7 @@ import VaultKeys
     let log = vault.layout.database(generation: 1) + "-wal"
     let known = try Data(contentsOf: URL(filePath: log)).count
     try bench.attach()
-    // What failed there is what was done here.
+    // The failed operation was the one of this test.
     let file = try #require(try bench.files().first)
     try FileManager.default.createDirectory(
       atPath: VaultLayout.parent(of: other.folder + "/" + file), withIntermediateDirectories: true)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OfflineStore
 
-/// What becomes of pictures on their way in.
+/// The treatment of pictures when they are added.
 @Suite struct AttachmentPictureTests {
   private let bench: AttachmentBench
   private var vault: Vault { bench.vault }
@@ -48,7 +48,7 @@ import Testing
     #expect(try bench.content(uuid).count == photo.byteCount.map(Int.init))
     #expect((photo.byteCount ?? 0) < 20_000)
     #expect(try vault.verifyAttachments().problems.isEmpty)
-    // What is no picture stays as it is.
+    // A file that is not a picture stays unchanged.
     let other = try bench.attach(bytes: 5000)
     #expect(try bench.content(other).count == 5000)
   }

@@ -58,7 +58,7 @@ struct PhotoBench {
   }
 }
 
-/// The rows of `AttachmentContent` follow the records that refer to them, whoever writes those.
+/// The rows of `AttachmentContent` follow the records that reference them, whoever writes these records.
 @Suite struct AttachmentTriggerTests {
   private let bench: PhotoBench
   private let one = PhotoBench.content(1)
@@ -130,7 +130,7 @@ struct PhotoBench {
   }
 
   @Test func whatIsNoContentIsStoredLikeAnyOtherRecord() throws {
-    // A schema of somebody else, without the CHECKs of ours.
+    // A third-party schema, without FieldVault's CHECKs.
     let database = try Database.inMemory()
     let schema = Schema(
       name: "own",

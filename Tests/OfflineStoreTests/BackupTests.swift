@@ -6,7 +6,7 @@ import VaultKeys
 
 @testable import OfflineStore
 
-/// A backup is one file, of one moment, and what comes back is what went in.
+/// A backup is one file, of one moment, and its restoration equals the vault of that moment.
 @Suite struct BackupTests {
   private let folder: TemporaryFolder
   private let vault: Vault
@@ -57,7 +57,7 @@ import VaultKeys
   @Test func itIsOfOneMomentWhileOthersWrite() throws {
     var writes = 0
     _ = try vault.backUp(to: backup) { _, _ in
-      // Called for every megabyte at least: what is written now is not in the backup.
+      // Called at least for every megabyte: later writes are not in the backup.
       writes += 1
       try putProject("later \(writes)")
     }

@@ -7,7 +7,7 @@ import Testing
 @testable import CipherSQL
 @testable import OfflineStore
 
-/// What waits for a record is let in by short transactions.
+/// Versions that wait for a record are applied in short transactions.
 @Suite struct BoundedInboxTests {
   private static func uuid(_ number: Int) -> String { String(format: "00000000-0000-7000-8000-%012d", number) }
 

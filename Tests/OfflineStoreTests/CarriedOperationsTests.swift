@@ -6,7 +6,7 @@ import VaultKeys
 
 @testable import OfflineStore
 
-/// What waits follows a migration, and what came too early is let in by it.
+/// Unsent work follows a migration, and inbox versions of a newer server are applied after it.
 @Suite struct OutboxMigrationTests {
   private let folder: TemporaryFolder
   private let vault: Vault
@@ -245,7 +245,7 @@ import VaultKeys
     }
     var counts = PushCounts()
     if stage == .sealed, change == .undeclaredRebuild {
-      // What was sealed names a column that nobody has any more: the server refuses it, and it is made anew.
+      // A sealed payload names a column that exists nowhere any more: the server refuses it, and it is built again.
       try newer.syncNow { transaction in
         let sent = try #require(try transaction.nextBatch(limit: 25).operations.first)
         try transaction.acknowledge(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OfflineStore
 
-/// A soft deletion does what SQLite does when it deletes a row.
+/// A soft deletion has the effects of SQLite's DELETE.
 @Suite struct CascadeTests {
   @Test(
     "A soft deletion reaches what SQLite's own deletion reaches, for every kind of foreign key",

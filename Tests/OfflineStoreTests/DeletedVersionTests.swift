@@ -47,7 +47,7 @@ import VaultKeys
         "SELECT note.isDeleted, note.syncVersion, room.title FROM OfflineNote AS note JOIN OfflineRoom AS room USING (roomId)",
         as: Bool.self, Int64.self, String?.self)
     }
-    // What a user restores is sent as a change of that version, and the server answers with the reference that it has.
+    // A restoration by a user is sent as an edit of that version, and the server returns its own reference.
     #expect(rows.count == 1 && rows.first?.0 == true && rows.first?.1 == (isHere ? 3 : 1))
   }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OfflineStore
 
-/// What the triggers do for every write, also for one that is typed as SQL.
+/// The effects of the triggers for every write, also for one that is typed as SQL.
 @Suite struct DerivedTriggerTests {
   private let database: Database
   private let entities: Entities
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  /// Decimals of few places go a shorter way than other numbers; all read back as what they were.
+  /// Short decimals have a faster path than other numbers. All of them read back equal.
   @Test func numbersInTheBaseReadBackAsTheyWere() throws {
     let key = try entities.entity("Room").sharedColumns(in: entities).filter { $0.name == "squareFootage" }
     let object = RowJSON.object(key, row: "record")

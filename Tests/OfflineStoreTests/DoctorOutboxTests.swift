@@ -7,7 +7,7 @@ import VaultKeys
 
 @testable import OfflineStore
 
-/// What the doctor says about the outbox, and what it mends there.
+/// The doctor's findings about the outbox, and its repairs.
 @Suite struct DoctorOutboxTests {
   private let folder: TemporaryFolder
   private let vault: Vault

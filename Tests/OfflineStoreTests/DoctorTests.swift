@@ -6,7 +6,7 @@ import VaultKeys
 
 @testable import OfflineStore
 
-/// What is wrong with a vault is found and named, and mended where nothing is lost by it.
+/// Problems of a vault are found and named, and repaired if nothing is lost by it.
 @Suite struct DoctorTests: ExaminingNotes {
   let notes: NotesVault
 
@@ -185,7 +185,7 @@ import VaultKeys
     #expect(!after.isDamaged, "\(after)")
   }
 
-  /// Runs statements in the sqlcipher shell; false where there is none.
+  /// Runs statements in the sqlcipher shell; returns `false` without a shell.
   private func shell(_ statements: String) throws -> Bool {
     let places = ["/usr/bin/sqlcipher", "/usr/local/bin/sqlcipher", "/opt/homebrew/bin/sqlcipher"]
     guard let program = places.first(where: FileManager.default.isExecutableFile) else { return false }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OfflineStore
 
-/// Which file goes next, and what becomes of it.
+/// The order of transfers, and their results.
 @Suite struct FileTransferTests {
   private let bench: PhotoBench
   private let contents = (0..<4).map(PhotoBench.content)
@@ -86,7 +86,8 @@ import Testing
     #expect(again.retryCount == 0)
   }
 
-  /// What becomes due on the way waits for the next lane, and what lies further ahead than anything waits is of another clock.
+  /// Transfers that become due during a run belong to the next run, and a time further ahead than any delay is of
+  /// another clock.
   @Test func whatIsDueIsDueByATimeAndByAnyClock() throws {
     try bench.addPhoto(contents[0], isTyped: false, version: 1)
     try bench.markHere(contents[0])
@@ -173,7 +174,7 @@ import Testing
     try bench.addPhoto(contents[1], isTyped: false, version: 1)
     let other = try #require(try bench.sync(now: now) { try $0.nextDownload(free: .max) })
     try bench.sync(now: now) { try $0.downloadAbsent(other) }
-    // Before its time, the one that was asked for least often first.
+    // Early, the least often requested one first.
     for (limit, expected) in [(0, "none"), (1, "thumbnail 1"), (1, "thumbnail 0"), (1, "none")] {
       try bench.sync(now: now) { try $0.askForAbsent(limit: limit) }
       #expect(name(try bench.sync(now: now) { try $0.nextDownload(free: .max) }) == expected)

@@ -5,11 +5,11 @@ import Testing
 
 @testable import OfflineStore
 
-/// Every reader of an import ends, with rows or with an error, whatever its input is and however it comes in parts.
+/// Every import reader ends, with rows or with an error, whatever its input and its parts are.
 @Suite struct HostileInputTests {
   private enum Event: Equatable { case record([String]), problem(Int, String), refused(String) }
 
-  /// What a reader says of some bytes.
+  /// The result of a reader for some bytes.
   private func events(
     _ bytes: [UInt8], part: Int = .max, limit: Int = CSVReader.longestRecord, capacity: Int = 256 << 10
   ) throws -> [Event] {

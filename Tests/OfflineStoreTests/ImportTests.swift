@@ -5,7 +5,7 @@ import Testing
 
 @testable import OfflineStore
 
-/// All rows or none, and every refusal named by line and field.
+/// All rows or none, and every refusal with line and field.
 @Suite struct ImportTests {
   private let folder: TemporaryFolder
   private let database: Database
@@ -196,7 +196,7 @@ import Testing
       ])
   }
 
-  /// What the import of one object says when it refuses it.
+  /// The reason with which the import of one object is refused.
   private func problems(
     of object: String, _ name: String, into type: String = "AtmosphericLog"
   ) throws -> [ImportProblem] {
@@ -258,8 +258,7 @@ import Testing
     }
   }
 
-  /// SQLite reads the first three as the number beside them. It would take the names of others for paths, of this object
-  /// or of none.
+  /// SQLite reads the first three as the neighbouring number. It would read the names of the others as paths.
   @Test func fractionsAreReadAsTheNumberNextToThem() throws {
     let object =
       #"{"a":49434.6314844556,"b":[447385.4698699],"c":552548.877588837,"$.a":0.5,"[0]":1e300,"":2.5,"[x]":3.5,"e\\":4.5,"f\"":5.5,"d é.":-2.5e-7}"#

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OfflineStore
 
-/// What a vault forgets at a logout, and what stays.
+/// The data that a logout removes, and the data that stays.
 @Suite struct LogoutTests {
   private let database: Database
   private let entities: Entities

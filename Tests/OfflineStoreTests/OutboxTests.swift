@@ -6,7 +6,7 @@ import Testing
 
 @testable import OfflineStore
 
-/// What the triggers put into the outbox, for writes that are plain SQL.
+/// The operations that the triggers queue for writes in plain SQL.
 @Suite struct OutboxTests {
   private let database: Database
   private let entities: Entities
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  /// `operationType entityType entityId status` of what waits, in order.
+  /// `operationType entityType entityId status` of the unfinished operations, in order.
   private func queue() throws -> [String] {
     try database.read { db in
       try db.fetch(
@@ -262,7 +262,8 @@ import Testing
     #expect(try queue().count == 6)
   }
 
-  /// Whatever a person does, in any order: a record is dirty exactly when it has an operation, at most one of which grows.
+  /// For any sequence of a user's writes: a record is dirty if and only if it has an operation, and at most one is
+  /// pending.
   @Test(arguments: [1, 7, 20_261_121, UInt64.random(in: 1...UInt64.max)])
   func aRecordIsDirtyExactlyWhenItHasAnOperation(seed: UInt64) throws {
     var random = Seeded(seed)

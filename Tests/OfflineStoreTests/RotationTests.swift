@@ -85,7 +85,7 @@ import VaultKeys
     DispatchQueue.concurrentPerform(iterations: 6) { number in
       do {
         if number < 3 { _ = try vault.rotateKey(.databaseKey) } else { try vault.database.read { _ in } }
-        // While one of them is under way nobody else gets in; between two of them somebody may.
+        // During a rotation no other process opens the vault. Between two rotations another one may.
         if (try? Vault.open(at: path, with: keyFileSecret(1))) != nil { other.add(1, ordering: .relaxed) }
       } catch let error as VaultError where error.code == .busy {
         // The vault was open for a moment in the same process.
@@ -99,7 +99,7 @@ import VaultKeys
     #expect(try titles(reopen()) == ["Mill Lane"])
   }
 
-  /// What a process does whose vault was rotated by another one in the moment in which it let go of the lock.
+  /// A process whose vault another process rotated in the moment in which it released the lock.
   @Test func aGenerationOfAnotherProcessIsTakenUpBeforeAnythingIsWritten() throws {
     let next = try vault.newestKeyring().withNewGeneration()
     try FileManager.default.createDirectory(atPath: path + "/db/0002", withIntermediateDirectories: false)

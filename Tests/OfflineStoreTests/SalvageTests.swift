@@ -6,7 +6,7 @@ import VaultKeys
 
 @testable import OfflineStore
 
-/// What can be read of a damaged vault is saved into a new one.
+/// The readable parts of a damaged vault are copied into a new one.
 @Suite struct SalvageTests: ExaminingNotes {
   let notes: NotesVault
 
@@ -58,7 +58,7 @@ import VaultKeys
     vault.close()
     #expect(try Doctor(path: saved.vault) { try keyFileSecret(1) }.examine().findings("search").isEmpty)
     let second = try Doctor(path: saved.vault, schemas: [RestorationSchema.schema]) { try keyFileSecret(1) }
-    // The file that was copied is none that a record names.
+    // No record names the copied file.
     let left = try second.examine()
     #expect(left.isOK && left.findings.map(\.check) == ["attachments"])
     // A second salvage stands beside the first.

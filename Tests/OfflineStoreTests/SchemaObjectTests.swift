@@ -6,9 +6,10 @@ import Testing
 @testable import CipherSQL
 @testable import OfflineStore
 
-/// The names of what belongs to schemas, and the tables that say what is synced.
+/// The names of schema objects, and the tables of the registry.
 @Suite struct SchemaObjectTests {
-  /// What a database has besides its schemas: what SQLite makes by itself, derived triggers, and the tables of a full-text index.
+  /// The objects of a database besides its schemas: SQLite's own, derived triggers, and the tables of a full-text
+  /// index.
   private func objects(of database: Database) throws -> Set<String> {
     let names = try database.read { db in
       try db.fetch(

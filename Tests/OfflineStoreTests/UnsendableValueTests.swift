@@ -36,7 +36,7 @@ import Testing
     String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
   }
 
-  /// SQL expressions of values at the edges of what SQLite stores.
+  /// SQL expressions of values at the limits of SQLite's types.
   private static let values = [
     "NULL", "0", "1", "-1", "9223372036854775807", "-9223372036854775808", "0.1", "0.1 + 0.2", "-0.0", "5e-324",
     "1e308",
@@ -120,7 +120,7 @@ import Testing
       return
     }
     #expect(status == "processing" && batch.failed == 0, place)
-    // What the server reads, and another device stores.
+    // The server parses the value, and another device stores it.
     let read = try PushOperation(json: sent.jsonBytes)
     let remote = RemoteRecord(
       entityType: "Thing", entityUuid: "bad", serverId: 1, createdAt: 0,

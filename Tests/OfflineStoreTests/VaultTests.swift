@@ -6,7 +6,8 @@ import VaultKeys
 
 @testable import OfflineStore
 
-/// A vault as a folder: made whole or not at all, for its owner alone, and opened only as what it is.
+/// A vault as a folder: created completely or not at all, accessible to its owner only, and opened only if it is a
+/// vault.
 @Suite struct VaultTests {
   private let folder: TemporaryFolder
   private var path: String { folder.path + "/job.vault" }

@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 
-/// Devices, a server and a bad network as processes, round after round, checked for what must always hold:
-/// `fieldvault-simulation [--small] [--rounds N] [--seed N] [--devices N] [--rounds-per-world N] [--world N]
-/// [--schema NAME] [--results FILE]`.
+/// Devices, a server and a faulty network as processes, in rounds, checked for the invariants: `fieldvault-simulation
+/// [--small] [--rounds N] [--seed N] [--devices N] [--rounds-per-world N] [--world N] [--schema NAME] [--results
+/// FILE]`.
 @main
 enum SimulationCommand {
   static func main() async throws {

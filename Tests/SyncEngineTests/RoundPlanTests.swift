@@ -2,7 +2,7 @@ import Testing
 
 @testable import SyncEngine
 
-/// What a round does next, for whatever came of the step before.
+/// The next step of a round, for every result of the step before.
 @Suite struct RoundPlanTests {
   /// The steps of a round that is told these events.
   private func steps(_ events: [RoundEvent], _ request: RoundRequest = RoundRequest()) -> [RoundStep] {
@@ -63,7 +63,7 @@ import Testing
       steps([known, .failed(.cursorUnknown, operations: 0), .reconciled]).suffix(2) == [.reconcile, .pull(limit: 500)])
   }
 
-  /// A server that does not know what it has just said would be compared with for ever.
+  /// A server that forgets its own cursor would cause an endless comparison.
   @Test func aPlaceThatIsNotKnownBehindAComparisonEndsTheRound() {
     let unknown = RoundEvent.failed(.cursorUnknown, operations: 0)
     #expect(steps([known, unknown, .reconciled, unknown]).last == .finish(.failed))
@@ -164,7 +164,7 @@ import Testing
     #expect(schedule.begin(now: 10_000_000) == cause)
   }
 
-  /// Rounds of a user fetch what other rounds do not.
+  /// Rounds of a user request more than other rounds.
   @Test("A round that a user asked for stays one when something else asks for a round before it begins")
   func aWishOfAUserStands() {
     for wish in [Schedule.Cause.manual, .resume, .request] {

@@ -37,7 +37,7 @@ private struct Store {
 
   mutating func drain() { while !jobs.isEmpty { visit() } }
 
-  /// What a storage loads to decide about a record.
+  /// The records that a storage loads to decide about a record.
   private func part(above name: Int) -> CascadeGraph<Int> {
     var part = CascadeGraph<Int>()
     var open = [name]

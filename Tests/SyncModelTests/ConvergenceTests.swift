@@ -21,7 +21,7 @@ import Testing
         var devices = edits
         for device in order { Self.sync(&devices[device], base, &server, rules) }
         for device in order {
-          // By then the device holds what the server had when it pushed; it has no changes of its own.
+          // Then the device has the server's version of its push, and no changes of its own.
           devices[device] = Self.pulled(devices[device], server, rules)
           #expect(devices[device].hasContent(of: server), "seed \(random.seed), round \(round)")
         }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncModel
 
-/// Reading and writing JSON: what is kept, and what is refused at which byte.
+/// Parsing and writing JSON: the preserved values, and the byte of each refusal.
 @Suite struct JSONTests {
   @Test func integersKeepSixtyFourBits() throws {
     for integer in [Int64.min, -9_007_199_254_740_993, -1, 0, 9_007_199_254_740_993, .max] {

@@ -148,7 +148,8 @@ import Testing
     }
   }
 
-  /// A batch that was made offline meets a server that has none of it, or has it from a push whose answer was lost.
+  /// A batch that was made offline is pushed to a server that has no record of it, or has it from a push whose
+  /// response was lost.
   @Test func aRecordThatIsThereAlreadyIsNotDisputed() {
     let mine = edited(["storeName": "A"])
     var there = mine
@@ -160,7 +161,7 @@ import Testing
     #expect(result.merged.syncVersion == 1)
   }
 
-  /// An image arrives later than its record: its key joins those that others added meanwhile.
+  /// An image arrives later than its record: its key is added to those that other devices added.
   @Test func anImageKeyThatComesLateJoinsTheOthers() {
     let result = mergedReceipt(edited(["imageKeys": ["late.jpg"]]), edited(["imageKeys": ["a.jpg"]], version: 4))
     #expect(result.merged.fields["imageKeys"] == ["a.jpg", "late.jpg"])

@@ -2,11 +2,11 @@ import Testing
 
 @testable import SyncModel
 
-/// What holds of every merge, over random records.
+/// The laws of every merge, over random records.
 @Suite struct MergeLawTests {
   static let rounds = 1500
 
-  /// Runs a check over random situations and says how to repeat the one that fails.
+  /// Runs a check over random situations, and prints how to repeat a failing one.
   func everySituation(
     _ property: String = #function, policies: [ConflictPolicy] = ConflictPolicy.allCases, special: Bool = true,
     _ check: (Situation, inout Randomness) -> Bool
@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  /// The roles swapped: what is the server's becomes the user's, and the other way.
+  /// The owners swapped: server-owned fields become user-owned, and the reverse.
   func mirrored(_ situation: Situation) -> Situation {
     let policy: ConflictPolicy =
       switch situation.rules.policy {
@@ -61,7 +61,7 @@ import Testing
   @Test func theOtherPoliciesMirrorEachOther() {
     everySituation(policies: [.serverWins, .clientWins, .manual]) { situation, _ in
       var situation = situation
-      // Who counts as a person differs between the two owners, and so does what stands against a deletion.
+      // The two owners count different values as the user's, and so different values stand against a deletion.
       situation.rules.fields = ["tags": FieldRule(mergesAsSet: true), "computed": FieldRule(isComputed: true)]
       let (one, other) = (situation.merged(), mirrored(situation).merged())
       if one.conflict?.fields != other.conflict?.fields || one.kind != mirrored(other.kind) { return false }
@@ -253,7 +253,7 @@ import Testing
 
   func shared(_ fields: SyncObject, _ situation: Situation) -> SyncObject { situation.rules.shared(fields) }
 
-  /// The digest-relevant content: canonical, so that what devices compare agrees.
+  /// The content of digests: canonical, so that the digests of devices agree.
   func exact(_ state: RecordState) -> String {
     SyncValue.object(state.fields).canonicalJSON + "\(state.isDeleted)\(state.userEditedFields.sorted())"
   }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import SyncModel
 
-/// Deciding a conflict: what becomes of the record, and what the server is told.
+/// Resolving a conflict: the record, and the changes for the server.
 @Suite struct ResolutionTests {
   let base = RecordState(fields: ["a": 1, "b": 1, "c": 1, "path": "/x"], syncVersion: 1, updatedAt: 1000)
   let rules = MergeRules(

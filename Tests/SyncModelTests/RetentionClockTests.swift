@@ -26,7 +26,7 @@ import Testing
     #expect(RetentionClock(largestStored: nil, wall: 100).now == 100)
   }
 
-  /// What a server lives through: true time passes, its wall clock jumps, it is restarted, deletions are stored.
+  /// The life of a server: real time passes, its wall clock jumps, it restarts, deletions are stored.
   @Test("Over any history of clocks no deletion is forgotten early, and with a right clock each is forgotten")
   func histories() {
     var random = Randomness()
@@ -66,7 +66,7 @@ import Testing
         let limit = clock.limit(days: days)
         deletions.removeAll { deletion in
           guard deletion.stored < limit else { return false }
-          // Never before the server has run for half of the time, whatever its wall clock said.
+          // Never before the server has run for half of the time, whatever its wall clock was.
           #expect(running - deletion.running >= Int64(days) * Self.day / 2, "seed \(seed), round \(round)")
           if isAlwaysRight, deletion.isRight { #expect(time - deletion.time >= Int64(days) * Self.day) }
           return true

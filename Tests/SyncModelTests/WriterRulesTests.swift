@@ -2,7 +2,8 @@ import Testing
 
 @testable import SyncModel
 
-/// What a service and a device may change of each other's fields: every combination of role, owner, list and stored writer.
+/// The changes that a service and a device may make to each other's fields: every combination of role, owner, list
+/// and stored writer.
 @Suite struct WriterRulesTests {
   private struct Case: CustomStringConvertible {
     let role: TokenRole
@@ -27,7 +28,8 @@ import Testing
     }
   }
 
-  /// What the field has after the push: `new` for the pushed value, `old` for the stored one, `open` for a conflict.
+  /// The value of the field after the push: `new` for the pushed value, `old` for the stored one, `open` for a
+  /// conflict.
   private func outcome(of now: Case) -> String {
     let rules = MergeRules(policy: .merge, fields: ["f": FieldRule(ownership: now.ownership)])
     let listed: Set<String> = now.isListed ? ["f"] : []

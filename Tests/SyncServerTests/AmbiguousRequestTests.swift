@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncServer
 
-/// What two readers could understand differently is refused, and nothing behind it is read.
+/// An ambiguous request is refused, and no later byte of its connection is read.
 @Suite struct AmbiguousRequestTests {
   /// A request, of which a second one follows on the same connection.
   private static let refused: [(name: String, text: String)] = {

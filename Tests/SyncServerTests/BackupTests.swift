@@ -100,7 +100,7 @@ import Testing
       #expect(!FileManager.default.fileExists(atPath: temporary.path + "/new"))
       #expect(!FileManager.default.fileExists(atPath: temporary.path + "/new.part"))
     }
-    // What an interrupted restore left behind is no obstacle, and what somebody else made is not removed.
+    // The remains of an interrupted restore are no obstacle, and files of other programs are not removed.
     let draft = temporary.path + "/new.part"
     try FileManager.default.createDirectory(atPath: draft + "/accounts", withIntermediateDirectories: true)
     await #expect(throws: ServerError.self) { try await restore(file, to: temporary.path + "/new") }
@@ -121,7 +121,7 @@ import Testing
     }
     #expect(error?.code == .exists)
     #expect(try Data(contentsOf: URL(filePath: file)) == Data([1]))
-    // What a backup that was killed left behind is no obstacle to the next one.
+    // The remains of a killed backup are no obstacle to the next one.
     #expect(FileManager.default.createFile(atPath: folder.path + "/next.part", contents: Data([1])))
     _ = try await Task.detached { try blocking { try data.backUp(to: folder.path + "/next") } }.value
     try FileManager.default.removeItem(atPath: folder.path + "/next")

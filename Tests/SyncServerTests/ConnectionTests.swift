@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncServer
 
-/// What clients do to a server that is not in the book.
+/// Unusual and hostile behaviour of clients.
 @Suite struct ConnectionTests {
   private func head(_ path: String, _ token: String?, _ lines: String...) -> String {
     ([
@@ -35,7 +35,7 @@ import Testing
     #expect(patient.send("0\r\n\r\n"))
     let answer = await patient.receive()
     #expect(answer.hasPrefix("HTTP/1.1 413") && answer.contains("application/problem+json"))
-    // Whoever has no token is not listened to at all.
+    // An unauthenticated client is refused before its body is read.
     let stranger = try RawConnection(to: client.url)
     #expect(stranger.send(head("/v1/push", "fv_no", "Transfer-Encoding: chunked")))
     #expect(await stranger.receive().hasPrefix("HTTP/1.1 401"))
@@ -43,7 +43,7 @@ import Testing
     await server.server.stop()
   }
 
-  /// Nothing of a body is waited for, read or kept of somebody without a token, whatever the method.
+  /// The server waits for no body of an unauthenticated client, and reads and keeps none, whatever the method is.
   @Test func strangersAreRefusedBeforeTheirBody() async throws {
     let server = try TestServer { $0.idleSeconds = 3 }
     _ = try server.client("ada")
@@ -60,7 +60,7 @@ import Testing
           "Tus-Resumable: 1.0.0", length, "", "",
         ]
         #expect(stranger.send(lines.joined(separator: "\r\n")))
-        // What looks like a request within the body is none.
+        // A text like a request within the body is not a request.
         #expect(stranger.send("GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n"))
         let answer = await stranger.receive()
         #expect(answer.hasPrefix("HTTP/1.1 401"), "\(method) \(path), \(length)")
@@ -70,7 +70,7 @@ import Testing
     await server.server.stop()
   }
 
-  /// A body that nobody reads is counted, and does no harm.
+  /// A body that no handler reads is counted and dropped.
   @Test func bodiesThatNobodyReadsAreDropped() async throws {
     let server = try TestServer { $0.bodyBytes = 100_000 }
     let client = try server.client("ada")
@@ -172,7 +172,7 @@ import Testing
     #expect(ContinuousClock.now - start < .seconds(10))
   }
 
-  /// Also when they do not say so: the place of one who has gone is free long before the time is over.
+  /// Also without a closing message: the place of a disconnected client is free long before the timeout.
   @Test func waitersWhoHaveGoneMakeRoom() async throws {
     let server = try TestServer { $0.waiters = 1 }
     let client = try server.client("ada")

@@ -12,8 +12,8 @@ import Testing
 #endif
 
 @Suite struct CrashTests {
-  /// Whatever moment the server is killed at: what it had answered is there, and sending everything again does nothing
-  /// twice.
+  /// The server is killed at any instruction: acknowledged operations are stored, and sending everything again has no
+  /// further effect.
   @Test func killedServerKeepsWhatItAnswered() async throws {
     let folder = try TemporaryFolder()
     let data = folder.path + "/data"

@@ -10,7 +10,7 @@ import Testing
   enum File: CaseIterable { case records, files, content, folder }
   enum Damage: CaseIterable { case removed, emptied, truncated, ofAnother }
 
-  /// What is damaged in an account, and what its requests for changes, with a change and for an upload are answered then.
+  /// A damage of an account, and the responses to a pull, a push and an upload of its users.
   struct Case {
     let file: File
     let damage: Damage
@@ -88,7 +88,7 @@ import Testing
         now.damage, try path(now.file, now.user), other: try path(now.file, "healthy"))
     }
 
-    /// What a user is answered, for records and for files.
+    /// The responses to a user, for records and for files.
     func statuses(_ url: String, _ user: String) async throws -> [Int] {
       let client = TestClient(url: url, token: tokens[user])
       let operation = Operation.create("Note", Operation.newUuid(), ["title": "Weir"])

@@ -61,7 +61,7 @@ private let hasPrograms = [programs.openssl, programs.curl].allSatisfy {
       ], in: folder)
   }
 
-  /// The protocol and the name of the certificate of a new connection; nil when there is none.
+  /// The protocol and the certificate's name of a new connection; `nil` without a connection.
   private func connection(_ url: String, _ options: String...) throws -> (version: String, name: String)? {
     let address = String(url.dropFirst("https://".count))
     let arguments = ["s_client", "-connect", address, "-cipher", "DEFAULT:@SECLEVEL=0"] + options

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SyncServer
 
-/// What the server's machine cannot do is nobody's fault: no operation is answered, and none counts an attempt.
+/// A failure of the server's machine is not a result of an operation, so no attempt is counted.
 @Suite struct FailingMachineTests {
   /// Lets the database of the account grow to so many pages; SQLite itself refuses more, as it does on a full disk.
   private func limit(_ server: TestServer, to pages: Int) async throws {
@@ -37,7 +37,7 @@ import Testing
     #expect(try await client.pull().changes.count == 25)
   }
 
-  /// The kinds of error that say something of the machine, and those that say something of what was asked.
+  /// Errors of the machine, and errors of a request.
   @Test(arguments: [
     (SQLError.Code.diskFull, Int32(13), 507 as Int?), (.inputOutput, 10 | 4 << 8, 503),
     (.inputOutput, 10 | 1 << 8, nil),

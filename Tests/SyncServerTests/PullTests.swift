@@ -52,7 +52,7 @@ import Testing
     ])
     let (changes, cursor) = try await client.pull(projects: uuids[0])
     #expect(Set(changes.compactMap { $0["entityUuid"]?.string }) == [uuids[0], room, material])
-    // A room that moves to another project is news for those who have that one.
+    // A room that moves to another project is a change for the devices that follow that project.
     _ = try await client.push([Operation.update("Room", room, ["projectId": .text(uuids[1])], version: 1)])
     #expect(try await client.pull(after: cursor, projects: uuids[1]).changes.map { $0["entityUuid"] } == [.text(room)])
     #expect(try await client.get("/v1/changes?projects=x").status == 422)

@@ -4,8 +4,8 @@ import Testing
 
 @testable import SyncServer
 
-/// What becomes of operations, as a device sees it. The policies are those of the restoration schema: Project `manual`,
-/// Room `last_write_wins`, AtmosphericLog `server_wins`.
+/// The results of operations for a device. The policies are those of the restoration schema: Project `manual`, Room
+/// `last_write_wins`, AtmosphericLog `server_wins`.
 @Suite struct PushTests {
   private let server: TestServer
   private let client: TestClient
@@ -164,7 +164,7 @@ import Testing
     #expect(results[0]["record"]?["fields"]?["title"] == "Bob's" && results[0]["record"]?["fields"]?["level"] == "2")
     #expect(results[1]["lost"] == [["field": "title", "side": "local", "value": "Ada's"]])
     #expect(results[1]["version"] == 3, "nothing new, so no new version")
-    // A later edit wins over what is there.
+    // A later edit wins over the stored value.
     let late = try await client.push([
       Operation.update(
         "Room", room, ["title": "Late"], base: ["title": "Hall"], version: 1, at: "2026-03-01T13:00:00.000Z")

@@ -36,7 +36,7 @@ import Testing
     let (changes, _) = try await client.pull()
     #expect(changes.count == 1 && changes[0]["version"] == 1 && changes[0]["fields"]?["name"] == "Fuel")
     #expect(changes[0]["userEditedFields"] == [])
-    // A device that never pulled it changes what it has.
+    // A device that never pulled the row changes its own.
     let words = try await client.results([
       Operation.update("Category", seed, ["name": "Petrol"], base: ["name": "Fuel"], version: 0),
       Operation.create("Category", Operation.newUuid(), ["name": "Petrol"]),
@@ -44,7 +44,8 @@ import Testing
     #expect(words == ["merged", "conflict not_unique name"])
     let later = try await client.pull().changes
     #expect(later.count == 1 && later[0]["version"] == 2 && later[0]["fields"]?["name"] == "Petrol")
-    // One that knows the record as new says all of it, and what it was made with: it has changed nothing.
+    // A device that counts the record as new sends all of it, with the values of the seed row: it has changed
+    // nothing.
     let stale = Operation.create("Category", seed, ["name": "Fuel"], base: ["name": "Fuel"])
     #expect(try await client.results([stale]) == ["merged"])
     #expect(try await client.pull().changes[0]["fields"]?["name"] == "Petrol")

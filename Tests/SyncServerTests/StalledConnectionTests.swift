@@ -137,7 +137,7 @@ import Testing
     let client = try server.client("ada")
     let files = FileClient(client)
     let token = try #require(client.token)
-    // Larger than what the system buffers, so that the download waits for its reader.
+    // Larger than the buffers of the system, so that the download waits for its reader.
     let content = Operation.newUuid()
     try await files.upload([UInt8](repeating: 1, count: 16 << 20), as: content)
     let download = try RawConnection(to: client.url)

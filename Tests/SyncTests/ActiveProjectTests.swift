@@ -52,7 +52,7 @@ import Testing
     try await set("completed", of: "Barn", on: one)
     try await two.write { _ = try $0.execute("UPDATE OfflineRoom SET level = 'unsent' WHERE title = 'Barn room'") }
     #expect(try await two.sync(RoundRequest(pushes: false)).heldBack == 1)
-    // What was not sent stays until it is.
+    // Unsent changes stay until they are sent.
     try await two.sync()
     try await two.sync()
     #expect(try await two.values("SELECT title FROM OfflineRoom") == ["Mill room"])

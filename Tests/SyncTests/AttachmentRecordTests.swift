@@ -7,7 +7,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A photo's record travels like any other, and with it what opens its file; the files themselves have their own way.
+/// A photo's record is synced like any other, with the key of its file. The files have transfers of their own.
 @Suite struct AttachmentRecordTests {
   private let server: LocalServer
   private let one: Device
@@ -41,7 +41,7 @@ import Testing
     let upload = try #require(try next(one, upload: true))
     #expect(upload.variant == .full && upload.byteCount == 5000)
     try await two.syncRecords()
-    // The place for the picture is there, and what opens it.
+    // The record of the picture exists, with the key of its file.
     let query: SQL = "SELECT uuid || hex(contentKey) || contentDigest || contentUuid FROM OfflinePhoto"
     #expect(try await two.values(query) == (try await one.values(query)))
     #expect(try await two.values("SELECT full || uploadStatus FROM photos") == ["absentpending"])
@@ -50,7 +50,7 @@ import Testing
         (try await one.values("SELECT hex(contentKey) FROM AttachmentContent")[0]) + "absent"
       ])
     #expect(try await one.digests() == (try await two.digests()))
-    // How far the upload is concerns nobody else.
+    // The progress of the upload is not shared.
     #expect(try await one.value("SELECT count(*) FROM OfflineSyncQueue WHERE completedAt IS NULL", as: Int.self) == 0)
     try await expectAtServer(contents: 1)
 

@@ -7,7 +7,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// The server does with a deletion what a device does, for every kind of foreign key.
+/// The server applies a deletion like a device, for every kind of foreign key.
 @Suite struct CascadeSyncTests {
   private static let seeds = (1...20).map { UInt64($0) } + [UInt64.random(in: 1000...UInt64.max)]
 

@@ -45,7 +45,7 @@ import WebTransport
     remote.intervene { [one] number in if number < 4 { try await one.untilChosen(50) } }
     #expect(try await sync().pushed == 100)
     #expect(sizes == [25, 25, 25, 25])
-    // What the first batches moved on at the server is none of others.
+    // The first batches did not change other records at the server.
     #expect(remote.pulls == 1)
     #expect(try await one.count("sendCount <> 1") == 0)
     try await expectAllSent()
@@ -131,7 +131,7 @@ import WebTransport
     try await expectAllSent()
   }
 
-  /// The room is not stored yet, so what hangs on it must not go.
+  /// The room is not stored yet, so its dependents must not be sent.
   @Test func whatHangsOnWhatWasNotStoredWaits() async throws {
     try await one.addRooms(25)
     try await one.write { db in
@@ -169,7 +169,7 @@ import WebTransport
     }
     #expect(try await sync(.offline).pushed == 0)
     #expect(try await one.count("status = 'pending'") == 100)
-    // What may have reached the server stays as it was sent.
+    // An operation that may have reached the server keeps its payload.
     #expect(try await one.count("payload IS NOT NULL AND sendCount = 1") == 25)
     #expect(try await one.count("payload IS NULL AND sendCount = 0") == 75)
     #expect(try await one.values("SELECT DISTINCT syncStatus FROM OfflineNote") == ["pending"])
@@ -201,7 +201,7 @@ import WebTransport
     }
   }
 
-  /// What an operation referred to when it was chosen is not there any more when it is sent.
+  /// A record that an operation referenced when it was chosen is missing when it is sent.
   @Test(arguments: ["UPDATE OfflineProject SET propertyId = NULL", "DELETE FROM OfflineProperty"])
   func whatIsPutBackRefersToWhatIsThere(change: String) async throws {
     try await one.addRooms(25)
@@ -216,7 +216,8 @@ import WebTransport
     try await expectAllSent()
   }
 
-  /// What may have been sent is sent again as it was, and so behind what it referred to then.
+  /// An operation that may have been sent is sent again unchanged, and so after the records that its payload
+  /// references.
   @Test func whatIsSentAgainGoesBehindWhatItReferredTo() async throws {
     try await makeProjectOfProperty()
     remote.intervene { _ in throw RemoteFailure(.timedOut(seconds: 1)) }
@@ -331,7 +332,7 @@ import WebTransport
       answer.results[24].outcome = .waiting(for: "another operation")
     }
     #expect(try await sync().pushed == 50)
-    // The one that waited is older than what was chosen meanwhile.
+    // The waiting operation is older than the ones that were prefetched.
     #expect(remote.sent[1].map(\.operationId).contains(remote.sent[0][24].operationId))
     #expect(sizes == [25, 25, 1])
     try await expectAllSent()
@@ -348,7 +349,7 @@ import WebTransport
     try await expectAllSent()
   }
 
-  /// What runs when the program dies is sent again or for the first time, and done once.
+  /// Operations in flight during a crash are sent again or for the first time, and executed once.
   @Test func aDeathWithTwoBatchesUnderWayLosesNothing() async throws {
     try await one.addNotes(60)
     _ = try await one.vault.sync { try $0.nextBatch(limit: 25) }

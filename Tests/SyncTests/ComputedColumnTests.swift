@@ -7,7 +7,7 @@ import Testing
 
 /// Columns that are made from others.
 @Suite struct ComputedColumnTests {
-  /// Each device corrects another value of a reading: what follows from both is computed from both.
+  /// Each device corrects another value of a reading. The columns that depend on both are computed from both.
   @Test func whatFollowsFromBothSidesIsComputedAgain() async throws {
     let server = try LocalServer()
     let (one, two) = (try await Device("ada", at: server), try await Device("ben", at: server))
@@ -33,7 +33,7 @@ import Testing
     #expect(try await one.sync(RoundRequest(isFull: true)).repaired == 0)
   }
 
-  /// What the schema says in SQL is what the domain says in Swift, to the tenth that is kept.
+  /// The SQL expression of the schema and the Swift function of the domain agree, to the stored tenth.
   @Test(
     arguments: [
       (70.0, 50.0, nil), (100, 80, nil), (32, 100, nil), (75, 50, 843.1), (70, 0, nil), (200, 100, 300),

@@ -7,11 +7,11 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Whatever three people do, in whatever order their devices sync: when all is quiet, everybody has the same, and nothing
-/// waits that nobody decides about.
+/// Three users make random changes, and their devices sync in random order. Afterwards all devices have equal
+/// records, and no operation waits without a decision to make.
 @Suite struct ConvergenceTests {
-  /// All but the last of these once failed: a parent that had gone twice (1, 2), a deletion that took what had been moved away (145), a
-  /// resolution that refers to what was purged (103), a cascade that outlived its root (20261121).
+  /// All but the last of these failed once: a parent that was deleted twice (1, 2), a deletion that included moved
+  /// records (145), a resolution that references a purged record (103), a cascade that outlived its root (20261121).
   @Test(arguments: [1, 2, 103, 145, 20_261_121, UInt64.random(in: 1...UInt64.max)])
   func devicesAndServerAgreeWhenAllIsQuiet(seed: UInt64) async throws {
     let server = try LocalServer()
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  /// As when somebody has changed the record and changed it back.
+  /// Like a user who changes the record and changes it back.
   @Test("A comparison leaves no record of equal content at an older version", arguments: [false, true])
   func olderVersionOfEqualContent(losesCursor: Bool) async throws {
     let server = try LocalServer()
@@ -119,7 +119,7 @@ import Testing
   }
 }
 
-/// What somebody does at random; the same number does the same.
+/// Random actions of a user; equal seeds give equal actions.
 struct Edit: Sendable {
   let random: UInt64
   let step: Int

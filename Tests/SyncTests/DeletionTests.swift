@@ -6,7 +6,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// What a deletion on one device does to the records that refer to the deleted one, and to its UNIQUE values.
+/// The effects of a deletion on one device on the records that reference the deleted one, and on its UNIQUE values.
 @Suite struct DeletionTests {
   private let server: LocalServer
   let one: Device
@@ -301,7 +301,7 @@ import Testing
 }
 
 extension Device {
-  /// Pushes what waits, without the end of the round, which would remove the rows of deleted records.
+  /// Pushes the outbox without the end of the round, which would remove the rows of deleted records.
   fileprivate func syncKeepingDeleted() async throws {
     let vault = vault
     let request = try await vault.sync { transaction in
@@ -318,7 +318,7 @@ extension Device {
     }
   }
 
-  /// Applies what the server has, without the end of the round.
+  /// Applies the server's changes without the end of the round.
   fileprivate func pullKeepingDeleted() async throws {
     let cursor = try await vault.database.read { try SyncSettings.value(.cursor, in: $0) }
     let page = try await worker.remote.changes(cursor: cursor, limit: 500, projects: [])

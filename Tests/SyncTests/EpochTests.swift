@@ -186,7 +186,7 @@ import Testing
     #expect(try one.conflicts().count == 1)
     try await server.restore(backup)
     try await one.sync()
-    // The restored server has what both started from: nothing is left to decide.
+    // The restored server has the common version, so nothing is left to decide.
     #expect(try one.conflicts().isEmpty)
     #expect(try await one.sync(RoundRequest(isFull: true)).repaired == 0)
     let three = try await Device("cid", at: server)

@@ -30,7 +30,7 @@ final class FaultyRemote: Remote {
       _ = try await remote.push(request)
       throw lost
     case 3, 4:
-      // One operation fails for now, or for good; those that follow it in the request wait.
+      // One operation fails temporarily, or permanently. Later ones of the request wait.
       guard request.operations.count > 1 else { return try await remote.push(request) }
       let split = request.operations.count / 2
       let first = Array(request.operations[..<split])

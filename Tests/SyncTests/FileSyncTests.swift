@@ -61,7 +61,7 @@ import WebTransport
       let sent = try await one.sync()
       #expect(sent.filesSent == 2 && sent.pushed == 2)
     }
-    // A screen is told that a sync begins, what was sent, that files are on their way, and once how the round ended.
+    // The events of a round for a screen: its begin, the sent operations, the transfers, and once its outcome.
     let names = events.map { String("\($0)".prefix { $0 != "(" }) }
     #expect(names.prefix(3) == ["syncing", "pushed", "synced"] && events[1] == .pushed(count: 2), "\(names)")
     #expect(Set(names.dropFirst(3)) == ["file", "fileMoved"] && names.filter { $0 == "fileMoved" }.count == 2)
@@ -85,7 +85,7 @@ import WebTransport
     let usage = try one.usage()
     #expect(usage.failed == 1 && usage.waiting == 1)
     #expect(try await two.sync().pulled == 3)
-    // The next attempt is due in an hour, or when somebody wants it.
+    // The next attempt is due in an hour, or on a user's request.
     #expect(try await one.sync().filesFailed == 0)
     #expect(try one.retry() == 1)
     #expect(try await one.sync().filesFailed == 1)
@@ -135,7 +135,7 @@ import WebTransport
     #expect(try await one.values("SELECT fileName FROM OfflinePhoto") == [])
   }
 
-  /// The server's disk lost a file: whoever has it sends it again, before it makes room.
+  /// The server's disk lost a file. A device that has it sends it again before it evicts it.
   @Test func whatTheServerHasLostIsSentAgain() async throws {
     let photo = try attach(one, bytes: 5_000, "roof.bin")
     let kept = try attach(one, bytes: 6_000, "floor.bin")
@@ -152,7 +152,7 @@ import WebTransport
     #expect(try content(two, photo) == content(one, photo))
   }
 
-  /// However long the disk of this device takes nothing, what is fetched loses no attempt.
+  /// While the disk of this device fails, a download loses no attempt.
   @Test func aDiskThatTakesNothingCostsNoAttempt() async throws {
     let photo = try attach(one, bytes: 5_000, "roof.bin")
     try await one.sync()
@@ -183,7 +183,7 @@ import WebTransport
     #expect(try await one.sync().filesSent == 1)
   }
 
-  /// A file that a newer program has made, or somebody has spoilt at the server, stands alone.
+  /// A file of a newer program, or one that was damaged at the server, fails alone.
   @Test func oneFileThatCannotBeTakenInStopsNoOther() async throws {
     let spoilt = try attach(one, bytes: 5_000, "a.bin")
     let good = try attach(one, bytes: 6_000, "b.bin")
@@ -240,7 +240,7 @@ import WebTransport
     #expect(try await one.values("SELECT uploadStatus FROM OfflinePhoto") == ["completed"])
   }
 
-  /// What is sent to a server that works with images is the content itself; a device encrypts it as it comes.
+  /// A server that processes images receives the decrypted content. A device encrypts it during the download.
   @Test func aServerMayBeGivenTheContent() async throws {
     try setPlaintext()
     let photo = try attach(one, bytes: 2_300_000, "roof.bin")

@@ -17,7 +17,7 @@ import Testing
     "Spaceship", "", "a\u{0}b", "offlineRoom", "sqlite_schema", String(repeating: "t", count: 250),
   ]
 
-  /// Adds what no schema has to the records of an answer, at random.
+  /// Adds members that no schema has to the records of a response, at random.
   private static func disturb(_ records: inout [RemoteRecord], _ random: inout Seeded) {
     for index in records.indices {
       for _ in 0..<Int.random(in: 0...2, using: &random) {

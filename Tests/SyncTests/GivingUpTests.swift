@@ -6,7 +6,8 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// What a person gives up is clean afterwards, whatever stood in its way: nothing says conflict or waits for ever.
+/// A discarded operation leaves a clean record in every state: no status stays conflict, and no operation waits
+/// forever.
 @Suite struct GivingUpTests {
   private let server: LocalServer
   private let one: Device
@@ -80,7 +81,7 @@ import Testing
     #expect(try await two.sync().pushed == 0)
   }
 
-  /// How a conflict about a title ends, and who is named for it.
+  /// The outcome of a conflict about a title, and the name of the user who decided.
   enum Ending: CaseIterable { case remoteTaken, otherValueTaken, discarded, merged }
 
   @Test("What a conflict ends with keeps the local version as it was last", arguments: Ending.allCases)

@@ -28,7 +28,7 @@ final class InterveningRemote: Remote {
 
   init(remote: any Remote) { self.remote = remote }
 
-  /// What was sent, in order.
+  /// The sent operations, in order.
   var sent: [[PushOperation]] { state.withLock { $0.sent } }
 
   /// How many pages were fetched.
@@ -69,7 +69,7 @@ final class InterveningRemote: Remote {
     return account
   }
 
-  /// Changes what the server says about the account.
+  /// Changes the server's account information.
   func answerAccount(_ change: @escaping @Sendable (inout AccountInfo) -> Void) {
     state.withLock { $0.account = change }
   }

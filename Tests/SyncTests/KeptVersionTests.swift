@@ -29,7 +29,8 @@ import Testing
     try await two.sync()
   }
 
-  /// An inlet has one outlet: the one that was chosen here and not sent stands in the way of the one that others chose.
+  /// An inlet has one outlet: the outlet that was chosen here and not sent collides with the one that another device
+  /// chose.
   @Test func aVersionThatBreaksARuleHereIsKeptAndTheRestFlows() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
     try await one.sync()
@@ -41,7 +42,7 @@ import Testing
     #expect(report.conflicts == 1)
     let conflict = try #require(try two.conflicts().first)
     #expect(conflict.conflictType == "not_unique")
-    // What is kept is no news in each round.
+    // A version in the inbox is not reported again in each round.
     let again = try await two.sync()
     #expect(again.pulled == 0 && again.outcome == .done)
     try two.resolve(conflict.conflictId, takesLocal: false)
@@ -52,7 +53,7 @@ import Testing
     #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
   }
 
-  /// What is deleted after a version of it was kept does not come back as that version.
+  /// A record that is deleted after a version of it was kept is not inserted from that version.
   @Test func aKeptVersionDoesNotOutliveItsRecord() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
     try await one.sync()
@@ -68,7 +69,7 @@ import Testing
     #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
   }
 
-  /// What others deleted does not come back with a record that had taken it along here.
+  /// A record that another device deleted is not restored with a record that had cascaded to it here.
   @Test func whatIsGoneForAllDoesNotComeBackWithItsParent() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Mill'") }
     try await one.sync()
@@ -121,7 +122,7 @@ import Testing
     }
   }
 
-  /// The server's version is what a person goes back to, not the older one that both had started from.
+  /// The user returns to the server's version, not to the older common version.
   @Test func whoDiscardsAContestedChangeHasWhatTheServerHas() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Mill', projectNumber = '7'") }
     try await one.sync()
@@ -133,7 +134,7 @@ import Testing
     #expect(try await two.value("SELECT title || projectNumber FROM OfflineProject", as: String.self) == "Mill7")
   }
 
-  /// What a person may go back to refers to records that are there, also when they are deleted.
+  /// The records that a conflict's remote version references stay, even if they are deleted.
   @Test func whatAContestedVersionRefersToIsNotPurged() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
     try await one.sync()

@@ -25,7 +25,7 @@ struct ObjectStoreSyncTests {
     var described = try ObjectStore(
       endpoint: store.url, bucket: ObjectStoreProcess.bucket, region: ObjectStoreProcess.region,
       credentials: ObjectStoreCredentials(accessKeyId: ObjectStoreProcess.accessKeyId, wipingSecret: &secret))
-    // The times that are left are used one after the other; the last one, or none, stays.
+    // The remaining times are used one after the other. The last one stays.
     described.clock = { [clock] in
       let wrong = clock.withLock { $0.count > 1 ? $0.removeFirst() : $0.first ?? 0 }
       return Int64(Date().timeIntervalSince1970 * 1_000) + wrong

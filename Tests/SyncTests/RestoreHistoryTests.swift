@@ -162,7 +162,7 @@ private struct History {
     for index in writes.indices where writes[index].step > snapshot.step {
       writes[index].holders.remove(snapshot.device)
     }
-    // The user lost what no server and no other vault ever had.
+    // The user lost writes that no server and no other vault had.
     writes.removeAll { !$0.isAcknowledged && $0.holders.isEmpty }
   }
 

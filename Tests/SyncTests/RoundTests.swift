@@ -332,7 +332,7 @@ extension Device {
 }
 
 extension Device {
-  /// How many operations failed, and what waits.
+  /// The number of failed operations, and the waiting ones.
   fileprivate func outbox() throws -> (failed: Int, operations: [OutboxEntry]) {
     var operations: [OutboxEntry] = []
     try vault.forEachOperation { operations.append($0) }

@@ -30,7 +30,7 @@ import WebTransport
     try await eventually("the project") {
       try await two.value("SELECT count(*) FROM OfflineProject", as: Int.self) == 1
     }
-    // The server tells of it; nobody asks over and over.
+    // The server reports the change in a long poll; the device does not poll repeatedly.
     try await two.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Mill Lane'") }
     try await eventually("the title") {
       try await one.value("SELECT title FROM OfflineProject", as: String.self) == "Mill Lane"
@@ -71,15 +71,16 @@ import WebTransport
     try await Task.sleep(for: .seconds(2))
     running.cancel()
     _ = await running.result
-    // After 1, 2, 4 and 8 seconds: what takes longer here had more time.
+    // After 1, 2, 4 and 8 seconds, or later on a slow machine.
     #expect(remote.sent.count < 7)
-    // Who says why has answered. The other one is back with each round, until that asks for too much.
+    // A server that names a reason has responded. The other failure is retried in each round, until the server asks
+    // for a delay.
     if saysWhy { #expect(monitor.state == .online) }
     #expect(try await one.value("SELECT retryCount FROM OfflineSyncQueue", as: Int.self) == 0)
     #expect(try await one.sync().pushed == 1)
   }
 
-  /// A server, or what stands before it, that answers at once whatever it is asked.
+  /// A server, or a proxy, that responds at once to every request.
   @Test(arguments: [true, false]) func aQuestionThatIsAnsweredAtOnceIsAskedLessAndLessOften(isNew: Bool) async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
@@ -113,7 +114,7 @@ import WebTransport
     }
   }
 
-  /// Data that costs something is not used for what may wait, and what waited goes on when it costs nothing any more.
+  /// Operations that may wait do not use a metered network. They continue on an unmetered one.
   @Test func whatWaitsForAFreeNetworkGoesOnWithIt() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
@@ -156,7 +157,7 @@ import WebTransport
     _ = try vault.attach([path], to: try vault.entities.entity("Project"), project)
   }
 
-  /// What was to be tried in a moment, before the clock was set back by a year.
+  /// A retry that was scheduled in a moment, before the clock was set back by a year.
   @Test func whatWaitsForATimeOfAnotherClockIsSent() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)

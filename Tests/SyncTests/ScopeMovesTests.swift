@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  /// Moves a branch, changes a record or makes one, among what the device has.
+  /// Moves a branch, or edits or creates a record, among the device's records.
   private static func act(_ device: Device, _ step: Int, _ random: inout Seeded) async throws {
     let (child, parent) = [("Room", "Project"), ("Box", "Room"), ("Reading", "Box")][
       Int.random(in: 0...2, using: &random)]

@@ -185,11 +185,11 @@ extension Device {
 }
 
 extension SyncWorker {
-  /// What is told while something is done.
+  /// The events during an action.
   nonisolated func events(_ body: () async throws -> Void) async throws -> [SyncEvent] {
     let told = events
     try await body()
-    // Marks the end: only a worker that runs tells of what is queued.
+    // Marks the end, because only a running worker reports queued operations.
     tell(.queued)
     var events: [SyncEvent] = []
     for await event in told {

@@ -5,7 +5,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// What a deletion takes along on one device while another one changes the same records.
+/// The effects of a cascade on one device while another device changes the same records.
 @Suite struct TakenAlongTests {
   private let server: LocalServer
   private let one: Device
@@ -57,7 +57,7 @@ import Testing
     try await expectAgreement()
   }
 
-  /// Moved under what was deleted here as well, and what a person brings back then.
+  /// A record that was moved below another deleted record, and its restoration by a user.
   @Test func whatStayedAtTheServerComesBack() async throws {
     try await two.write { _ = try $0.execute("DELETE FROM OfflineLocation") }
     try await one.write { _ = try $0.execute("UPDATE OfflineRoom SET locationId = 2") }
@@ -163,8 +163,8 @@ import Testing
     try await expectAgreement()
   }
 
-  /// One decision brings back what the record goes with, up to the top; also where the worker is killed while all of it is
-  /// under way.
+  /// One decision restores a record with its ancestors, also if the worker is killed while their operations are in
+  /// flight.
   @Test(arguments: [false, true]) func aRecordComesBackWithAllThatItGoesWith(isKilled: Bool) async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineLocation SET parentLocationId = 2 WHERE locationId = 1") }
     try await one.sync()
@@ -187,7 +187,7 @@ import Testing
     try await expectAgreement()
   }
 
-  /// An edit that wins over a deletion at the server brings back what had gone with the record, on all devices.
+  /// An edit that wins over a deletion at the server restores the cascaded records on all devices.
   @Test func whatHungOnAKeptRecordComesBackEverywhere() async throws {
     try await one.write { _ = try $0.execute("DELETE FROM OfflineLocation WHERE locationId = 1") }
     try await one.sync()
@@ -198,7 +198,7 @@ import Testing
     try await expectAgreement()
   }
 
-  /// While what a deletion took along was away, another record has taken its place.
+  /// While a cascaded record was deleted, another record has taken its UNIQUE value.
   @Test func whatHasLostItsPlaceComesBackWhenThatIsFree() async throws {
     try await one.write { db in
       let inlet = try db.insert(Self.reading(isInlet: true))
@@ -227,7 +227,7 @@ import Testing
       inletId: inletId)
   }
 
-  /// Moved into a room that comes later: what is deleted here alone waits for it like anything else.
+  /// Moved into a room that arrives later: a record that only this device has deleted waits for it like any other.
   @Test func whatWasTakenAlongKeepsItsNewPlace() async throws {
     try await two.write { _ = try $0.execute("DELETE FROM OfflineRoom") }
     let log = try await one.write { db in

@@ -7,7 +7,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// The trace helps somebody else and tells nothing of what was recorded.
+/// The report is for support and contains no recorded value.
 @Suite struct TraceTests {
   @Test func aTraceCountsAndTellsNoValue() async throws {
     let server = try LocalServer()

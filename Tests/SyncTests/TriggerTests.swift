@@ -7,7 +7,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// What brings a round to a worker that runs.
+/// The causes of rounds of a running worker.
 @Suite struct TriggerTests {
   private let home: Household
   private var one: Device { home.phone }

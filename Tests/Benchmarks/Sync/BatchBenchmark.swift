@@ -2,7 +2,7 @@ import Foundation
 import OfflineStore
 import SyncEngine
 
-/// Choosing what is sent next from a short queue and from a long one.
+/// Choosing the next batch from a short and from a long outbox.
 struct BatchBenchmark {
   let folder: String
   let rounds: Int

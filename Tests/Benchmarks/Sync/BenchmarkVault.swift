@@ -29,7 +29,7 @@ enum BenchmarkVault {
     return .keyFile(try SecureBytes(wiping: &content))
   }
 
-  /// A worker without chance in its delays, and what it is seen to do.
+  /// A worker without random delays, with its observed requests.
   static func worker(_ vault: Vault, _ server: Access) throws -> (worker: SyncWorker, notes: RemoteNotes) {
     try vault.setRemote(url: server.url, token: server.token)
     let notes = RemoteNotes()

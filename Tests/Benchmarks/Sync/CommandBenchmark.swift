@@ -98,7 +98,7 @@ struct CommandBenchmark {
     return Self.processorTimeOfChildren() - before
   }
 
-  /// Of those that have ended.
+  /// Of the child processes that have ended.
   private static func processorTimeOfChildren() -> Double {
     var usage = rusage()
     getrusage(__rusage_who_t(RUSAGE_CHILDREN.rawValue), &usage)

@@ -3,7 +3,7 @@ import Foundation
 import OfflineStore
 import SyncEngine
 
-/// What a device process found out about its first sync.
+/// The measurements of a device process about its first sync.
 struct FirstSync: Codable {
   var records = 0
   /// Of the whole process during the round, user and system.
@@ -56,7 +56,7 @@ enum DeviceProcess {
       })
   }
 
-  /// Starts such a process and waits for what it found.
+  /// Starts such a process and waits for its measurements.
   static func firstSync(in folder: String, _ access: Access, cacheMiB: Int? = nil) throws -> FirstSync {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let process = Process()

@@ -23,7 +23,8 @@ struct FirstSyncBenchmark {
       let parentsLast = Access(url: server.url, token: late.token)
       syncs.append(try DeviceProcess.firstSync(in: place, many))
       lateSyncs.append(try DeviceProcess.firstSync(in: place, parentsLast))
-      // The usual page cache is larger than the small store; with a small one only what sync itself holds can grow.
+      // The default page cache is larger than the small store. With a small cache only the memory of sync itself can
+      // grow.
       lean.small.append(try DeviceProcess.firstSync(in: place, few, cacheMiB: 4))
       lean.large.append(try DeviceProcess.firstSync(in: place, many, cacheMiB: 4))
       lean.late.append(try DeviceProcess.firstSync(in: place, parentsLast, cacheMiB: 4))

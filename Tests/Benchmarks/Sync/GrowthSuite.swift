@@ -146,7 +146,8 @@ struct GrowthSuite {
     }
   }
 
-  /// - Parameter filling: writes what the body begins with. Then the vault is opened again, so that no size has more of it in its caches.
+  /// - Parameter filling: writes the initial data. Then the vault is opened again, so that every size begins with
+  ///   equal caches.
   private func withVault(
     _ name: String, filling: ((Vault) throws -> Void)? = nil, _ body: (Vault) throws -> Double
   ) throws -> Double {

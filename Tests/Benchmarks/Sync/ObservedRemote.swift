@@ -3,7 +3,7 @@ import SyncEngine
 import SyncModel
 import WebTransport
 
-/// What was seen of a worker's requests.
+/// The observed requests of a worker.
 final class RemoteNotes: Sendable {
   private struct State {
     var answered: ContinuousClock.Instant?
@@ -16,7 +16,7 @@ final class RemoteNotes: Sendable {
   /// The longest time between an answer and the next request: the transaction that takes the answer, and no more than
   /// reading a cursor beside it.
   var longestPause: Double { state.withLock { $0.longestPause.inSeconds } }
-  /// What was sent, in order.
+  /// The sent operations, in order.
   var pushes: [PushRequest] { state.withLock { $0.pushes } }
 
   fileprivate func asks() {

@@ -4,9 +4,9 @@ import Foundation
 import OfflineStore
 import RestorationModel
 
-/// A local write with its operation: a vault with its triggers against the same rows written by hand into the same tables
-/// without triggers. A new record and its operation are two rows; an edit writes what the server had besides, from which
-/// the merge has its third side. Each side in one transaction; single ones would measure the disk.
+/// A local write with its operation: a vault with its triggers, compared with the same rows written manually into the
+/// same tables without triggers. A new record and its operation are two rows. An edit also writes the base, the third
+/// side of the merge. Each side is one transaction, because single transactions would measure the disk.
 final class OutboxSuite {
   private let vault: Vault
   private let floor: Floor

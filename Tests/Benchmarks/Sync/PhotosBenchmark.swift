@@ -69,7 +69,7 @@ struct PhotosBenchmark {
 
   private func send(_ vault: Vault, _ access: Access) async throws -> Double {
     let (worker, _) = try BenchmarkVault.worker(vault, access)
-    // The records first: what is measured is the files.
+    // The records first, because only the files are measured.
     let notes = FirstFile()
     let events = worker.events
     let listening = Task {
@@ -109,7 +109,7 @@ struct PhotosBenchmark {
     return (ContinuousClock.now - start).inSeconds
   }
 
-  /// How long data take that are written while a worker runs, with photos on their way or none.
+  /// The latency of records that are written while a worker runs, with and without photos in transfer.
   private func pushData(_ place: String, photos: Int, _ access: Access) async throws -> Double {
     try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
     let vault = try BenchmarkVault.make(place + "/data.vault")

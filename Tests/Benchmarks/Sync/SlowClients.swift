@@ -16,9 +16,9 @@ final class SlowClients: Sendable {
     ("GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + String(repeating: "x", count: 999)).utf8)
 
   /// - Parameters:
-  ///   - count: how many connections.
-  ///   - addresses: the number of addresses that they come from, none of which is 127.0.0.1.
-  ///   - pause: between two bytes of a connection, in seconds.
+  ///   - count: the number of connections.
+  ///   - addresses: the number of their addresses, without 127.0.0.1.
+  ///   - pause: the time between two bytes of a connection, in seconds.
   init(_ count: Int, from addresses: Int, to port: UInt16, pause: Double) {
     self.port = port
     Thread.detachNewThread { [self] in run(count, addresses, pause) }

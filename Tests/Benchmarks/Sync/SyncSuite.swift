@@ -34,13 +34,13 @@ struct Finding {
   }
 }
 
-/// What concerns sync: against a server process on this machine, over loopback.
+/// The parts about sync, with a server process on this machine over loopback.
 struct SyncSuite {
   let folder: String
   let rounds: Int
   let sizes: SyncSizes
 
-  /// Prints what each part finds as soon as it is there.
+  /// Prints the results of each part as soon as they exist.
   func run(_ parts: Set<String>) async throws -> Bool {
     var holds = true
     func tell(_ findings: [Finding]) {

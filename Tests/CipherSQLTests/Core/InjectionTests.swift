@@ -1,7 +1,7 @@
 import CipherSQL
 import Testing
 
-/// Neither a value nor a name can change what a statement says.
+/// Neither a value nor a name can change the meaning of a statement.
 @Suite struct InjectionTests {
   static let hostile = [
     "'; DROP TABLE OfflineRoom; --", "\"; DROP TABLE OfflineRoom; --", "') OR 1=1 --", "?1", "\\'", "a\"b", "\"", "'",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CipherSQL
 
-/// What opens, what does not and with which error; and what the files show of their content.
+/// Files that open, files that do not, with their errors; and the bytes of encrypted files.
 @Suite(.timeLimit(.minutes(20))) struct OpeningTests {
   private func refusal(_ open: () throws -> Database) throws -> SQLError {
     try #require(#expect(throws: SQLError.self) { _ = try open() })

@@ -2,7 +2,8 @@ import Testing
 
 @testable import CipherSQL
 
-/// What schema files made changes by schema files only. Callers define tables, views, indexes and triggers of their own.
+/// Only schema files change objects of schema files. Callers may define tables, views, indexes and triggers of their
+/// own.
 @Suite struct SchemaProtectionTests {
   private let vault: TemporaryVault
   private let database: Database

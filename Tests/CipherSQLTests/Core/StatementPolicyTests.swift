@@ -45,7 +45,7 @@ import Testing
     return bytes
   }
 
-  /// Runs a text through each entrance that takes SQL; what it returns does not matter.
+  /// Runs a text through each entrance that takes SQL, and ignores the result.
   private func runEverywhere(_ sql: String) throws {
     let statement = SQL(raw: sql)
     _ = try? database.read { try $0.fetch(statement, as: SQLArgument.self) }

@@ -93,7 +93,7 @@ import Testing
     try database.withUnchangingFile { path, bytes in
       let kept = try Data(contentsOf: URL(filePath: path))
       #expect(kept.count == bytes)
-      // More than the 4 MiB of log from which on commits copy back what they may.
+      // More than the 4 MiB of log from which on commits run a checkpoint.
       for round in 0..<12 {
         try database.write { db throws in
           for _ in 0..<1000 {
@@ -104,7 +104,7 @@ import Testing
         }
       }
       #expect(try Data(contentsOf: URL(filePath: path)) == kept)
-      // What was kept is a whole database of that moment.
+      // The copy is a complete database of that moment.
       try kept.write(to: URL(filePath: copyPath))
     }
     let there = try Database(path: copyPath, key: vault.key)
@@ -136,7 +136,7 @@ import Testing
     }
     #expect(database.path == copyPath)
     #expect(try database.read { try $0.fetchOne("SELECT count(*) FROM OfflineLog", as: Int.self) } == 0)
-    // The old file has not seen what was written behind the change.
+    // The old file does not have the writes after the change.
     let old = try Database(path: vault.path, key: vault.key)
     #expect(try old.read { try $0.fetchOne("SELECT count(*) FROM OfflineLog", as: Int.self) } != 0)
   }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import CipherSQL
 
-/// The catalogue: what SQLite tells, and what only the text of a table does.
+/// The catalogue: the facts from SQLite, and those that only the text of a table has.
 @Suite struct CatalogTests {
   private func table(_ sql: String, _ name: String = "t") throws -> Catalog.Table {
     let database = try Database.inMemory()

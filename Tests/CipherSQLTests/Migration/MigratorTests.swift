@@ -2,7 +2,7 @@ import Testing
 
 @testable import CipherSQL
 
-/// Versioned SQL files: each as a whole or not at all, and none that was changed or is missing.
+/// Versioned SQL files: each runs completely or not at all, and a changed or missing file is refused.
 @Suite struct MigratorTests {
   private func schema(_ files: [(Int, String)], name: String = "shop") -> Schema {
     Schema(name: name, migrations: files.map { MigrationFile(version: $0.0, name: "step", sql: $0.1) })

@@ -2,7 +2,7 @@ import Testing
 
 @testable import CipherSQL
 
-/// An observer hears of what changes its result, and of nothing else.
+/// An observer is notified of changes of its result only.
 @Suite(.timeLimit(.minutes(20))) struct ObservationTests {
   // MARK: What is yielded
 
@@ -139,7 +139,7 @@ import Testing
         throw Refusal()
       }
     }
-    // Nor does what it did count for the next transaction.
+    // Its changes do not count for the next transaction either.
     try database.write { _ in }
     #expect(regions.value == 0)
   }

@@ -255,13 +255,13 @@ import Testing
           call.cancel()
           try db.savepoint { try db.savepoint {} }
         }
-        // Without a savepoint there is none to release.
+        // Without a savepoint, no release can fail.
         #expect(throws: SQLError.self, "attempt \(attempt)") { try db.control("RELEASE fieldvault") }
       }
     }
   }
 
-  /// A write says what happened: it is there, or it was cancelled.
+  /// The result of a write is true: it was committed, or it was cancelled.
   @Test(arguments: [true, false]) func aCancelledWriteTellsTheTruth(inMemory: Bool) async throws {
     print("CancellationTests: TEST_SEED=\(testSeed)")
     var generator = SeededGenerator(seed: testSeed)

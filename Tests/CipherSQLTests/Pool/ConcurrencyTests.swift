@@ -30,7 +30,7 @@ import Testing
     try db.execute("UPDATE Account SET amount = amount + \(amount) WHERE id = 2")
   }
 
-  /// Starts a thread; what it returns counts one when the thread has ended.
+  /// Starts a thread, and returns a counter that becomes one when the thread has ended.
   private func thread(_ body: @escaping @Sendable () throws -> Void) -> Counter {
     let isDone = Counter()
     Thread {
@@ -172,7 +172,7 @@ import Testing
     try await eventually { database.writer.waitingCount == 1 }
     let cores = ProcessInfo.processInfo.activeProcessorCount
     let isServed = Notes<Bool>()
-    // No task: from here on none may have a thread for a while.
+    // Not a task, because tasks may get no thread for a while from here on.
     let watcher = thread {
       // Where tasks have fewer threads, or others block some, fewer wait.
       let end = ContinuousClock.now + .seconds(5)

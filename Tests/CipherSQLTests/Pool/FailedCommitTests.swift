@@ -2,7 +2,7 @@ import CipherSQL
 import Foundation
 import Testing
 
-/// A commit whose pages reached the log and not the disk: nobody sees it, and it may come back.
+/// A commit whose pages reached the log and not the disk: no reader sees it, and it may reappear.
 @Suite struct FailedCommitTests {
   /// A file that is open, and in whose log stands a commit that the process does not know of.
   private struct Bench {
@@ -37,7 +37,7 @@ import Testing
       }
     }
 
-    /// What somebody finds who opens the files as they stand on the disk now.
+    /// The content for a process that opens the files in their current state on the disk.
     func countAfterACrash() throws -> Int? {
       let copy = try TemporaryVault(key: vault.key)
       try Self.copy(vault, to: copy)
@@ -58,7 +58,7 @@ import Testing
     #expect(try bench.database.read { try $0.fetchOne("PRAGMA user_version", as: Int.self) } == number)
   }
 
-  /// A transaction without a change, and one that sets what is there already, leave it where it is.
+  /// A transaction without a change, and one that writes equal values, leave it in the log.
   @Test func notEveryTransactionBuriesIt() throws {
     let bench = try Bench()
     try bench.database.write { _ = try $0.fetchOne("SELECT 1", as: Int.self) }

@@ -20,7 +20,7 @@ import Testing
     try database.read { db in
       #expect(try db.fetchOne(Self.count, as: Int.self) == 2)
       try onAnotherThread { try database.write { try addProject($0, "Quay") } }
-      // The commit has been acknowledged, and still this read sees what it saw before.
+      // The commit was acknowledged, and this read still sees its own snapshot.
       #expect(try db.fetchOne(Self.count, as: Int.self) == 2)
       #expect(try db.fetchOne("SELECT title FROM OfflineProject WHERE title = 'Quay'", as: String.self) == nil)
     }

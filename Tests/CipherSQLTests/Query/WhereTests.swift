@@ -2,7 +2,7 @@ import CipherSQL
 import Foundation
 import Testing
 
-/// Conditions: what is written in Swift, the SQL of it, and the rows.
+/// Conditions: the Swift expression, its SQL, and the resulting rows.
 @Suite struct WhereTests {
   let database: Database
 

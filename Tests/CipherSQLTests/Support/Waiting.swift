@@ -16,7 +16,7 @@ final class Counter: Sendable {
   func increment() -> Int { count.add(1, ordering: .acquiringAndReleasing).newValue }
 }
 
-/// What tasks and threads note, in the order in which they note it.
+/// The notes of tasks and threads, in the order in which they were made.
 final class Notes<Value: Sendable>: Sendable {
   private let values = Mutex<[Value]>([])
   var all: [Value] { values.withLock { $0 } }

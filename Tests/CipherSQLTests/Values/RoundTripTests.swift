@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-/// What is written reads back equal; checked with random values against SQLite itself.
+/// Stored values read back equal; compared with SQLite itself for random values.
 @Suite struct RoundTripTests {
   let database: Database
 

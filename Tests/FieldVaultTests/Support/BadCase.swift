@@ -1,6 +1,6 @@
 import Testing
 
-/// A command line that is refused, how, and where the message says what is wrong.
+/// A refused command line, its exit code, and the place that the message names.
 struct BadCase: Sendable, CustomTestStringConvertible {
   let arguments: [String]
   /// The files that the case needs; an argument names one as `@NAME`.
@@ -8,7 +8,7 @@ struct BadCase: Sendable, CustomTestStringConvertible {
   let input: String?
   let environment: [String: String]
   let status: Int32
-  /// What standard error must say.
+  /// The expected text on standard error.
   let says: [String]
 
   init(
@@ -55,7 +55,7 @@ struct BadCase: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { arguments.joined(separator: " ") + (says.first.map { ": " + $0 } ?? "") }
 
-  /// Runs the command line and checks what it says, that it prints nothing, and that the vault is as it was.
+  /// Runs the command line, and checks its message, that it prints nothing else, and that the vault is unchanged.
   func check(_ secret: Workshop.Secret = .keyFile) throws {
     let shop = try Workshop(secret)
     for (name, bytes) in files { try shop.write(bytes, to: name) }

@@ -9,7 +9,7 @@ struct EarlierVersion: Sendable, CustomTestStringConvertible {
   let outbox: [String]
   /// The open conflicts of `a.vault`, and the side that the test takes in each.
   let conflicts: [String: String]
-  /// What `doctor` finds in `a.vault` until the failed operations and the conflicts are settled.
+  /// The findings of `doctor` in `a.vault` until the failed operations and the conflicts are resolved.
   var findings: [String] = []
   /// How many versions from the server wait in the inbox of `a.vault`.
   var kept = 0

@@ -1,7 +1,7 @@
 import Foundation
 
 #if os(Linux)
-  /// What the kernel shows of other processes.
+  /// The kernel's data about other processes.
   enum Processes {
     /// The only child of a process.
     static func child(of process: pid_t) throws -> pid_t {

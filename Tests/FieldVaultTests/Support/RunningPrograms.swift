@@ -9,7 +9,7 @@ import Foundation
   import Darwin
 #endif
 
-/// What a program printed and returned.
+/// The output and the exit code of a program.
 struct Ran: Sendable {
   let status: Int32
   let output: String
@@ -81,8 +81,8 @@ final class Running {
   private let folder: URL
   private var peakMemory = 0
 
-  /// Starts a program with nothing in its environment but what is given.
-  /// - Parameter terminal: where its input comes from and its errors go to.
+  /// Starts a program with only the given environment.
+  /// - Parameter terminal: the source of its input and the destination of its errors.
   init(
     _ path: String, _ arguments: [String], environment: [String: String], input: Int32? = nil, terminal: Int32? = nil
   ) throws {
@@ -120,7 +120,7 @@ final class Running {
     process = started
   }
 
-  /// What the program has printed so far.
+  /// The output of the program so far.
   func outputSoFar() throws -> String { String(decoding: try read("output"), as: UTF8.self) }
 
   /// Waits for the end.

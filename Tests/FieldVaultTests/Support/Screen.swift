@@ -28,10 +28,10 @@ final class Screen {
     close(master)
   }
 
-  /// What the keyboard sends.
+  /// The bytes of the keyboard.
   func type(_ text: String) { _ = write(master, text, text.utf8.count) }
 
-  /// What stands on the screen since the last call, with what was typed.
+  /// The content of the screen since the last call, including the typed characters.
   func content() -> String {
     var content: [UInt8] = []
     var part = [UInt8](repeating: 0, count: 4_096)

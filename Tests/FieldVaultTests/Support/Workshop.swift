@@ -2,13 +2,13 @@ import Foundation
 
 /// A folder of one test: a vault, its passphrase, the files that the test makes, and a home. It goes with the object.
 final class Workshop {
-  /// What the project of the template is known by.
+  /// The UUID of the template's project.
   static let project = "01a1fd64-745c-7000-a9bf-bdc8a45002eb"
-  /// What the room of the template is known by.
+  /// The UUID of the template's room.
   static let room = "01a1fd64-7573-7000-8e94-46657598a452"
   static let nobody = "00000000-0000-0000-0000-000000000000"
 
-  /// What the vault of a test is unlocked with. A key file is quick; a passphrase is slow by design.
+  /// The secret of a test's vault. A key file is fast; a passphrase is slow by design.
   enum Secret: String {
     case keyFile = "FIELDVAULT_KEY_FILE"
     case passphrase = "FIELDVAULT_PASSPHRASE_FILE"
@@ -21,7 +21,7 @@ final class Workshop {
   private let program: String
   private let secret: Secret
 
-  /// Makes the folder, with a vault that holds one project and one room of it, or with none.
+  /// Creates the folder, with a vault that has one project and one of its rooms, or without a vault.
   init(_ secret: Secret = .keyFile, vault: Bool = true) throws {
     self.secret = secret
     program = try Program.path.get()

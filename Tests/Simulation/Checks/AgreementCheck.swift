@@ -6,7 +6,7 @@ import SyncModel
 struct AgreementCheck {
   let devices: [OpenDevice]
   let server: Connection
-  /// What the server says of itself.
+  /// The digests of the server.
   let digests: EntityDigests
   let state: StateOfRecord
 
@@ -80,7 +80,7 @@ struct AgreementCheck {
     }
   }
 
-  /// What a person has to decide is not shared yet.
+  /// The records that the user has to decide about, which are not shared yet.
   private func contested(_ device: OpenDevice, _ type: String) throws -> Set<String> {
     let uuids = try device.read { connection in
       try connection.fetch(

@@ -1,11 +1,12 @@
 import CipherSQL
 import SyncModel
 
-/// Statements 3 and 4 at the server: each operation counts once, and nothing comes before what it refers to.
+/// Statements 3 and 4 at the server: each operation takes effect once, and no record is stored before the records
+/// that it references.
 struct HistoryCheck {
   let history: [ServerStore.Version]
   let connection: Connection
-  /// What was sent, by operation.
+  /// The sent operations.
   let operations: [String: PushOperation]
   /// Records that a person of some device deleted, brought back or gave up.
   let handled: Set<String>
@@ -36,8 +37,8 @@ struct HistoryCheck {
     }
   }
 
-  /// Versions grow by one, and each that gives the record another marker has its own operation, but for deletions: another
-  /// record may have caused what is left out.
+  /// Versions grow by one, and each version with another marker has its own operation. Deletions are left out,
+  /// because another record may have caused them.
   private func checkVersions() throws {
     var last: [String: ServerStore.Version] = [:]
     var stored: [String: [String]] = [:]

@@ -1,8 +1,8 @@
 import CipherSQL
 import OfflineStore
 
-/// Statement 1: what was acknowledged is at the server, or on its way, or a person of this device has changed it again or
-/// given it up, or the store has written down that it gave way.
+/// Statement 1: an acknowledged write is at the server or in the outbox, or a user of this device has changed or
+/// discarded it, or the store has recorded that a policy overwrote it.
 struct JournalCheck {
   let device: OpenDevice
   let connection: Connection
@@ -19,7 +19,7 @@ struct JournalCheck {
 
   func check() throws {
     let (entries, acknowledged) = try Journal.read(device.journal.path)
-    // What came later about the same record, or about any other.
+    // Later entries about the same record, or about another one.
     let editsOfDeleted = Self.editsOfDeleted(entries)
     var laterOfRecord: [String: Set<Journal.Kind>] = [:]
     var later: Set<Journal.Kind> = []
@@ -51,8 +51,8 @@ struct JournalCheck {
     }
   }
 
-  /// Edits of a record that the same transaction may have deleted before, itself or with another record: what was never sent
-  /// goes, whatever is written to it then.
+  /// Edits of a record that the same transaction may have deleted before, directly or by a cascade: a record that was
+  /// never sent is removed, with all later edits.
   private static func editsOfDeleted(_ entries: [Journal.Entry]) -> Set<Int> {
     var deletion: Int?
     var edits: Set<Int> = []
@@ -91,7 +91,7 @@ struct JournalCheck {
     return any.isDisjoint(with: [.revive, .decide]) ? .lost : .settled
   }
 
-  /// Whether a conflict that shows the value is resolved; nil when there is none.
+  /// Whether a conflict that shows the value is resolved; `nil` without a conflict.
   private func conflict(_ entry: Journal.Entry, containing text: String) throws -> Bool? {
     try connection.fetchOne(
       """

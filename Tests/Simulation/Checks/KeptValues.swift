@@ -1,8 +1,8 @@
 import CipherSQL
 import OfflineStore
 
-/// Statement 1 across copies and restores: a value of the server that a device also had stays, unless somebody changed the
-/// record afterwards.
+/// Statement 1 across copies and restores: a value of the server that a device also had stays, unless a user changed
+/// the record afterwards.
 struct KeptValues {
   private struct Value {
     let entity: String
@@ -16,7 +16,7 @@ struct KeptValues {
   /// How long the journals were, by device.
   private var lengths: [String: Int] = [:]
 
-  /// What there is before the server is restored, and after vaults were.
+  /// The values before the server is restored, and after vaults were.
   init(_ world: World) throws {
     var current: [String: ServerStore.Version] = [:]
     let database = try world.store.open()
@@ -54,9 +54,9 @@ struct KeptValues {
   }
 
   /// - Parameters:
-  ///   - isHandled: whether a user deleted, restored or gave up the record or one that it refers to, ever.
-  ///   - history: what the server has now.
-  ///   - lost: what the server had before each of its restores.
+  ///   - isHandled: whether a user ever deleted, restored or discarded the record or a record that it references.
+  ///   - history: the current versions of the server.
+  ///   - lost: the versions of the server before each of its restores.
   /// - Throws: ``Violation``
   func check(
     _ devices: [OpenDevice], _ history: [ServerStore.Version], lost: [[ServerStore.Version]],

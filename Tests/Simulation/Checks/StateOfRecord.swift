@@ -2,7 +2,7 @@ import CipherSQL
 import OfflineStore
 import SyncModel
 
-/// Everything about one record, on all devices and at the server, so that nobody has to dig.
+/// The complete state of one record on all devices and at the server, for the report of a violation.
 struct StateOfRecord {
   let devices: [OpenDevice]
   let server: Connection

@@ -66,7 +66,8 @@ struct StoreCheck {
     return problems
   }
 
-  /// Statement 5: what has not reached the server waits for a person, or for something that waits for a person.
+  /// Statement 5: an operation that has not reached the server waits for the user, or for another operation that
+  /// does.
   func checkEnd() throws {
     let waiting = try connection.fetch(
       """

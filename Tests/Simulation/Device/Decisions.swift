@@ -2,7 +2,7 @@ import CipherSQL
 import Foundation
 import OfflineStore
 
-/// What a person decides about conflicts and failed operations.
+/// The user's decisions about conflicts and failed operations.
 struct Decisions {
   let vault: Vault
   let journal: Journal
@@ -11,8 +11,8 @@ struct Decisions {
   var transaction: Int
 
   /// Decides about each open conflict with a probability.
-  /// - Returns: how many are decided.
-  /// - Throws: ``Violation`` for a conflict that nobody can end.
+  /// - Returns: the number of decisions.
+  /// - Throws: ``Violation`` for a conflict that no decision resolves.
   mutating func resolve(_ probability: Double) throws -> Int {
     var count = 0
     for conflict in try vault.conflicts(resolved: false) where random.chance(probability) {
@@ -34,8 +34,8 @@ struct Decisions {
     if conflict.conflictType == "concurrent_edit", conflict.fields.count > 1, random.chance(0.5) {
       choices[conflict.fields[0]] = takesLocal ? .remote : .local
     }
-    // What is refused has other ways out: to let the server's version stand, or this device's, and, while another
-    // contested record has the place that the server's version takes, to give the place up for now.
+    // A refused decision has alternatives: to take the server's version, or this device's version, or to change the
+    // other record in conflict that has the place of the server's version.
     var ways: [(takesLocal: Bool, choices: [String: Vault.ConflictChoice])] = [
       (takesLocal, choices), (false, [:]), (true, [:]),
     ]
@@ -91,7 +91,7 @@ struct Decisions {
   /// Another has settled the operation meanwhile, or is sending it; or another record has the value that would come back.
   private static let reasonsAgainstDiscarding: [VaultError.Code] = [.noSuchRecord, .busy, .badValue, .refused]
 
-  /// Gives up an operation that waits, whatever it is.
+  /// Discards any waiting operation.
   mutating func discardAny() throws {
     var waiting: [OutboxEntry] = []
     try vault.forEachOperation { if $0.status != "processing" { waiting.append($0) } }

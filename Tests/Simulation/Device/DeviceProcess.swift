@@ -28,7 +28,7 @@ enum DeviceProcess {
     }
   }
 
-  /// What a person does most.
+  /// The most frequent action of a user.
   private struct Habits {
     /// How many of the steps have to do with photos.
     let photos: Double
@@ -154,7 +154,7 @@ enum DeviceVault {
     try Vault.restore(backup, to: vault(folder), with: try secret(folder))
   }
 
-  /// A remote with little patience, so that what hangs does not hold up a round.
+  /// A remote with short timeouts, so that a hanging request does not delay a round.
   static func remote(
     _ folder: String, _ vault: Vault, url: String, patience: Double = 0.4
   ) throws -> FieldVaultRemote {

@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
 
-/// What a device means to write and what was acknowledged, in a file beside its vault. A line is on the disk when the
-/// call returns; the line of an acknowledgement is written after the commit has returned.
+/// The intended writes of a device and their acknowledgements, in a file next to its vault. A line is on the disk
+/// when the call returns. The line of an acknowledgement is written after the commit has returned.
 struct Journal {
   enum Kind: String {
     /// A new record, or another value of its marker.
@@ -36,7 +36,7 @@ struct Journal {
 
   func close() { Glibc.close(descriptor) }
 
-  /// What the transaction is going to do. A transaction without an acknowledgement may have happened or not.
+  /// Writes the intention of a transaction. A transaction without an acknowledgement may have happened or not.
   func intend(_ transaction: Int, _ entries: [Entry]) {
     write(
       entries.map { "\(transaction)\t\($0.kind.rawValue)\t\($0.entity)\t\($0.uuid)\t\($0.marker)\n" }.joined(),

@@ -84,7 +84,7 @@ struct Kind: Sendable {
     Kind(
       entity: "Note", key: "noteId", marker: "body", others: [("title", texts)],
       references: [project, optional("roomId", "Room")], weight: 8, required: []),
-    // Not chosen like the others: those that are made have a file.
+    // Not chosen at random, because its records have files.
     Kind(
       entity: "Photo", key: "photoId", marker: "fileName", others: [("remoteUrl", texts)],
       references: [
@@ -140,7 +140,7 @@ struct Kind: Sendable {
   ]
 }
 
-/// Values at the edges of what SQLite stores.
+/// Values at the limits of SQLite's types.
 enum EdgeValues {
   static let integers: [SQLArgument] =
     [Int64.min, Int64.min + 1, -9_007_199_254_740_993, -1, 0, 1, 9_007_199_254_740_993, Int64.max].map { .integer($0) }

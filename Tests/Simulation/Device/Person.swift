@@ -23,7 +23,7 @@ struct Person {
     init(entries: [Journal.Entry], statements: [SQL]) { (self.entries, self.statements) = (entries, statements) }
   }
 
-  /// One transaction. What the tables refuse is undone as a whole, and nothing is acknowledged.
+  /// One transaction. If the tables refuse it, all of it is rolled back, and nothing is acknowledged.
   mutating func write() throws {
     transaction += 1
     let count = random.chance(0.25) ? random.number(2..<5) : 1

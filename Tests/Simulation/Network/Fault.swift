@@ -1,18 +1,18 @@
-/// What happens to one request on its way.
+/// The fault that affects one request.
 enum Fault: String, CaseIterable, Sendable {
   case pass
   case delay
   /// The connection ends at a random byte of the request.
   case cutRequest = "cut request"
-  /// The server has done what was asked, and the connection ends at a random byte of the answer.
+  /// The server has executed the request, and the connection ends at a random byte of the response.
   case cutAnswer = "cut answer"
-  /// The server has done what was asked, and the answer never comes.
+  /// The server has executed the request, and the response never arrives.
   case swallow
   /// The request reaches the server twice, one after the other or at the same time.
   case repeated = "repeated"
-  /// Somebody on the way answers with an error of a server.
+  /// An intermediary returns a server error.
   case error
-  /// Somebody on the way answers with a page for people.
+  /// An intermediary returns an HTML page.
   case portal
   /// The answer comes in small pieces.
   case trickle
@@ -41,7 +41,7 @@ enum Fault: String, CaseIterable, Sendable {
     return .pass
   }
 
-  /// Answers that come from somebody on the way, or from a server in trouble.
+  /// Responses of an intermediary, or of a failing server.
   static func errorAnswer(_ random: inout Seeded) -> [UInt8] {
     switch random.number(0..<5) {
     case 0: HTTPText.answer("502 Bad Gateway", ["Content-Type: text/html"], "<h1>bad gateway</h1>")

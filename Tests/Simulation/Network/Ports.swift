@@ -14,8 +14,8 @@ enum Ports {
     return UInt16(bigEndian: address.sin_port)
   }
 
-  /// A port for a server that is to come back to it again and again: below those that the system gives to connections,
-  /// which could take it while the server is down.
+  /// A port for a server that restarts on it: below the ports that the system assigns to connections, which could
+  /// occupy it while the server is down.
   static func free() throws -> UInt16 {
     for _ in 0..<100 {
       let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

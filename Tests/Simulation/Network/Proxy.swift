@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import SyncModel
 
-/// Stands between devices and server, and does to requests what networks do. Each connection has a thread of its own.
+/// A proxy between devices and server that applies network faults. Each connection has a thread of its own.
 final class Proxy: Sendable {
   let port: UInt16
   private let server: UInt16
@@ -15,7 +15,7 @@ final class Proxy: Sendable {
     var sparesData = false
     var counts: [Fault: Int] = [:]
     var operations: [String: PushOperation] = [:]
-    /// Requests that carry a file or ask for one, while they are under way: what they say of their sender.
+    /// The running requests that transfer a file, with the name of their sender.
     var files: [String] = []
     /// Such requests that came while things went wrong.
     var disturbedFiles = 0
@@ -54,17 +54,17 @@ final class Proxy: Sendable {
   /// Requests that carried a file or asked for one while things went wrong, and reached the server.
   var disturbedFiles: Int { state.withLock { $0.disturbedFiles } }
 
-  /// What devices have sent, by operation.
+  /// The operations that devices have sent.
   var operations: [String: PushOperation] { state.withLock { $0.operations } }
 
   /// Whose files are on their way, to the server or from it: tokens.
   var filesOnTheirWay: [String] { state.withLock { $0.files } }
 
-  /// From now on things go wrong.
-  /// - Parameter sparesData: most of what carries no file passes, so that the files have their turn.
+  /// Applies faults from now on.
+  /// - Parameter sparesData: lets most requests without a file pass, so that files are transferred.
   func disturb(sparesData: Bool) { state.withLock { ($0.isFaulty, $0.sparesData) = (true, sparesData) } }
 
-  /// From now on everything passes; what hangs is ended.
+  /// Lets everything pass from now on, and ends hanging requests.
   func calm() {
     let open = state.withLock { state in
       state.isFaulty = false
@@ -163,7 +163,7 @@ final class Proxy: Sendable {
     return (takesFirst ? first : other.withLock { $0 }).map { client.write($0) } ?? false
   }
 
-  /// The server's answer; nil when it has none.
+  /// The server's response; `nil` without one.
   private func ask(_ request: [UInt8]) -> [UInt8]? {
     guard let stream = SocketStream(connectingTo: server) else { return nil }
     register(stream)

@@ -13,7 +13,7 @@ final class SocketStream: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Nil when nobody listens there.
+  /// Returns `nil` if no server listens there.
   convenience init?(connectingTo port: UInt16) {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { return nil }
@@ -25,7 +25,7 @@ final class SocketStream: Sendable {
     self.init(descriptor)
   }
 
-  /// Ends both directions; whoever reads or writes here gets to know at once.
+  /// Ends both directions, so that readers and writers notice it at once.
   func end() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
   /// Some bytes; nil at the end.
@@ -47,7 +47,7 @@ final class SocketStream: Sendable {
     return true
   }
 
-  /// One HTTP message with its body; nil when the connection ends before. What comes behind it stays in `rest`.
+  /// One HTTP message with its body; `nil` if the connection ends before. Later bytes stay in `rest`.
   func message(_ rest: inout [UInt8]) -> [UInt8]? {
     while true {
       if let length = HTTPText.length(of: rest), rest.count >= length {
@@ -72,7 +72,7 @@ func withLoopback<Result>(_ port: UInt16, _ body: (UnsafePointer<sockaddr>, sock
   }
 }
 
-/// What the proxy has to know of HTTP.
+/// The parts of HTTP that the proxy needs.
 enum HTTPText {
   /// The length of the message at the beginning of some bytes, as its head says it; nil when the head is not complete.
   static func length(of bytes: [UInt8]) -> Int? {

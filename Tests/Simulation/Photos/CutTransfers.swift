@@ -2,12 +2,12 @@ import CipherSQL
 import Foundation
 import OfflineStore
 
-/// Counts the transfers under which a device was killed: those that are still said to be under way when its vault is opened
+/// Counts the transfers that the death of a device interrupted: those with the state running when its vault is opened
 /// again.
 enum CutTransfers {
   private static func path(_ folder: String) -> String { folder + "/cut-transfers" }
 
-  /// Writes down what the last process has left under way.
+  /// Stores the running transfers of the previous process.
   static func note(_ vault: Vault, _ folder: String) throws {
     let lines = try vault.database.read { connection in
       try connection.fetch(

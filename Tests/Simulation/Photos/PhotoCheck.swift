@@ -8,7 +8,7 @@ struct PhotoCheck {
   let server: ServerFiles
   /// Whether a person had their hand in a record: deleted it, brought it back, gave it up, or one that it hangs on.
   let isHandled: (String) -> Bool
-  /// What people have taken, by the uuid of the photo.
+  /// The photos that users have added, by UUID.
   let taken: [String: TakenPhoto]
 
   struct Photo {
@@ -22,7 +22,7 @@ struct PhotoCheck {
     let isDeleted: Bool
   }
 
-  /// What people have taken, also what was not acknowledged.
+  /// The photos that users have added, including unacknowledged ones.
   static func taken(_ devices: [OpenDevice]) throws -> [String: TakenPhoto] {
     var taken: [String: TakenPhoto] = [:]
     for device in devices {
@@ -33,7 +33,7 @@ struct PhotoCheck {
     return taken
   }
 
-  /// - Returns: how many photos are nowhere any more because of what people did.
+  /// - Returns: the number of photos that users have removed everywhere.
   func check() throws -> Int {
     try expectNone("the server has a file that nobody knows", server.orphans)
     try expectNone("the server lacks the file of a content", server.missing)
@@ -87,7 +87,7 @@ struct PhotoCheck {
     }
     guard photo.presence == "here", device.seat.seen.insert(photo.uuid).inserted, let uuid = UUID(sqlText: photo.uuid)
     else { return }
-    // Once, against what was taken; from then on the digest will do.
+    // Compares the bytes once. Afterwards the digest suffices.
     let reader = try device.vault.openAttachment(uuid)
     guard try Data(reader.read(0..<reader.byteCount)) == PhotoContent.bytes(taken.number) else {
       throw Violation(9, "\(device.seat.name) has Photo \(photo.uuid), and it is not what was taken")
@@ -128,7 +128,7 @@ struct PhotoCheck {
     try expectNone("\(device.seat.name): a transfer does not succeed", failed)
   }
 
-  /// The folder of a vault that was opened holds what the rows say and what has come of downloads, and nothing else.
+  /// The folder of an opened vault contains the files that its rows name and partial downloads, and nothing else.
   static func checkFolder(_ device: OpenDevice, _ connection: Connection) throws {
     let names = (try? FileManager.default.subpathsOfDirectory(atPath: device.vault.layout.attachments)) ?? []
     let files = Set(names.filter { $0.contains("/") })

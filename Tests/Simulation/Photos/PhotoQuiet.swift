@@ -3,7 +3,7 @@ import Foundation
 import OfflineStore
 import SyncEngine
 
-/// The time after the data is quiet: what is not sent is sent, and every device fetches every photo.
+/// The phase after the records are quiet: unsent files are sent, and every device downloads every photo.
 struct PhotoQuiet {
   /// More passes than this are not a bounded time.
   static let limit = 20
@@ -31,7 +31,7 @@ struct PhotoQuiet {
     throw Violation(9, ["files are not quiet after \(Self.limit) passes"] + log.suffix(devices.count * 3))
   }
 
-  /// Asks for every photo that is not here, as one does who wants to look at it, and for what has failed.
+  /// Requests every missing photo, like a user who opens it, and retries failed transfers.
   private func ask(_ device: OpenDevice) throws -> Int {
     _ = try device.vault.retryTransfers()
     let absent = try device.read { connection in

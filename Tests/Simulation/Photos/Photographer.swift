@@ -2,7 +2,7 @@ import CipherSQL
 import Foundation
 import OfflineStore
 
-/// What a person does with photos: takes them, looks at them, removes them, and makes room.
+/// The user's actions on photos: adds, opens, removes and evicts them.
 struct Photographer {
   let vault: Vault
   let workload: Workload
@@ -69,7 +69,7 @@ struct Photographer {
     journal.acknowledge(transaction)
   }
 
-  /// What is here is what was taken in; what is not is asked for.
+  /// A local photo equals the added one. A missing one is requested.
   private mutating func look() throws {
     guard let (_, uuid) = try anyPhoto() else { return }
     do {
@@ -110,7 +110,7 @@ struct Photographer {
   }
 }
 
-/// What the journal says of a photo.
+/// The journal's entries about a photo.
 struct TakenPhoto {
   let number: UInt64
   let digest: String

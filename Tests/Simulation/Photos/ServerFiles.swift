@@ -18,7 +18,7 @@ struct ServerFiles {
     let place = "accounts/\(account)"
     guard FileManager.default.fileExists(atPath: "\(data)/\(place)/files.db") else { return }
     let found = (try? FileManager.default.subpathsOfDirectory(atPath: "\(data)/\(place)/files")) ?? []
-    // Listed before the rows are read: whatever is listed had its row before.
+    // Listed before the rows are read, because every listed file had its row before.
     let files = found.compactMap { name in name.contains("/") ? String(name.split(separator: "/")[1]) : nil }
     let database = try ServerFolder(data, isCreating: false).openDatabase(
       "\(place)/files.db", keyName: "files \(account)", readers: 1)

@@ -55,7 +55,7 @@ final class ChildProcess {
     }
   }
 
-  /// SIGKILL, in the middle of whatever it does.
+  /// Kills the process with SIGKILL at any instruction.
   func kill() {
     guard poll() == nil else { return }
     Glibc.kill(number, SIGKILL)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What is wrong with the simulation itself, in one line.
+/// A failure of the simulation itself, in one line.
 struct Trouble: Error, CustomStringConvertible {
   let description: String
 
@@ -9,7 +9,7 @@ struct Trouble: Error, CustomStringConvertible {
 
 /// Something that must always hold and does not.
 struct Violation: Error, CustomStringConvertible {
-  /// The number of the statement in the list of what must always hold.
+  /// The number of the violated invariant.
   let statement: Int
   let details: [String]
 

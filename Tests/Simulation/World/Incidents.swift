@@ -12,15 +12,15 @@ struct Incidents {
   private var vaultBackups: [String: (file: String, entries: Int)] = [:]
   private var serverBackup: String?
   private var serverBackups = 0
-  /// What the server has stored in data that restores have replaced, by restore.
+  /// The versions of the server that restores have replaced, by restore.
   private(set) var lostHistories: [[ServerStore.Version]] = []
   /// Records that devices may have sent more than once, under different keys.
   private(set) var resent: Set<String> = []
   /// Deletions of records that the server did not have, in data that a restore has replaced.
   private(set) var lostTombstones: Set<String> = []
 
-  /// Does one or two of them, while no device runs.
-  /// - Returns: what the devices and the server have to have afterwards.
+  /// Performs one or two incidents while no device runs.
+  /// - Returns: the values that devices and server must have afterwards.
   /// - Throws: ``Violation``
   mutating func happen(in world: World, _ random: inout Seeded) throws -> KeptValues {
     // The backups of this round are made first, so that the first rounds of a world restore as well.
@@ -67,7 +67,7 @@ struct Incidents {
     guard let backup = vaultBackups[seat.name] else { return }
     vaultRestores += 1
     try DeviceVault.restore(backup.file, in: seat.folder)
-    // A user who restores a backup gives up what was written since; what the server had of it is looked at elsewhere.
+    // A user who restores a backup discards later writes. Writes that the server had are checked elsewhere.
     let entries = try Journal.read(DeviceVault.journal(seat.folder)).entries.count
     seat.settled.formUnion(backup.entries..<max(backup.entries, entries))
   }

@@ -46,7 +46,7 @@ struct OpenDevice {
     }
   }
 
-  /// The records that a policy decided about although the device did not know what both versions came from.
+  /// The records that a policy decided about without a common version.
   func decidedWithoutBase() throws -> [String] {
     try read { connection in
       try connection.fetch(

@@ -75,7 +75,7 @@ struct Quiet {
     } catch let violation as Violation {
       throw Violation(violation.statement, violation.details + log.suffix(devices.count * 6))
     }
-    // What the last of them sent comes to the others.
+    // The last changes of each device reach the others.
     for device in devices { _ = try await Self.sync(device, RoundRequest(pushes: false)) }
   }
 
@@ -103,7 +103,7 @@ struct Quiet {
 
   private func decide(_ device: OpenDevice, _ turn: Int, _ seed: UInt64) throws -> Int {
     var decisions = try device.decisions(seed)
-    // What fails again and again is given up in the end.
+    // Operations that fail repeatedly are discarded in the end.
     let count = try decisions.settleFailed(1, retries: turn < 5 ? 0.5 : 0)
     return resolves ? try decisions.resolve(1) + count : count
   }

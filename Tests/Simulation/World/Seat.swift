@@ -5,7 +5,7 @@ import Glibc
 final class Seat {
   let name: String
   let folder: String
-  /// What it shows to the server.
+  /// The token of the device.
   let token: String
   /// How wrong its clock is, in seconds; 0 for a right one.
   let clockError: Int
@@ -14,7 +14,7 @@ final class Seat {
   private var process: ChildProcess?
   /// Entries of the journal that need no further look.
   var settled: Set<Int> = []
-  /// Photos that were compared with what was taken.
+  /// Photos that were compared with the added ones.
   var seen: Set<String> = []
 
   init(name: String, folder: String, token: String, clockError: Int, workload: Workload, program: String) {

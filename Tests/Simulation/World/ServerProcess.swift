@@ -25,7 +25,7 @@ final class ServerProcess {
     return try directory.addUser(name, account: "water").token
   }
 
-  /// - Parameter disk: what goes wrong with its disk.
+  /// - Parameter disk: the fault of its disk.
   func start(on disk: FailingDisk? = nil) throws {
     process = try ChildProcess(
       [

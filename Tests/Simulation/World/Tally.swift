@@ -2,7 +2,7 @@ import CipherSQL
 import Foundation
 import Glibc
 
-/// What a campaign has done, in numbers.
+/// The numbers of a campaign.
 struct Tally {
   var rounds = 0
   var devices: Set<Int> = []
@@ -79,7 +79,7 @@ struct Tally {
   }
 }
 
-/// What was found, for people.
+/// The numbers as text.
 enum Report {
   static func page(_ tally: Tally, _ options: Options) -> String {
     let devices = tally.devices.sorted().map(String.init).joined(separator: ", ")

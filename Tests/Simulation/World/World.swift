@@ -15,7 +15,7 @@ final class World {
   private let layer: String
   /// Servers that were killed while a file was on its way.
   private(set) var killsInTransfer = 0
-  /// Photos that are nowhere any more because of what people did, counted in each round.
+  /// Photos that users have removed everywhere, counted in each round.
   var lostPhotos = 0
 
   init(folder: String, seed: UInt64, workload: Workload, devices: Int, programs: Programs) throws {
@@ -31,7 +31,7 @@ final class World {
       let seat = Seat(
         name: name, folder: "\(folder)/\(name)", token: token, clockError: error, workload: workload,
         program: programs.own)
-      // Some send what is in the files, for a server that works with images, and some have all files come.
+      // Some vaults send decrypted files, for a server that processes images, and some download all files.
       try DeviceVault.create(
         seat.folder, workload, token: token, sendsPlaintext: random.chance(0.25), fetchesAll: random.chance(0.8))
       seats.append(seat)
@@ -81,15 +81,15 @@ final class World {
     return seats.firstIndex { $0.token == token }
   }
 
-  /// A while in which devices work and things go wrong.
-  /// - Parameter kills: whether the devices are killed at its end, whatever they are doing.
+  /// A phase in which devices work and faults happen.
+  /// - Parameter kills: whether the devices are killed at its end at any instruction.
   func disturb(_ random: inout Seeded, kills endsByKill: Bool = false) throws {
     // Files have their turn where people write less and the rounds of data end well now and then.
     let isForPhotos = random.chance(0.5) && workload.hasPhotos
     let length = random.number(isForPhotos ? 900..<2_000 : 300..<1_000)
     // A device has to be open and in touch before there is a file on its way.
     let least = isForPhotos ? 300 : 60
-    // A generator of its own for what depends on the timing.
+    // A separate generator for values that depend on the timing.
     var dice = Seeded(random.next())
     var events: [(time: Int, event: Event)] = []
     for seat in seats.indices {
@@ -134,7 +134,7 @@ final class World {
       if endsByKill { kills.devices += seat.kill() ? 1 : 0 } else { try seat.finish() }
     }
     proxy.calm()
-    // What it could not bring to the disk is what the next one finds there.
+    // The next process finds the writes that this one could not bring to the disk.
     if disk != nil { server.kill() }
     if !server.isRunning { try server.start() }
     try server.awaitAnswer()

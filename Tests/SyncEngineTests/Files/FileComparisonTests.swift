@@ -7,7 +7,7 @@ import Testing
   private typealias Held = FileDigestsResponse.Held
   private static let (file, content, other) = ("f", "c", "o")
 
-  /// What the server holds, what the record says of the content, and whether it is the same.
+  /// The comparison of the server's file with the record's digests.
   private static let cases: [(name: String, held: Held?, digest: String?, comparison: FileComparison)] = [
     ("nothing", nil, content, .different),
     ("the encrypted file", Held(byteCount: 10, sha256: file, contentDigest: nil), content, .same(sha256: file)),

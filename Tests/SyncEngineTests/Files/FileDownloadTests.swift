@@ -38,7 +38,7 @@ import WebTransport
       verify: { (try? Data(contentsOf: URL(fileURLWithPath: part))) == Data(content) })
   }
 
-  /// A captive portal has no say in what becomes of a file.
+  /// A captive portal does not affect a download.
   @Test(arguments: [200, 403, 404, 502]) func aPageForPeopleIsNoAnswer(status: Int) async throws {
     let server = try RawServer { _, connection in
       connection.send(answer("<p>Log in</p>", status: "\(status) X", headers: ["Content-Type: text/html"]))
@@ -70,8 +70,8 @@ import WebTransport
       key: try .random(), identity: try SealedFileIdentity(contentUuid: name.contentUuid, variant: .full))
   }
 
-  /// The process died when all had come, and before that was written down: what the server keeps unencrypted is not asked
-  /// for as if it were encrypted.
+  /// The process died after the last byte and before this was stored: a file that the server stores decrypted is not
+  /// requested as an encrypted one.
   @Test func whatIsWholeIsNotAskedForAgain() async throws {
     let server = try server(content)
     defer {
@@ -86,7 +86,7 @@ import WebTransport
     try await files.fetch(Self.name, into: part, sealing) { _, _ in }
     #expect(server.requests.count == requests)
     #expect(try here() == sealed)
-    // What has lost its end is no reason to write anything readable.
+    // A file without its end does not make the device write decrypted data.
     try Data(sealed[..<200_000]).write(to: URL(fileURLWithPath: part))
     try await files.fetch(Self.name, into: part, sealing) { _, _ in }
     #expect(try here().count == sealed.count)

@@ -72,7 +72,7 @@ import WebTransport
     #expect(silent.next(after: .failed(cut)) == .stop(.storeNotReached(cut)))
   }
 
-  /// Whoever cannot ask the server has no connection, and the store is not to blame.
+  /// A device that cannot reach the server has no connection, and the store did not fail.
   @Test func withoutAConnectionItStops() {
     var plan = sending()
     _ = plan.next(after: .failed(cut))

@@ -7,7 +7,7 @@ import WebTransport
 
 @testable import SyncEngine
 
-/// The client against an API and a store that say whatever a test wants, each an origin of its own.
+/// The client against an API and a store with any responses, each an origin of its own.
 @Suite struct PresignedUploadTests {
   private let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 7) }
 
@@ -137,7 +137,7 @@ import WebTransport
     #expect(server.requests.count { $0.line.hasPrefix("PATCH") } == PresignedPlan.mostRepetitions + 1)
   }
 
-  /// What is no answer, or a refusal with a good status.
+  /// Invalid responses, and refusals with a successful status.
   @Test(arguments: [
     ("{}", UploadProblem?.none), ("{\"id\": \"a\", \"upload\": {\"href\": 5}}", nil),
     ("{\"id\": \"a\", \"upload\": {\"href\": \"http://a b/\"}}", nil),

@@ -7,7 +7,7 @@ import WebTransport
 
 @testable import SyncEngine
 
-/// The client against servers that say whatever a test wants.
+/// The client against servers with any responses.
 @Suite struct TusClientTests {
   private let content = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 7) }
 

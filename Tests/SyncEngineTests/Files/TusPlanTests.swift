@@ -40,7 +40,7 @@ import Testing
     #expect(plan.next(after: .remembered) == .send(address: "b", offset: 0, bytes: 1 << 20))
   }
 
-  /// What was sent before is no progress: it would be sent for ever.
+  /// Bytes that were sent before are no progress. Otherwise they would be sent forever.
   @Test func anUploadThatIsForgottenAgainAndAgainEnds() {
     var plan = begun(30 << 20)
     let gone = TusPlan.Event.refused(status: 404, retryAfterSeconds: nil)
@@ -104,7 +104,7 @@ import Testing
     #expect(large.next(after: .asked(TusServer(["tus-max-size": "9"]))) == .stop(.tooLarge))
   }
 
-  /// Only what says so says so: another server's 409 is no file that has arrived.
+  /// Only this problem type means it: another server's 409 does not prove that a file has arrived.
   @Test func aContentThatIsThereAlreadyIsDone() {
     let exists = TusPlan.Event.refused(status: 409, retryAfterSeconds: nil, type: "urn:fieldvault:content-exists")
     var creating = TusPlan(byteCount: 10, address: nil, server: tus)
@@ -154,7 +154,7 @@ import Testing
     #expect(plan.next(after: .sent(offset: 1 << 20, bytes: 0, seconds: 1)) == .done(address: "a"))
   }
 
-  /// Whatever a server does, within its protocol: it ends, and what the server has at the end is the file.
+  /// For any behaviour of a server within its protocol: the upload ends, and the server's bytes are the file.
   @Test func everyUploadEndsWithTheWholeFileOrAProblem() {
     let seed = UInt64.random(in: 0..<1 << 48)
     print("everyUploadEndsWithTheWholeFileOrAProblem: seed \(seed)")

@@ -5,7 +5,7 @@
 
   @testable import SyncEngine
 
-  /// What Linux tells about interfaces, with a real one that comes and goes.
+  /// Linux's reports about interfaces, with a real one that is added and removed.
   @Suite struct LinuxInterfaceTests {
     @discardableResult
     private static func ip(_ arguments: String...) -> Bool {

@@ -168,7 +168,7 @@ import WebTransport
         }
       }
     }
-    // What has come and gone stands in nobody's way.
+    // A released listener has no effect.
     var states = monitor.states.makeAsyncIterator()
     #expect(await states.next() == monitor.state)
     interfaces.set(nobody)

@@ -4,7 +4,7 @@ import WebTransport
 
 @testable import SyncEngine
 
-/// What each status means, with and without the server's own words.
+/// The meaning of each status, with and without a problem of the server.
 @Suite struct ResponseClassTests {
   @Test(
     arguments: [

@@ -5,7 +5,7 @@ import WebTransport
 
 @testable import SyncEngine
 
-/// The remote against servers that answer, refuse, or are somebody else.
+/// The remote against servers that respond, refuse, or are another service.
 @Suite struct RemoteTests {
   private func remote(_ server: RawServer) throws -> FieldVaultRemote {
     FieldVaultRemote(transport: try transport(server))

@@ -1,6 +1,6 @@
 import SyncEngine
 
-/// What a call of a remote throws, or nil.
+/// The error of a call to a remote; `nil` without one.
 func remoteFailure<Value>(_ body: () async throws(RemoteFailure) -> Value) async -> RemoteFailure? {
   do throws(RemoteFailure) {
     _ = try await body()

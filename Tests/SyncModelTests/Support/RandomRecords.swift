@@ -68,7 +68,7 @@ extension Randomness {
     return record.applying(patch)
   }
 
-  /// Two versions that come from one base, or that know of none.
+  /// Two versions with one base, or without a base.
   mutating func situation(policy: ConflictPolicy, special: Bool = true) -> Situation {
     let base = record()
     var remote = edited(base)
@@ -80,7 +80,7 @@ extension Randomness {
 }
 
 extension RecordState: CustomStringConvertible {
-  /// What a failing test shows.
+  /// The description in a failing test.
   public var description: String {
     "\(SyncValue.object(fields).json) deleted=\(isDeleted) v\(syncVersion) @\(updatedAt) \(editTimes.sorted { $0 < $1 })"
       + " edited=\(userEditedFields.sorted())"

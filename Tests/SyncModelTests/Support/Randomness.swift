@@ -8,7 +8,7 @@ import Foundation
 struct Randomness: RandomNumberGenerator {
   let seed: UInt64
   private var state: UInt64
-  /// Whether a column that merges as a set sometimes holds what is no array.
+  /// Whether a set column sometimes has a value that is not an array.
   var hasOddSets = true
 
   init(_ property: String = #function) {
@@ -32,7 +32,7 @@ struct Randomness: RandomNumberGenerator {
     elements[Int.random(in: elements.indices, using: &self)]
   }
 
-  /// Text with what is hard about text: quotes, controls, two spellings of one letter, characters beyond U+FFFF.
+  /// Text with difficult characters: quotes, controls, two spellings of one letter, characters beyond U+FFFF.
   mutating func text(upTo length: Int = 6) -> String {
     let letters = [
       "a", "b", "Z", "7", " ", "\"", "\\", "/", "\n", "\t", "\u{1B}", "\u{0}", "\u{7F}", "é", "e\u{301}", "漢", "👩‍🚒",

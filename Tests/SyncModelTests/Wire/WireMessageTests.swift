@@ -2,7 +2,7 @@ import Testing
 
 @testable import SyncModel
 
-/// Each message of `WireFormat.md`: its text, and that it reads back as what was written.
+/// Each message of `WireFormat.md`: its text, and that parsing the text returns the message.
 @Suite struct WireMessageTests {
   private let time: Int64 = 1_772_352_000_000
 

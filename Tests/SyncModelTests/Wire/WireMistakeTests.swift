@@ -2,7 +2,7 @@ import Testing
 
 @testable import SyncModel
 
-/// Messages that are not what they should be: which member is named, and what is passed over.
+/// Invalid messages: the member that the error names, and the members that are ignored.
 @Suite struct WireMistakeTests {
   @Test(arguments: [
     (#"[]"#, "", SyncModelError.Code.wrongMember),

@@ -199,13 +199,13 @@ import Testing
     #expect(try files(folder).count == count)
     try await sweep(storage, at: later, inUse: false)
     #expect(try files(folder).count == count - 1)
-    // Needed again: what had its mark begins anew.
+    // Needed again: its mark is removed, and a later mark begins again.
     try await sweep(storage, at: later + 1, inUse: true)
     try await sweep(storage, at: later + 2, inUse: false)
     #expect(try files(folder).count == count - 1)
   }
 
-  /// Bytes behind the last commit, as a crash leaves them, are not taken for what was sent.
+  /// Bytes after the last commit, as a crash leaves them, are not counted as sent.
   @Test func whatACrashLeftBehindTheOffset() async throws {
     let folder = try Self.newFolder()
     let storage = DiskFileStorage(in: folder)
@@ -241,7 +241,7 @@ import Testing
     let storage = DiskFileStorage(in: folder)
     defer { storage.close() }
     #expect(try await storage.upload(account, begun.id)?.offset == 0)
-    // What failed there is what was done here.
+    // The failed operation was the one of this test.
     let log = "/accounts/\(account.folder)/files.db-wal"
     let known = try Data(contentsOf: URL(filePath: copy + log)).count
     try writer.commit(at: 0, expiry: 1_000, quota: 1 << 40)
@@ -283,7 +283,7 @@ import Testing
     #expect(FileManager.default.contents(atPath: try #require(try files(folder).first))?.count == 6)
   }
 
-  /// What was reserved when the server crashed does not count for ever.
+  /// Reservations from before a crash do not count forever.
   @Test func reservationsOfACrash() async throws {
     let folder = try Self.newFolder()
     let before = DiskFileStorage(in: folder)

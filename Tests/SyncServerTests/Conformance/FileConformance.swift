@@ -5,8 +5,8 @@ import Testing
 
 @testable import SyncServer
 
-/// What `FileStorage` promises, checked over any engine. An engine's own test makes an empty storage for each check and
-/// calls ``all``.
+/// The guarantees of `FileStorage`, checked over any engine. An engine's own test creates an empty storage for each
+/// check and calls ``all``.
 struct FileConformance: Sendable {
   let make: @Sendable () async throws -> any FileStorage
   let one = AccountName(name: "one", folder: "00000000000000000000000000000001")
@@ -112,7 +112,7 @@ struct FileConformance: Sendable {
     second.close()
     #expect(try await content(storage, upload.name) == bytes(50_000))
     await #expect(throws: FileRefusal.gone) { _ = try await storage.openWriter(one, "no such upload") }
-    // Removed while nobody looks.
+    // Removed while no request reads it.
     let other = try await begin(storage, 10)
     try await storage.removeUpload(one, other.id)
     await #expect(throws: FileRefusal.gone) { _ = try await storage.openWriter(one, other.id) }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import SyncServer
 
-/// What `RecordStorage` promises, checked over any engine that has the tables of the restoration schema.
+/// The guarantees of `RecordStorage`, checked over any engine that has the tables of the restoration schema.
 ///
-/// An engine's own test makes an empty storage for each check and calls ``all``.
+/// An engine's own test creates an empty storage for each check and calls ``all``.
 struct StorageConformance: Sendable {
   let make: @Sendable () async throws -> any RecordStorage
   let one = AccountName(name: "one", folder: "00000000000000000000000000000001")
@@ -149,7 +149,7 @@ struct StorageConformance: Sendable {
   private func sequences() async throws {
     let storage = try await make()
     defer { storage.close() }
-    // Writers write while a reader follows: what the reader has passed never changes any more.
+    // Writers write while a reader follows: versions that the reader has passed never change.
     let writers = 4
     let each = 25
     let seen = try await withThrowingTaskGroup(of: Void.self) { group in

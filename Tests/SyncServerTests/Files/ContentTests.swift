@@ -50,7 +50,7 @@ import Testing
     #expect(try await missing("7").status == 400)
     #expect(
       try await missing([String](repeating: "\"\(other)/full\"", count: 501).joined(separator: ",")).status == 422)
-    // Another account has none of it.
+    // Another account has no such content.
     let stranger = try server.fileClient("ben", account: "other")
     let answer = try await stranger.request(
       "POST", "/v1/files/missing", ["Content-Type": "application/json", "Tus-Resumable": "-"],

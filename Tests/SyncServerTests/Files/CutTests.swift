@@ -32,7 +32,7 @@ import Testing
       try await server.waitForLog("PATCH /v1/files/uploads/{upload} ", count: number + 1)
       let now = try await client.offset(begun.location)
       #expect(now >= offset && now <= before + sent, "seed \(seed)")
-      // What came together with the headers may be lost when the end comes before the file is open.
+      // Bytes that arrived together with the headers may be lost if the connection ends before the file is open.
       if !isAskedAtOnce, sent > 65_536 { #expect(now == before + sent, "all that came is kept; seed \(seed)") }
       offset = now
     }
@@ -59,7 +59,7 @@ import Testing
     await server.server.stop()
   }
 
-  /// Many send the same upload at once, each with bytes of its own: what is stored is of one.
+  /// Many clients send the same upload concurrently, each with its own bytes: the stored bytes come from one of them.
   @Test func neverMixed() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
@@ -91,13 +91,13 @@ import Testing
     let head = client.head(
       "PATCH", begun.location, ["Upload-Offset": "0", "Content-Type": FileClient.content], length: all.count)
     #expect(hanging.send(head + all[..<150_000]))
-    // Until the server has read all of it, on a busy machine, too: what it has not read goes with the connection.
+    // Until the server has read all of it, also on a busy machine: unread bytes are lost with the connection.
     try await Task.sleep(for: .seconds(2))
     let start = ContinuousClock.now
     #expect(try await client.offset(begun.location) == 150_000)
     #expect(ContinuousClock.now - start < .seconds(5))
     #expect(try await client.patch(begun.location, at: 150_000, Array(all[150_000...])).offset == all.count)
-    // What the hanging one still sends is nobody's.
+    // Later bytes of the hanging request are dropped.
     _ = hanging.send([UInt8](repeating: 0, count: 150_000))
     #expect(try await client.request("GET", try #require(begun.headers["fieldvault-content"])).body == all)
     // Giving up ends it too.

@@ -24,7 +24,7 @@ import Testing
     return added.output.trimmingCharacters(in: .newlines)
   }
 
-  /// Whatever moment the server is killed at: the offset covers all that was acknowledged, and the bytes are right.
+  /// The server is killed at any instruction: the offset covers all acknowledged bytes, and they are correct.
   @Test func killedServerGoesOnWhereItWas() async throws {
     let seed = UInt64.random(in: 1...UInt64(UInt32.max))
     print("seed \(seed)")
@@ -87,7 +87,7 @@ import Testing
     #expect(try await server.end() == 0)
   }
 
-  /// A server that is stopped lets what is in flight come to its end.
+  /// A server that is stopped finishes the requests in flight.
   @Test func stoppingLetsUploadsFinish() async throws {
     let folder = try TemporaryFolder()
     let token = try await addUser(folder)

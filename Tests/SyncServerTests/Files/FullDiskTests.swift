@@ -12,7 +12,7 @@ import Testing
     try TestServer(freeBytes: free)
   }
 
-  /// So many bytes beside what is kept for the databases.
+  /// The free bytes in addition to the reserve for the databases.
   private func leave(_ bytes: Int64) { free.withLock { $0 = AccountFiles.reserve + bytes } }
 
   @Test func whatHasNoRoomIsNotSent() async throws {

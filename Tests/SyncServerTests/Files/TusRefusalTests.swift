@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncServer
 
-/// What clients must not do, or cannot.
+/// Requests that clients must not send, or cannot.
 @Suite struct TusRefusalTests {
   @Test func headersThatAreNotUnderstood() async throws {
     let server = try TestServer { $0.fileBytes = 1_000_000 }
@@ -70,7 +70,7 @@ import Testing
     let head = client.head(
       "PATCH", path, ["Upload-Offset": "7", "Content-Type": FileClient.content], length: 999_999_999)
     #expect(FileAnswer(await long.receiveBytes(sending: head)).status == 409)
-    // Who asks first is told first.
+    // The first request is answered first.
     let asking = try RawConnection(to: client.url)
     let question = client.head(
       "PATCH", path, ["Upload-Offset": "7", "Content-Type": FileClient.content, "Expect": "100-continue"], length: 900)
@@ -110,11 +110,11 @@ import Testing
     try await ada.upload(all, as: content)
     let path = try await ada.begin(1_000).location
     #expect(try await ada.patch(path, at: 0, bytes(400)).status == 204)
-    // The contents of an account are for all of its users, and for nobody else.
+    // All users of an account share its contents, and no other user sees them.
     #expect(try await bo.fetch(content).body == all)
     #expect(try await eve.fetch(content).status == 404)
     #expect(try await eve.request("HEAD", "/v1/files/\(content)/full").status == 404)
-    // What is under way belongs to who began it.
+    // An upload belongs to the user who began it.
     for other in [bo, eve] {
       let none = try await other.request("HEAD", "/v1/files/uploads/" + String(repeating: "0", count: 32))
       let head = try await other.request("HEAD", path)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncServer
 
-/// How an object store is described, and what addresses are made of.
+/// The settings of an object store, and the addresses of its objects.
 @Suite struct ObjectStoreTests {
   private let folder: TemporaryFolder
 

@@ -44,7 +44,7 @@ struct PresignedTests {
     return Data(digest.digest).base64EncodedString()
   }
 
-  /// Sends to an address as it says, but for what a test changes.
+  /// Sends a file to an address with its headers, except for changes by a test.
   private func send(
     _ address: Answer, _ bytes: [UInt8]? = nil, _ change: (inout [String: String]) -> Void = { _ in }
   ) async throws -> HTTPResponse {
@@ -108,7 +108,7 @@ struct PresignedTests {
     #expect(try await confirm(ada, address.text("upload")).text("type") == "urn:fieldvault:not-sent")
     #expect(try await send(address).status == 200)
     #expect(try await download(bo).status == 404)
-    // Whoever else names the upload is told nothing of it.
+    // Another user who names the upload learns nothing about it.
     for other in [bo, stranger] { #expect(try await confirm(other, address.text("upload")).status == 404) }
     #expect(try await confirm(ada, address.text("upload"), as: Operation.newUuid()).status == 404)
     // Lost answers are asked for again.
@@ -125,7 +125,7 @@ struct PresignedTests {
     #expect(try await download(stranger).status == 404)
     #expect(try await bo.get("/v1/files/\(uuid)/full").text("type") == "urn:fieldvault:in-object-store")
     #expect(try await stranger.get("/v1/files/\(uuid)/full").status == 404)
-    // Keys tell nothing of what they are for, and nothing is refused that was signed here.
+    // Keys contain no information, and the store accepts every signed request.
     let keys = try await process.objects()
     #expect(keys.count == 1 && keys[0].wholeMatch(of: /[0-9a-f]{32}\/[0-9a-f]{32}/) != nil && !keys[0].contains(uuid))
     #expect(try await process.refusals() == [])
@@ -160,7 +160,7 @@ struct PresignedTests {
     await server.server.stop()
   }
 
-  /// The store refuses what was not announced: another type, length or content, and anything after ten minutes.
+  /// The store refuses other types, lengths or contents than the announced ones, and every request after ten minutes.
   @Test func anAddressIsForOneFileAndForAWhile() async throws {
     let process = try ObjectStoreProcess()
     let server = try server(process)
@@ -259,7 +259,7 @@ struct PresignedTests {
     #expect(try await download(ada).status == 404)
     try await upload(ada)
     #expect(try await missing(ada) == 0)
-    // Whoever asks first finds it out.
+    // The first request finds it out.
     try await process.gate(["lose": true])
     #expect(try await download(ada).status == 404)
     try await upload(ada)
@@ -294,7 +294,7 @@ struct PresignedTests {
     await last.server.stop()
   }
 
-  /// What goes: uploads that nobody finished, contents whose records are forgotten; also after the store was away.
+  /// Abandoned uploads and contents of forgotten records are removed, also after the store was unreachable.
   @Test func objectsGoWhenNothingNeedsThem() async throws {
     let process = try ObjectStoreProcess()
     let folder = try TemporaryFolder()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncServer
 
-/// Signatures against what AWS has published.
+/// Signatures, compared with AWS's published examples.
 @Suite struct SignatureV4Tests {
   /// The examples of "Authenticating Requests (AWS Signature Version 4)" of the reference of S3, for `examplebucket`.
   private func s3() throws -> SignatureV4 {

@@ -1,13 +1,13 @@
 import Foundation
 import SyncModel
 
-/// What a server answered, with its body as bytes.
+/// A response of the server, with its body as bytes.
 struct FileAnswer: Sendable {
   let status: Int
   let headers: [String: String]
   let body: [UInt8]
 
-  /// An answer as it came over the wire; status 0 for none.
+  /// A response as received; status 0 for none.
   init(_ bytes: [UInt8]) {
     var rest = bytes[...]
     var status = 0

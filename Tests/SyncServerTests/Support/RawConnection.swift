@@ -8,7 +8,7 @@ import Foundation
   import Darwin
 #endif
 
-/// A connection on which a test says exactly what it wants.
+/// A connection on which a test sends exact bytes.
 final class RawConnection: Sendable {
   private let descriptor: Int32
 
@@ -50,12 +50,12 @@ final class RawConnection: Sendable {
   /// Ends the connection on both sides.
   func end() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-  /// What comes until the other side closes or nothing comes for a while. Waits on a thread of its own: the server of
-  /// the same process needs those of the tasks.
+  /// Reads until the other side closes or is silent for a while. It waits on a thread of its own, because the server
+  /// in the same process needs the threads of tasks.
   func receive() async -> String { String(decoding: await receiveBytes(), as: UTF8.self) }
 
-  /// The same as bytes, after something was sent on that thread too.
-  /// - Parameter request: what does not fit into the buffers of the system waits there for the other side.
+  /// Sends on that thread, then reads bytes.
+  /// - Parameter request: bytes that exceed the buffers of the system wait there for the other side.
   func receiveBytes(sending request: [UInt8] = []) async -> [UInt8] {
     await withCheckedContinuation { continuation in
       Thread.detachNewThread { [self] in

@@ -5,7 +5,7 @@ import SyncModel
   import FoundationNetworking
 #endif
 
-/// What a server answered.
+/// A response of the server.
 struct Answer: Sendable {
   let status: Int
   let contentType: String
@@ -109,7 +109,7 @@ struct TestClient: Sendable {
 }
 
 extension SyncValue {
-  /// The result of an operation, with what explains it: `rejected 422 title`.
+  /// The result of an operation with its reason: `rejected 422 title`.
   var word: String {
     guard case .text(let word)? = self["result"] else { return "?" }
     switch word {

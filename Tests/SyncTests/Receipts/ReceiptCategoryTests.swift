@@ -55,7 +55,7 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// The same without pulling first: the server finds out by itself what the device has changed.
+  /// The same without a pull first: the server finds the device's changes itself.
   @Test func aFirstEditThatIsPushedBeforeAnyPullChangesOneField() async throws {
     try await home.phone.run("UPDATE OfflineCategory SET name = 'Gadgets' WHERE sortOrder = 1")
     try await home.tablet.run("UPDATE OfflineCategory SET icon = 'plug' WHERE sortOrder = 1")
@@ -67,7 +67,7 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// Both rename it: the later one wins, whoever comes first, and what lost can be seen.
+  /// Both devices rename it. The later edit wins in any order of syncs, and the overwritten value is kept.
   @Test(arguments: [false, true]) func theLaterNameOfADefaultCategoryWins(isFirst: Bool) async throws {
     try await home.phone.run("UPDATE OfflineCategory SET name = 'Gadgets' WHERE sortOrder = 1")
     try await Task.sleep(for: .milliseconds(20))
@@ -125,7 +125,7 @@ import Testing
     #expect(try await count(third) == 10)
   }
 
-  /// A device of another trade keeps what it has no place for, and is not disturbed.
+  /// A device of another trade keeps unknown entities in its inbox, and continues.
   @Test func aDeviceWithoutReceiptsKeepsTheCategoriesAside() async throws {
     let server = try LocalServer(schemas: [RestorationSchema.schema, ReceiptsSchema.schema])
     let device = try await Device("ada", at: server)

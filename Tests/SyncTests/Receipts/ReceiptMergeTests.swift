@@ -66,7 +66,7 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// What the machine owns is the machine's, and what is the user's the user's, when both have changed it.
+  /// If both sides changed it, a server-owned field takes the server's value, and a user-owned field the user's.
   @Test func eachSideWinsWhatIsItsOwn() async throws {
     let uuid = try await home.shareReceipt(ikea)
     try await home.phone.run("UPDATE OfflineReceipt SET extractedTotal = 'phone', isFavorite = 1, userNotes = 'phone'")
@@ -80,7 +80,7 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// A field that nobody owns is for a person to decide.
+  /// The user decides about a field without an owner.
   @Test func aTotalThatBothSidesChangedIsAConflict() async throws {
     let uuid = try await home.shareReceipt(ikea)
     try await home.phone.run("UPDATE OfflineReceipt SET totalAmount = 49.9")
@@ -106,7 +106,7 @@ import Testing
     for device in [home.phone, home.tablet] {
       #expect(try await device.receipt("warrantyExpiryDate") == "2026-02-28")
     }
-    // A machine says the months alone, and the server computes what follows.
+    // A program changes only the months, and the server computes the dependent columns.
     _ = try await home.extract(uuid, ["warrantyMonths": 25])
     try await home.tablet.sync()
     #expect(try await home.tablet.receipt("warrantyExpiryDate") == "2027-02-28")
@@ -131,7 +131,7 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// A deletion is dated, and what is read once more at the server does not stand against it.
+  /// A deletion has a time, and a repeated extraction at the server does not stand against it.
   @Test func aDeletionStandsAgainstAReadingOfAMachine() async throws {
     let uuid = try await home.shareReceipt(ikea)
     try await home.phone.run("DELETE FROM OfflineReceipt")

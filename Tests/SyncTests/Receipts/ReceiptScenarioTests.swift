@@ -8,7 +8,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// What becomes of receipts when devices, network and server do what they do in life.
+/// The scenarios of the requirements for receipts, with real devices and a real server.
 @Suite struct ReceiptScenarioTests {
   private static let photo = URL(filePath: #filePath).deletingLastPathComponent().path + "/../../Data/rocket.jpg"
 
@@ -32,7 +32,7 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// The same field, the user's own: the second device to sync wins, and what lost can still be seen.
+  /// The same user-owned field: the second device to sync wins, and the overwritten value is kept.
   @Test(arguments: ["userNotes", "storeName"]) func ofTwoEditsOfOneFieldTheSecondToSyncWins(field: String) async throws
   {
     let home = try await Household()
@@ -49,7 +49,7 @@ import Testing
 
   // MARK: Many receipts
 
-  /// In batches of 25, each of which is there for good: what is cut off goes on, and nothing is sent twice.
+  /// In batches of 25, each of which is durable: an interrupted sync continues, and nothing is sent twice.
   @Test func aLargeImportWhileOfflineGoesInBatchesAndSurvivesACut() async throws {
     let pushes = Locked(0)
     let monitor = NetworkMonitor(fixed: .online)
@@ -84,7 +84,7 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// Page by page; thumbnails come by themselves, the whole image when somebody looks at it.
+  /// Page by page. Thumbnails are downloaded automatically, the full image on request.
   @Test func theFirstSyncOfANewDeviceBringsEverythingAndThumbnailsFirst() async throws {
     let pages = Locked(0)
     let home = try await Household(
@@ -128,7 +128,7 @@ import Testing
     // It was asked for, and the server does not have it yet.
     try await home.tablet.sync()
     #expect(try home.tablet.attachment(image).full == "absent" && home.tablet.attachment(image).waitsForUpload)
-    // It is asked for before its time when the user wants to see what is new, and when records came.
+    // It is requested early if the user wants the newest data, and when records arrive.
     #expect(try await home.tablet.filesAskedFor(in: .timer) == 0)
     #expect(try await home.tablet.filesAskedFor(in: .request) == 1)
     try await home.tablet.sync()
@@ -137,7 +137,7 @@ import Testing
     #expect(try home.phone.retryFiles() == 1)
     #expect(try await home.phone.sync().filesSent == 1)
     #expect(try await home.tablet.filesAskedFor(in: .timer) == 0)
-    // What an app does then: it says under which key the image is stored.
+    // Then an app names the key of the stored image.
     try await home.phone.run(#"UPDATE OfflineReceipt SET imageKeys = '["users/1/receipt.jpg"]'"#)
     try await home.phone.sync()
     #expect(try await home.tablet.filesAskedFor(in: .timer) == 1)
@@ -175,7 +175,7 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// What is ahead by days in one device and behind in the other decides nothing: the order is the server's.
+  /// Clocks that are wrong by days decide nothing: the server's order counts.
   @Test func wrongClocksLoseNothingAndWinNothing() async throws {
     let home = try await Household()
     let ahead = Date.nowInMilliseconds().addingTimeInterval(2 * 86_400)
@@ -215,8 +215,8 @@ import Testing
 
   // MARK: With the cloud and without
 
-  /// Nothing is sent or fetched any more and nothing is lost: what waits is kept for the way back, and so is the place in
-  /// the server's changes.
+  /// Nothing is sent or fetched any more, and nothing is lost: the outbox and the cursor are kept for a return to the
+  /// cloud.
   @Test func aVaultThatGoesDeviceOnlyKeepsItsDataItsQueueAndItsPlace() async throws {
     let home = try await Household()
     try await home.shareReceipt(Receipt(storeName: "IKEA"))
@@ -229,7 +229,7 @@ import Testing
     #expect(try await home.phone.waiting() == 3)
     #expect(place != nil)
     #expect(try await home.phone.value("SELECT value FROM Setting WHERE name = 'cursor'", as: String.self) == place)
-    // What the server has stays there, and the other device goes on with it.
+    // The server keeps its data, and the other device continues with it.
     let third = try await Device("laptop", at: home.server, schema: ReceiptsSchema.schema)
     try await third.sync()
     #expect(try await third.values("SELECT storeName FROM OfflineReceipt") == ["IKEA"])
@@ -237,7 +237,8 @@ import Testing
     #expect(try await home.tablet.sync().pushed == 1)
   }
 
-  /// Everything is compared, sent, fetched and merged: receipts and images from here, what others did meanwhile.
+  /// Everything is compared, sent, fetched and merged: the receipts and images of this device, and the changes of
+  /// others.
   @Test func aVaultThatComesBackToTheCloudIsComparedAndMerged() async throws {
     let home = try await Household()
     let uuid = try await home.shareReceipt(Receipt(storeName: "IKEA"))

@@ -30,8 +30,8 @@ struct Household {
     return receipt.uuid
   }
 
-  /// What an extraction service at the server stores: values of a machine, on top of the newest version.
-  /// - Parameter version: another version that it has started from.
+  /// A write of an extraction service at the server: server-owned values on top of the newest version.
+  /// - Parameter version: another version to base the write on.
   func extract(_ uuid: UUID, _ fields: SyncObject, base: SyncObject = [:], version: Int64? = nil) async throws
     -> PushResult.Outcome
   {
@@ -97,7 +97,7 @@ extension Device {
     }
   }
 
-  /// What a progress bar shows of what is still to be sent.
+  /// The progress of unsent files for a progress bar.
   func pending() throws -> Int { try vault.status().pending }
 
   /// How many files that the server lacked are due after a round.
