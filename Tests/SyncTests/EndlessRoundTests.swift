@@ -6,7 +6,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A server that would keep a round going for ever: the round ends, says why, and loses nothing.
+/// A faulty server that would keep a round running endlessly. The round ends, reports the reason and loses nothing.
 @Suite struct EndlessRoundTests {
   private let server: LocalServer
   private let device: Device
@@ -22,10 +22,10 @@ import Testing
     try await device.sync()
   }
 
-  @Test("A record that the server never takes is sent at most 20 times more in a round")
+  @Test("A round resends an operation that the server never stores at most 20 times")
   func recordThatIsNeverTaken() async throws {
     remote.intervene({ _ in }) { number, answer in
-      // A server whose fault lasts, though no test waits for ever.
+      // The fault lasts longer than the device retries, but ends so that the test cannot hang.
       guard number <= 100 else { return }
       answer.results = answer.results.map {
         PushResult(operationId: $0.operationId, outcome: .waiting(for: "another operation"))
@@ -42,11 +42,11 @@ import Testing
     #expect(try await device.values("SELECT title FROM OfflineProject") == ["Elm"])
   }
 
-  @Test("Pages that bring nothing and name no end stop the pull", arguments: [true, false])
+  @Test("A pull stops when empty pages repeat a cursor or never end", arguments: [true, false])
   func pagesWithoutEnd(isSamePlace: Bool) async throws {
     let epoch = try #require(try await device.setting(.epoch))
     remote.answerChanges { number, cursor in
-      // As above: the fault lasts for longer than a device asks.
+      // As above, the fault lasts longer than the device continues to ask.
       ChangesPage(
         serverTime: Vault.now, epoch: epoch, changes: [], cursor: isSamePlace ? cursor ?? "" : "place \(number)",
         hasMore: number <= 100, remaining: nil)

@@ -7,7 +7,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// The worked example of the receipts document, with a service that writes through a token of its own.
+/// The worked example of the receipts document, with a service that writes through its own token.
 @Suite struct ReceiptRoleTests {
   private let home: Household
   private let ikea = Receipt(
