@@ -109,7 +109,7 @@ final class ScriptedAPI: Sendable {
     }
   }
 
-  @Test("A next page that was read before stops only that list, even if it brings another record")
+  @Test("A next page that was read before stops only that list, even if it contains a new record")
   func repeatedNext() async throws {
     let page = Locked(0)
     let api = try ScriptedAPI([

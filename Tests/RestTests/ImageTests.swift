@@ -35,7 +35,9 @@ import Testing
   /// The bytes are no real image, because files are sent byte for byte.
   private static let bytes: [UInt8] = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* $0 &+ 3) }
 
-  @Test("An image arrives exactly once with its record, after each fault", arguments: ["", "drop", "drop-answer", "status 500", "no-id"])
+  @Test(
+    "An image arrives exactly once with its record, whichever fault occurs",
+    arguments: ["", "drop", "drop-answer", "status 500", "no-id"])
   func anImageIsThereOnceWithItsRecord(_ fault: String) async throws {
     let api = try RangeAPI()
     let device = try await deviceWithImage(api)
@@ -89,7 +91,7 @@ import Testing
 
   /// The API creates the record first, returns a URL for the image, and receives a confirmation after the upload.
   @Test(
-    "An image is uploaded to a URL that the API returns, after each fault",
+    "An image is uploaded to a URL that the API returns, whichever fault occurs",
     arguments: [
       ("", ""), ("POST /api/images/1/address", "drop-answer"), ("PUT /store/image-1", "status 403"),
       ("PUT /store/image-1", "drop"), ("POST /api/images/1/confirm", "drop-answer"),

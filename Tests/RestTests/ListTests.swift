@@ -240,7 +240,9 @@ import Testing
   }
 
   /// Records missing from an unreadable list were not deleted.
-  @Test("An unreadable list deletes nothing and stops no other list", arguments: ["error-object", "text-list", "status 404", "wall", "status 503", "page"])
+  @Test(
+    "An unreadable list deletes nothing and stops no other list",
+    arguments: ["error-object", "text-list", "status 404", "wall", "status 503", "page"])
   func whatCannotBeReadDeletesNothingAndStopsNothing(_ fault: String) async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)

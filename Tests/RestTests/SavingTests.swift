@@ -40,7 +40,9 @@ import WebTransport
     #expect(outcome == .refused(message: "distance must be 1 to 5000 yards", status: 422))
   }
 
-  @Test("A save that fails temporarily is kept offline and later sent exactly once", arguments: ["drop", "drop-answer", "status 500", "status 503", "page"])
+  @Test(
+    "A save that fails temporarily is kept offline and later sent exactly once",
+    arguments: ["drop", "drop-answer", "status 500", "status 503", "page"])
   func whatCanBeTriedAgainIsSavedOfflineAndSentLaterOnce(_ fault: String) async throws {
     let api = try RangeAPI()
     let device = try await ready(api)

@@ -52,10 +52,12 @@ import Testing
     #expect(ages == [false, false, false, true, false, false, false, true, false])
   }
 
-  @Test("Each failure ends the round with its outcome", arguments: [
-    (ResponseClass.unreachable, RoundOutcome.offline), (.pauseCredentials, .paused), (.schemaTooOld, .paused),
-    (.cancelled, .cancelled), (.attempt, .offline), (.refused, .failed), (.later(seconds: 600), .offline),
-  ])
+  @Test(
+    "Each failure ends the round with its outcome",
+    arguments: [
+      (ResponseClass.unreachable, RoundOutcome.offline), (.pauseCredentials, .paused), (.schemaTooOld, .paused),
+      (.cancelled, .cancelled), (.attempt, .offline), (.refused, .failed), (.later(seconds: 600), .offline),
+    ])
   func whatEndsARound(answer: ResponseClass, outcome: RoundOutcome) {
     #expect(steps([known, .failed(answer, operations: 0)]).last == .finish(outcome))
   }

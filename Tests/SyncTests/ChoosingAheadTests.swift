@@ -214,7 +214,9 @@ import WebTransport
 
   /// The reference of a prefetched operation is emptied, or the referenced record is deleted, before the operation
   /// is sent.
-  @Test("A prefetched operation whose reference changes before it is sent is pushed without a conflict", arguments: ["UPDATE OfflineProject SET propertyId = NULL", "DELETE FROM OfflineProperty"])
+  @Test(
+    "A prefetched operation whose reference changes before it is sent is pushed without a conflict",
+    arguments: ["UPDATE OfflineProject SET propertyId = NULL", "DELETE FROM OfflineProperty"])
   func whatIsPutBackRefersToWhatIsThere(change: String) async throws {
     try await one.addRooms(25)
     try await makeProjectOfProperty()

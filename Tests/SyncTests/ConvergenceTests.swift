@@ -13,7 +13,9 @@ import Testing
   /// All seeds but the random one once failed: a parent deleted twice (1, 2), a deletion that cascaded to
   /// reparented records (145), a resolution that references a purged record (103), a cascade that outlived its root
   /// (20261121).
-  @Test("Devices and server agree once all edits are synced and all conflicts are resolved", arguments: [1, 2, 103, 145, 20_261_121, UInt64.random(in: 1...UInt64.max)])
+  @Test(
+    "Devices and server agree once all edits are synced and all conflicts are resolved",
+    arguments: [1, 2, 103, 145, 20_261_121, UInt64.random(in: 1...UInt64.max)])
   func devicesAndServerAgreeWhenAllIsQuiet(seed: UInt64) async throws {
     let server = try LocalServer()
     var devices: [Device] = []
@@ -50,7 +52,8 @@ import Testing
   }
 
   /// The state resembles a record that another device changed and then changed back.
-  @Test("A comparison updates the version of a record whose content already equals the server's", arguments: [false, true])
+  @Test(
+    "A comparison updates the version of a record whose content already equals the server's", arguments: [false, true])
   func olderVersionOfEqualContent(losesCursor: Bool) async throws {
     let server = try LocalServer()
     let (one, two) = try await devicesWithRoom(at: server)

@@ -68,7 +68,7 @@ import Testing
   }
 
   // Found by the simulation, seed 11281, world 2, round 34: the same edit was sent endlessly.
-  @Test("Edits of a deleted record that the server refuses are sent without the refused reference, then dropped")
+  @Test("Refused edits of a deleted record are sent again without the refused reference, then dropped")
   func refusedEdits() async throws {
     let one = one
     try await one.write { db in

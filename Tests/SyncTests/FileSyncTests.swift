@@ -226,7 +226,9 @@ import WebTransport
   }
 
   /// The transfer is cancelled at random moments. At the end the file is complete and no record operation is lost.
-  @Test("A transfer that is cancelled at random moments completes in later rounds", arguments: [1, UInt64.random(in: 1...UInt64.max)])
+  @Test(
+    "A transfer that is cancelled at random moments completes in later rounds",
+    arguments: [1, UInt64.random(in: 1...UInt64.max)])
   func aCancelledTransferGoesOn(seed: UInt64) async throws {
     print("FileSyncTests: seed \(seed)")
     var random = Seeded(seed)

@@ -6,7 +6,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Discarded changes leave nothing behind: no conflict and no waiting operation, whatever blocked them.
+/// Discarded changes leave nothing behind: no conflict and no waiting operation.
 @Suite struct GivingUpTests {
   private let server: LocalServer
   private let one: Device

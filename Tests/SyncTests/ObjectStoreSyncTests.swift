@@ -167,7 +167,9 @@ struct ObjectStoreSyncTests {
   }
 
   /// Records and their metadata never wait for the store, whether it is unreachable or fails.
-  @Test("Records sync while the object store is unavailable or failing", arguments: ["unavailable", "failing", "cut", "gone"])
+  @Test(
+    "Records sync while the object store is unavailable or failing",
+    arguments: ["unavailable", "failing", "cut", "gone"])
   func recordsDoNotWaitForTheStore(how: String) async throws {
     let photo = try attach(one, bytes: 5_000, "roof.bin")
     if how == "gone" { store.stop() } else { try await store.gate(["mode": .text(how)]) }

@@ -271,7 +271,8 @@ import Testing
     #expect(try await one.values("SELECT code || syncVersion || isDirty FROM OfflineThing") == ["b20"])
   }
 
-  @Test("A conflict about a key of two columns ends when either column gets another value", arguments: ["place", "shelf"])
+  @Test(
+    "A conflict about a key of two columns ends when either column gets another value", arguments: ["place", "shelf"])
   func oneOtherValueIsEnough(_ field: String) async throws {
     let server = try LocalServer(schemas: [Self.schema])
     let one = try await Device("ada", at: server, schema: Self.schema)

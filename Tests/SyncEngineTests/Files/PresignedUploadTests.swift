@@ -142,13 +142,15 @@ import WebTransport
   }
 
   /// Invalid responses, and a refusal with a success status.
-  @Test("An invalid response or an error with a success status fails the upload", arguments: [
-    ("{}", UploadProblem?.none), ("{\"id\": \"a\", \"upload\": {\"href\": 5}}", nil),
-    ("{\"id\": \"a\", \"upload\": {\"href\": \"http://a b/\"}}", nil),
-    ("{\"id\": \"a\", \"upload\": {\"href\": \"http://127.0.0.1:1/\", \"with\": {\"a b\": \"c\"}}}", nil),
-    ("{\"upload\": {\"href\": \"http://127.0.0.1:1/\"}}", nil),
-    ("{\"error\": \"no such receipt\"}", .notTaken("no such receipt")),
-  ])
+  @Test(
+    "An invalid response or an error with a success status fails the upload",
+    arguments: [
+      ("{}", UploadProblem?.none), ("{\"id\": \"a\", \"upload\": {\"href\": 5}}", nil),
+      ("{\"id\": \"a\", \"upload\": {\"href\": \"http://a b/\"}}", nil),
+      ("{\"id\": \"a\", \"upload\": {\"href\": \"http://127.0.0.1:1/\", \"with\": {\"a b\": \"c\"}}}", nil),
+      ("{\"upload\": {\"href\": \"http://127.0.0.1:1/\"}}", nil),
+      ("{\"error\": \"no such receipt\"}", .notTaken("no such receipt")),
+    ])
   func anAnswerThatIsNone(body: String, problem: UploadProblem?) async throws {
     let server = try RawServer(answering: answer(body))
     defer { server.close() }
@@ -187,7 +189,9 @@ import WebTransport
   }
 
   /// Neither an unencrypted URL nor a URL with a password is accepted for a file.
-  @Test("A URL that is unencrypted, contains a password or has another scheme is rejected", arguments: ["http://s3.example.org/k", "https://a:b@s3.example.org/k", "ftp://127.0.0.1/k", "file:///etc/k"])
+  @Test(
+    "A URL that is unencrypted, contains a password or has another scheme is rejected",
+    arguments: ["http://s3.example.org/k", "https://a:b@s3.example.org/k", "ftp://127.0.0.1/k", "file:///etc/k"])
   func anAddressThatIsNotTaken(url: String) async throws {
     let server = try RawServer(answering: answer("{\"url\": \"\(url)\"}"))
     defer { server.close() }

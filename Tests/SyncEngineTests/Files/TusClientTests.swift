@@ -101,7 +101,9 @@ import WebTransport
     #expect(stored.withLock { $0.bytes } == content)
   }
 
-  @Test("An HTML page from a proxy fails the upload and keeps its address", arguments: ["200 OK", "404 Not Found", "403 Forbidden"])
+  @Test(
+    "An HTML page from a proxy fails the upload and keeps its address",
+    arguments: ["200 OK", "404 Not Found", "403 Forbidden"])
   func aPageOfSomebodyOnTheWayForgetsNothing(status: String) async throws {
     let stored = Locked(Stored())
     let server = try server(stored) { request in

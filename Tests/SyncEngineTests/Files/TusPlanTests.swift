@@ -31,7 +31,9 @@ import Testing
     #expect(whole.next(after: .found(offset: 10, length: nil)) == .done(address: "a"))
   }
 
-  @Test("An upload that the server has forgotten restarts", arguments: [(404, true), (410, true), (403, true), (404, false), (410, false)])
+  @Test(
+    "An upload that the server has forgotten restarts",
+    arguments: [(404, true), (410, true), (403, true), (404, false), (410, false)])
   func whatTheServerHasForgottenBeginsAnew(status: Int, isLooking: Bool) {
     var plan = isLooking ? TusPlan(byteCount: 3 << 20, address: "a", server: tus) : begun()
     #expect(plan.next(after: .refused(status: status, retryAfterSeconds: nil)) == .remember(address: nil))

@@ -32,7 +32,9 @@
       return ip("link", "add", name + "p", "type", "veth", "peer", "name", name + "q")
     }()
 
-    @Test("The monitor reports an interface that comes up and goes down", .enabled(if: canMakeInterfaces, "needs root and virtual interfaces"))
+    @Test(
+      "The monitor reports an interface that comes up and goes down",
+      .enabled(if: canMakeInterfaces, "needs root and virtual interfaces"))
     func theKernelTellsOfAnInterface() async throws {
       defer { Self.ip("link", "delete", Self.name + "0") }
       let monitor = NetlinkInterfaceMonitor()
@@ -86,10 +88,12 @@
           == ["wwan0"])
     }
 
-    @Test("Mobile interfaces are recognized by their names", arguments: [
-      ("wwan0", true), ("wwp0s20f0u2", true), ("ppp0", true), ("rmnet_data0", true), ("eth0", false),
-      ("wlan0", false), ("wlp3s0", false),
-    ])
+    @Test(
+      "Mobile interfaces are recognized by their names",
+      arguments: [
+        ("wwan0", true), ("wwp0s20f0u2", true), ("ppp0", true), ("rmnet_data0", true), ("eth0", false),
+        ("wlan0", false), ("wlp3s0", false),
+      ])
     func modemsAreKnownByTheirNames(name: String, isMobile: Bool) {
       #expect(LinuxInterfaces.isMobile(name) == isMobile)
     }

@@ -28,7 +28,9 @@ import WebTransport
     #expect(monitor.state == .online)
   }
 
-  @Test("An error or a response of another service leaves the state limited", arguments: [answer("<html></html>", type: "text/html"), problem(500), problem(401), "garbage\r\n\r\n"])
+  @Test(
+    "An error or a response of another service leaves the state limited",
+    arguments: [answer("<html></html>", type: "text/html"), problem(500), problem(401), "garbage\r\n\r\n"])
   func somebodyElseIsNotTheServer(text: String) async throws {
     let server = try RawServer { _, connection in
       connection.send(text)

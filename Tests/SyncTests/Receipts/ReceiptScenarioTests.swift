@@ -36,8 +36,7 @@ import Testing
   /// Both devices change the same user-owned field. The second device to sync wins, and the overwritten value stays
   /// visible.
   @Test("Of two edits of one field, the second to sync wins", arguments: ["userNotes", "storeName"])
-  func ofTwoEditsOfOneFieldTheSecondToSyncWins(field: String) async throws
-  {
+  func ofTwoEditsOfOneFieldTheSecondToSyncWins(field: String) async throws {
     let home = try await Household()
     try await home.shareReceipt(Receipt(storeName: "IKEA"))
     try await home.phone.run("UPDATE OfflineReceipt SET \(identifier: field) = 'phone'")
