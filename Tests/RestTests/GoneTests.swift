@@ -5,7 +5,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// The session was deleted at the server while entries for it were made here.
+/// The session was deleted at the server while this device added entries to it.
 @Suite(.serialized) struct GoneTests {
   let api: RangeAPI
   let device: RangeDevice
@@ -41,17 +41,19 @@ import Testing
 
   private static func now(_ body: () throws -> Void) throws { try body() }
 
-  @Test func theEntryIsNotLostAndWaitsForAPerson() async throws {
+  @Test("An entry of a deleted session is kept and waits for the user's decision")
+  func theEntryIsNotLostAndWaitsForAPerson() async throws {
     #expect(
       try await device.value(
         "SELECT count(*) FROM OfflineDopeEntry WHERE distance = 400 AND isDeleted = 0", as: Int.self) == 1)
-    // Nothing changes until somebody decides, however often it is tried.
+    // Nothing changes before a user decides, however often the device syncs.
     for _ in 0..<3 { _ = try await device.worker.sync() }
     #expect(try await api.count("dope") == "[[0]]")
     _ = try await conflict()
   }
 
-  @Test func bringingTheParentBackBringsBackWhatHungOnIt() async throws {
+  @Test("Restoring the parent also restores its dependents")
+  func bringingTheParentBackBringsBackWhatHungOnIt() async throws {
     try await resolve(takesLocal: true)
     try await device.syncUntilQuiet()
     #expect(try await api.sql("SELECT notes FROM sessions") == #"[["gone"]]"#)
@@ -62,7 +64,8 @@ import Testing
     #expect(try await api.count("sessions") == "[[1]]")
   }
 
-  @Test func theAnswerToTheSessionThatIsMadeAnewIsLost() async throws {
+  @Test("A lost response to the recreation of the session causes no duplicate")
+  func theAnswerToTheSessionThatIsMadeAnewIsLost() async throws {
     try await resolve(takesLocal: true)
     try await api.fault("POST /api/sessions", "drop-answer")
     try await device.syncUntilQuiet()
@@ -71,7 +74,7 @@ import Testing
     #expect(try await device.value("SELECT count(*) FROM OfflineSession WHERE isDeleted = 0", as: Int.self) == 1)
   }
 
-  @Test func movingItSendsItToTheOtherParent() async throws {
+  @Test("An entry that is moved to another parent is sent there") func movingItSendsItToTheOtherParent() async throws {
     let other = try await device.addSession("other")
     let uuid = try #require(
       try await device.value("SELECT uuid FROM OfflineSession WHERE sessionId = \(other)", as: String.self))
@@ -81,7 +84,7 @@ import Testing
     #expect(try await api.sql("SELECT distance FROM dope") == "[[400]]")
   }
 
-  @Test func lettingItGoLeavesNothingBehind() async throws {
+  @Test("Discarding the entry leaves nothing behind") func lettingItGoLeavesNothingBehind() async throws {
     try await resolve(takesLocal: false)
     try await device.syncUntilQuiet()
     _ = try await device.sync()

@@ -8,11 +8,11 @@ import WebTransport
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// An API that answers to paths with what a test wants.
+/// An API with scripted responses by path.
 final class ScriptedAPI: Sendable {
   let server: RawServer
 
-  /// - Parameter answers: bodies by method and path without the query; everything else is `{}`.
+  /// - Parameter answers: Response bodies by method and path without the query. All other responses are `{}`.
   init(_ answers: [String: @Sendable (String) -> String]) throws {
     server = try RawServer { request, connection in
       let words = request.line.split(separator: " ").map(String.init)
@@ -24,7 +24,7 @@ final class ScriptedAPI: Sendable {
 
   deinit { server.close() }
 
-  /// The bodies of requests with a method and path.
+  /// Returns the bodies of the requests with a method and path.
   func bodies(_ line: String) throws -> [SyncValue] {
     try server.requests.filter { $0.line.hasPrefix(line + " ") }.map { try SyncValue(parsing: $0.body) }
   }
@@ -32,7 +32,7 @@ final class ScriptedAPI: Sendable {
   func count(_ line: String) -> Int { server.requests.filter { $0.line.hasPrefix(line) }.count }
 }
 
-/// Lists of an API that is broken or hostile: only the list stops, sending goes on, and the failure is shown.
+/// Lists of a broken or hostile API. Only the affected list stops, pushes continue, and the failure is shown.
 @Suite(.serialized) struct HostileListTests {
   private static let routes = """
     {"format": 1, "service": "x", "base": "/api", "freshSeconds": 0, "entities": {
@@ -62,7 +62,7 @@ final class ScriptedAPI: Sendable {
     #expect(report.lists.first?.isWhole == false)
     #expect(api.count("POST /api/sessions") == 1)
     #expect(try await device.values("SELECT name FROM OfflineSavedLocation") == ["home"])
-    // What was here stays.
+    // Existing records stay.
     #expect(try await device.values("SELECT name FROM OfflineRifleSetup WHERE isDeleted = 0").contains("mine"))
     let (status, history) = try device.stored()
     #expect(status.lists == report.lists)
@@ -88,12 +88,12 @@ final class ScriptedAPI: Sendable {
     ])
   }
 
-  @Test("A next page on another server stops only that list, and no request leaves")
+  @Test("A next page on another server stops only that list, and no request is sent there")
   func nextOnAnotherServer() async throws {
     let other = try RawServer(answering: answer("{}"))
     defer { other.close() }
     for next in [other.url + "/x", "@127.0.0.1:\(other.port)/x", "//127.0.0.1:\(other.port)/x", "http://a b/"] {
-      // A colon in the first segment needs a scheme before it, which cannot begin with @.
+      // A colon in the first segment requires a scheme before it, and a scheme cannot begin with @.
       let isNone = next.hasPrefix("@") || next.contains(" ")
       try await expectListStops(
         try Self.api(next: next), isNone ? "address that is none" : "on another server")
@@ -101,7 +101,7 @@ final class ScriptedAPI: Sendable {
     #expect(other.accepted == 0)
   }
 
-  @Test("A next page that is no reference stops only that list")
+  @Test("A next page that is no valid reference stops only that list")
   func badNext() async throws {
     for next in ["with a space", "\\\\evil", "http://[", "\u{0}"] {
       try await expectListStops(
@@ -109,7 +109,7 @@ final class ScriptedAPI: Sendable {
     }
   }
 
-  @Test("A page that names one that was read before stops only that list, though each brings another record")
+  @Test("A next page that was read before stops only that list, even if it contains a new record")
   func repeatedNext() async throws {
     let page = Locked(0)
     let api = try ScriptedAPI([
@@ -126,7 +126,7 @@ final class ScriptedAPI: Sendable {
     try await expectListStops(api, "it never ends")
   }
 
-  @Test("The pages of a list are bounded")
+  @Test("The number of pages of a list is bounded")
   func bounds() async throws {
     let api = try ScriptedAPI([
       "GET /api/rifles": { target in
@@ -140,7 +140,7 @@ final class ScriptedAPI: Sendable {
     var limits = ListLimits()
     limits.pages = 5
     try await expectListStops(api, "more than 5 pages", limits: limits)
-    // A round reads a list once, or again behind what it has sent.
+    // A round reads a list once, or a second time after a push.
     #expect([5, 10].contains(api.count("GET /api/rifles")))
   }
 
@@ -182,7 +182,7 @@ final class ScriptedAPI: Sendable {
     }
   }
 
-  @Test("A list that never answers stops only that list while the API answers other requests")
+  @Test("A list request without a response stops only that list while the API responds to other requests")
   func timeout() async throws {
     let api = try RawServer { request, connection in
       if request.line.hasPrefix("GET /api/rifles") { return true }
@@ -241,17 +241,17 @@ final class ScriptedAPI: Sendable {
     try await device.write { try $0.execute("UPDATE OfflineSession SET windSpeed = NULL") }
     try await device.sync()
     #expect(try api.bodies("PUT /api/sessions/7") == [["rifle": 1, "notes": "x", "wind": ["speed": .null]]])
-    // What was cleared before is not sent again: the API has null by now.
+    // Fields that were cleared before are not sent again, because the API already has null.
     try await device.write { try $0.execute("UPDATE OfflineSession SET notes = 'y'") }
     try await device.sync()
     #expect(try api.bodies("PUT /api/sessions/7").last == ["rifle": 1, "notes": "y"])
   }
 }
 
-/// Values in paths, and places in bodies.
+/// Values in URL paths, and field positions in bodies.
 @Suite struct RoutePlaceTests {
   @Test(
-    "A value that would make a path another one is refused; every other one is encoded",
+    "A value that would change the structure of a path is refused; every other value is encoded",
     arguments: [
       ("/a/{x}", "..", nil), ("/a/{x}", ".", nil), ("/a/{x}", "", nil), ("/a/{x}/b", "..", nil), ("/a/{x}/b", "", nil),
       ("/a/{x}{y}", ".", nil), ("/a/.{x}", ".", nil), ("/a/{x}", "../b", "/a/..%2Fb"), ("/a/{x}", "b/c", "/a/b%2Fc"),
@@ -269,12 +269,12 @@ final class ScriptedAPI: Sendable {
   }
 
   @Test(
-    "A path of a route file that leaves its place is refused",
+    "A relative, malformed or non-normalized path in a route file is refused",
     arguments: ["a", "//a", "/a/../b", "/a/./b", "/a/%2E%2e/b", "/a#b", "/a b", "/a\\b", "/a\r\nb", "/ä", "@a", ""])
   func paths(text: String) { #expect(throws: RouteProblem.self) { try PathTemplate(text) } }
 
   @Test(
-    "A route file sets no header of the transport",
+    "A route file cannot set headers of the transport",
     arguments: [
       "Authorization", "authorization", "Host", "Content-Length", "Transfer-Encoding", "Cookie", "Connection",
       "Upgrade",
@@ -288,7 +288,7 @@ final class ScriptedAPI: Sendable {
     #expect(error?.problems.map(\.place) == ["entities.A.repeat.header"])
   }
 
-  @Test("A place that is within another is refused with its place")
+  @Test("A field position within another field's position is refused, and the error names both")
   func prefixes() {
     let json = """
       {"format": 1, "service": "x", "entities": {"A": {"fields": {"name": "x", "address": "x.y", "c": "x.y.z", "d": "xy"}}}}
@@ -301,7 +301,7 @@ final class ScriptedAPI: Sendable {
       ])
   }
 
-  @Test("With a route file that is accepted every field arrives once, at its place, and reads back")
+  @Test("With an accepted route file, every field is sent once at its position and reads back")
   func everyFieldArrives() throws {
     let seed = UInt64.random(in: .min ... .max)
     var random = SplitMix(seed)

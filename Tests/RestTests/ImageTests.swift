@@ -32,10 +32,12 @@ import Testing
 
   private static func now(_ body: () throws -> Void) throws { try body() }
 
-  /// Whatever it is: files are sent byte for byte.
+  /// The bytes are no real image, because files are sent byte for byte.
   private static let bytes: [UInt8] = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* $0 &+ 3) }
 
-  @Test(arguments: ["", "drop", "drop-answer", "status 500", "no-id"])
+  @Test(
+    "An image arrives exactly once with its record, whichever fault occurs",
+    arguments: ["", "drop", "drop-answer", "status 500", "no-id"])
   func anImageIsThereOnceWithItsRecord(_ fault: String) async throws {
     let api = try RangeAPI()
     let device = try await deviceWithImage(api)
@@ -49,7 +51,7 @@ import Testing
     #expect(hex.dropFirst(3).dropLast(3) == Self.bytes.map { String(format: "%02X", $0) }.joined())
   }
 
-  @Test func recordsGoOnWhileImagesCannot() async throws {
+  @Test("Records sync while an image upload fails") func recordsGoOnWhileImagesCannot() async throws {
     let api = try RangeAPI()
     let device = try await deviceWithImage(api)
     try await api.fault("POST /api/groups/1/images", "status 500", times: 100)
@@ -66,7 +68,8 @@ import Testing
     #expect(try await api.count("images") == "[[1]]")
   }
 
-  @Test func anImageWhoseGroupIsGoneIsShownAndComesBackWithIt() async throws {
+  @Test("An image of a deleted group becomes a conflict and is restored with the group")
+  func anImageWhoseGroupIsGoneIsShownAndComesBackWithIt() async throws {
     let api = try RangeAPI()
     let device = try await deviceWithImage(api)
     _ = try await device.worker.round(.manual, RoundRequest())
@@ -86,8 +89,9 @@ import Testing
     #expect(try await api.sql("SELECT bytes FROM images JOIN groups ON groups.id = groupEntryId") == "[[200000]]")
   }
 
-  /// The API makes the record first, names an address for its image, and is told when it is there.
+  /// The API creates the record first, returns a URL for the image, and receives a confirmation after the upload.
   @Test(
+    "An image is uploaded to a URL that the API returns, whichever fault occurs",
     arguments: [
       ("", ""), ("POST /api/images/1/address", "drop-answer"), ("PUT /store/image-1", "status 403"),
       ("PUT /store/image-1", "drop"), ("POST /api/images/1/confirm", "drop-answer"),
@@ -113,8 +117,9 @@ import Testing
     #expect(hex.dropFirst(3).dropLast(3) == Self.bytes.map { String(format: "%02X", $0) }.joined())
   }
 
-  /// Its caption is changed, and it is taken back, before its image could go.
-  @Test func whatIsChangedBeforeTheImageGoesGoesWithIt() async throws {
+  /// The caption changes after a failed upload and before the next attempt.
+  @Test("A caption that changes before the image is uploaded is sent with the image")
+  func whatIsChangedBeforeTheImageGoesGoesWithIt() async throws {
     let api = try RangeAPI()
     let device = try await deviceWithImage(api, jitter: 1)
     try await api.fault("POST /api/groups/1/images", "status 500")
@@ -123,14 +128,16 @@ import Testing
     try await device.syncUntilQuiet()
     #expect(try await api.sql("SELECT caption, bytes FROM images") == #"[["cold bore", 200000]]"#)
     #expect(try await device.values("SELECT errorMessage FROM OfflineSyncQueue WHERE status = 'failed'") == [])
-    // Now it is the API's, which takes no changes.
+    // The record now belongs to the API, which accepts no changes.
     await #expect(throws: SQLError.self) {
       try await device.write { try $0.execute("UPDATE OfflineGroupImage SET caption = 'late'") }
     }
   }
 
-  /// It is deleted while its image is on the way: what the answer names is deleted at the API, too.
-  @Test func anImageThatIsDeletedWhileItIsSentDoesNotStay() async throws {
+  /// The record is deleted while its image is uploaded. The record that the response names is then deleted at the
+  /// API, too.
+  @Test("An image that is deleted during its upload is deleted at the API")
+  func anImageThatIsDeletedWhileItIsSentDoesNotStay() async throws {
     let api = try RangeAPI()
     let routes = try RangeAPI.routeFile().replacing(
       #""image": {"multipart""#, with: #""delete": "DELETE /images/{id}", "image": {"multipart""#)
@@ -142,7 +149,7 @@ import Testing
       try await Task.sleep(for: .milliseconds(10))
     }
     try await device.write { try $0.execute("DELETE FROM OfflineGroupImage") }
-    // The records go on beside the files.
+    // A round of records runs alongside the upload.
     _ = try await device.worker.round(.manual, RoundRequest())
     #expect(
       try await device.values("SELECT operationType FROM OfflineSyncQueue WHERE completedAt IS NULL") == ["delete"])

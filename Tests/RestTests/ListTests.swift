@@ -6,7 +6,8 @@ import Testing
 @testable import SyncEngine
 
 @Suite(.serialized) struct ListTests {
-  @Test func referenceDataComesWithWhatIsWithinAndSaysHowOldItIs() async throws {
+  @Test("Reference data arrives with its nested records and reports its age")
+  func referenceDataComesWithWhatIsWithinAndSaysHowOldItIs() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     let entity = try device.vault.entities.entity("RifleSetup")
@@ -25,7 +26,8 @@ import Testing
     #expect(device.vault.isReferenceData(entity))
   }
 
-  @Test func twoDevicesGiveARecordOfAListTheSameUuid() async throws {
+  @Test("Two devices derive the same UUID for a record of a list")
+  func twoDevicesGiveARecordOfAListTheSameUuid() async throws {
     let api = try RangeAPI()
     let devices = [try RangeDevice(at: api.url), try RangeDevice(at: api.url)]
     for device in devices { try await device.sync() }
@@ -34,7 +36,8 @@ import Testing
     #expect(uuids.count == 2)
   }
 
-  @Test func whatChangedOrWentAtTheServerDoesSoHere() async throws {
+  @Test("Records that were changed or deleted at the server are changed or deleted on the device")
+  func whatChangedOrWentAtTheServerDoesSoHere() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()
@@ -48,7 +51,7 @@ import Testing
     #expect(try await device.sync().pulled == 0)
   }
 
-  @Test("A round that a user asks for fetches lists that are new yet, and other rounds do not")
+  @Test("A round that a user requests fetches lists that are still fresh, and other rounds do not")
   func whoAsksSeesTheNewest() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
@@ -63,7 +66,7 @@ import Testing
       #expect(
         try await device.values("SELECT name FROM OfflineSavedLocation").first == (isFetched ? new : old), "\(cause)")
     }
-    // A list that is older comes with any round.
+    // Any round fetches a list that is no longer fresh.
     try await device.write {
       try $0.execute("UPDATE SyncFetch SET fetchedAt = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-301 seconds')")
     }
@@ -72,8 +75,10 @@ import Testing
     #expect(try await device.values("SELECT name FROM OfflineSavedLocation") == ["Hill"])
   }
 
-  /// A record slips from the second page to the first while the list is read: it is not taken for deleted.
-  @Test func aListThatChangesWhileItIsPagedLosesNothing() async throws {
+  /// A record moves from the second page to the first while the list is read. The device must not treat the record
+  /// as deleted.
+  @Test("A list that changes while it is paged loses no record")
+  func aListThatChangesWhileItIsPagedLosesNothing() async throws {
     let api = try RangeAPI()
     for number in 0..<120 { try await api.sql("INSERT INTO rifles (name) VALUES ('rifle \(number)')") }
     let device = try RangeDevice(at: api.url)
@@ -88,7 +93,8 @@ import Testing
     #expect(here.count == 120)
   }
 
-  @Test func aSummaryOfAnOlderFormatIsSaidAndTheOneThatIsHereStays() async throws {
+  @Test("A summary in an older format is reported, and the existing summary stays")
+  func aSummaryOfAnOlderFormatIsSaidAndTheOneThatIsHereStays() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()
@@ -97,11 +103,11 @@ import Testing
     #expect(try await device.value("SELECT totalRifles FROM OfflineAnalyticsSummary", as: Int.self) == 2)
     let state = try device.vault.fetched(try device.vault.entities.entity("AnalyticsSummary"))
     #expect(state.problem == "record 1: it has none of the fields")
-    // The others came all the same.
+    // The other lists were still fetched.
     #expect(try device.vault.fetched(try device.vault.entities.entity("RifleSetup")).problem == nil)
   }
 
-  @Test func oneRecordThatCannotBeReadStopsNoOther() async throws {
+  @Test("An unreadable record stops no other record") func oneRecordThatCannotBeReadStopsNoOther() async throws {
     let api = try RangeAPI()
     try await api.sql("UPDATE rifles SET zeroDistance = 'far' WHERE id = 1")
     let device = try RangeDevice(at: api.url)
@@ -116,7 +122,7 @@ import Testing
     #expect(try await device.sync().pushed == 1)
   }
 
-  @Test func aListThatFailsStopsNoOther() async throws {
+  @Test("A list that fails stops no other list") func aListThatFailsStopsNoOther() async throws {
     let api = try RangeAPI()
     try await api.fault("GET /api/rifles", "status 500")
     let device = try RangeDevice(at: api.url)
@@ -127,7 +133,8 @@ import Testing
     _ = try device.vault.fetched(try device.vault.entities.entity("RifleSetup"))
   }
 
-  @Test func pastSessionsOfAnotherDeviceAreHereWithEverythingInThem() async throws {
+  @Test("Past sessions of another device arrive with all their records")
+  func pastSessionsOfAnotherDeviceAreHereWithEverythingInThem() async throws {
     let api = try RangeAPI()
     let one = try RangeDevice(at: api.url)
     try await one.sync()
@@ -148,7 +155,8 @@ import Testing
     #expect(try await two.value("SELECT count(*) FROM OfflineSession WHERE isDeleted = 0", as: Int.self) == 0)
   }
 
-  @Test func logoutClearsWhatTheServerOwnsButForWhatUnsentWorkPointsTo() async throws {
+  @Test("Logout removes server-owned records, except records that unsent operations reference")
+  func logoutClearsWhatTheServerOwnsButForWhatUnsentWorkPointsTo() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()
@@ -163,7 +171,8 @@ import Testing
 
   private static func now(_ body: () throws -> Void) throws { try body() }
 
-  @Test func whatTheAPIHasNoWayToTakeIsRefusedWhenItIsWritten() async throws {
+  @Test("A write that the API cannot accept is refused on the device")
+  func whatTheAPIHasNoWayToTakeIsRefusedWhenItIsWritten() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()
@@ -171,35 +180,38 @@ import Testing
       try await device.write { try $0.execute("INSERT INTO OfflineRifleSetup (name) VALUES ('mine')") }
     }
     let session = try await device.addSession()
-    // What was not sent yet may be changed and taken back.
+    // Records that were not sent yet can still be changed.
     try await device.write { try $0.execute("UPDATE OfflineSession SET notes = 'again' WHERE sessionId = \(session)") }
     try await device.sync()
     for sql in ["UPDATE OfflineSession SET notes = 'late'", "DELETE FROM OfflineSession"] {
       let error = await #expect(throws: SQLError.self) { try await device.write { try $0.execute(SQL(raw: sql)) } }
       #expect("\(error.map { $0.message } ?? "")".contains("the server"), "\(sql)")
     }
-    // With no such server everything may be written again.
+    // Without a remote, every record can be written again.
     let vault = device.vault
     try await Task.detached { try Self.now { try vault.unsetRemote() } }.value
     try await device.write { try $0.execute("UPDATE OfflineSession SET notes = 'late'") }
   }
 
-  /// The same API at another address: what waits refers to rifles that are found again by what they say.
-  @Test func anAPIThatMovedGetsWhatWaits() async throws {
+  /// The same API at another address. Pending operations reference rifles that the device finds again by their
+  /// content.
+  @Test("Pending operations are sent to an API that has moved to another address")
+  func anAPIThatMovedGetsWhatWaits() async throws {
     let first = try RangeAPI()
     let device = try RangeDevice(at: first.url)
     try await device.sync()
     _ = try await device.addSession("moved along")
     let second = try RangeAPI()
     let moved = try device.worker(at: second.url)
-    // The first round finds that it is another server.
+    // The first round detects the other server.
     _ = try await moved.sync()
     _ = try await moved.sync()
     #expect(try await second.sql("SELECT notes, rifleSetupId FROM sessions") == #"[["moved along", 1]]"#)
     #expect(try await device.value("SELECT count(*) FROM OfflineRifleSetup", as: Int.self) == 2)
   }
 
-  @Test func idsThatTheTableCannotHoldAreSaid() async throws {
+  @Test("An id that the table cannot hold fails the operation with a message")
+  func idsThatTheTableCannotHoldAreSaid() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(
       at: api.url,
@@ -217,8 +229,8 @@ import Testing
     #expect(message?.contains("no id at 'notes' that DopeEntry.serverId can hold") == true)
   }
 
-  /// The API gives fewer records a page than it was asked for.
-  @Test func shortPagesAreNotTheEnd() async throws {
+  /// The API returns fewer records per page than requested.
+  @Test("A short page is not the end of a list") func shortPagesAreNotTheEnd() async throws {
     let api = try RangeAPI(pageSize: 7)
     for number in 0..<20 { try await api.sql("INSERT INTO rifles (name) VALUES ('rifle \(number)')") }
     let device = try RangeDevice(at: api.url)
@@ -227,8 +239,10 @@ import Testing
     #expect(try await device.value("SELECT count(*) FROM OfflineRifleSetup WHERE isDeleted = 0", as: Int.self) == 22)
   }
 
-  /// A list that cannot be read says nothing about what is not there any more.
-  @Test(arguments: ["error-object", "text-list", "status 404", "wall", "status 503", "page"])
+  /// Records missing from an unreadable list were not deleted.
+  @Test(
+    "An unreadable list deletes nothing and stops no other list",
+    arguments: ["error-object", "text-list", "status 404", "wall", "status 503", "page"])
   func whatCannotBeReadDeletesNothingAndStopsNothing(_ fault: String) async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
@@ -248,7 +262,8 @@ import Testing
     #expect(try device.vault.fetched(rifles).fetchedAt == fetchedAt)
   }
 
-  @Test func theLastEntryThatGoesAtTheServerGoesHere() async throws {
+  @Test("The last entry of a session that is deleted at the server is deleted on the device")
+  func theLastEntryThatGoesAtTheServerGoesHere() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()
@@ -261,7 +276,8 @@ import Testing
     #expect(try await device.value("SELECT count(*) FROM OfflineSession WHERE isDeleted = 0", as: Int.self) == 1)
   }
 
-  @Test func filesAreNotGivenUpWhereNothingComesBack() async throws {
+  @Test("Files are not evicted if the remote cannot return them")
+  func filesAreNotGivenUpWhereNothingComesBack() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.write {

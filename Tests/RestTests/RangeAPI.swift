@@ -9,7 +9,7 @@ import WebTransport
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A server that has the REST API of the range app and knows nothing of FieldVault, as a process.
+/// A process that serves the REST API of the range app and knows nothing of FieldVault.
 final class RangeAPI: Sendable {
   let folder: String
   let url: String
@@ -45,7 +45,7 @@ final class RangeAPI: Sendable {
     try? FileManager.default.removeItem(atPath: folder)
   }
 
-  /// What goes wrong next.
+  /// Plans a fault for the next matching requests.
   func fault(_ request: String, _ what: String, times: Int = 1) async throws {
     let fault: SyncValue = ["match": .text(request), "do": .text(what), "times": .integer(Int64(times))]
     let answer = try await control.send(HTTPRequest("/_test/faults", body: Array("[\(fault.json)]".utf8)))
@@ -56,7 +56,7 @@ final class RangeAPI: Sendable {
 
   func oldSummary() async throws { _ = try await control.send(HTTPRequest("/_test/old-summary", body: [])) }
 
-  /// What SQL says about the database of the server, as JSON.
+  /// Runs SQL on the database of the server. Returns the result as JSON.
   @discardableResult
   func sql(_ sql: String) async throws -> String {
     let answer = try await control.send(HTTPRequest("/_test/sql", body: Array(sql.utf8)))
@@ -68,7 +68,7 @@ final class RangeAPI: Sendable {
   static func routeFile() throws -> String { try String(contentsOfFile: routes, encoding: .utf8) }
 }
 
-/// A vault of the range app that speaks to the API.
+/// A vault of the range app that syncs with the API.
 final class RangeDevice: Sendable {
   let folder = NSTemporaryDirectory() + "fieldvault-rest-\(UUID().uuidString)"
   let vault: Vault
@@ -87,7 +87,7 @@ final class RangeDevice: Sendable {
     worker = SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: network), jitter: { jitter })
   }
 
-  /// A worker for the same vault at another address.
+  /// Returns a worker for the same vault at another address.
   func worker(at url: String) throws -> SyncWorker {
     let text = try RangeAPI.routeFile()
     try Self.blocking {
@@ -109,7 +109,7 @@ final class RangeDevice: Sendable {
     }
   }
 
-  /// Calls what blocks its thread.
+  /// Calls a function that blocks its thread.
   private static func blocking<Value>(_ body: () throws -> Value) throws -> Value { try body() }
 
   @discardableResult
@@ -119,13 +119,13 @@ final class RangeDevice: Sendable {
     return report
   }
 
-  /// Rounds until nothing is left to send that is not set aside; each may fail.
+  /// Runs up to 40 rounds, until nothing waits except failed and conflicted operations. Each round may fail.
   func syncUntilQuiet() async throws {
     for _ in 0..<40 {
       do {
         _ = try await worker.sync()
       } catch let refused as SyncRefused where refused == .busy {
-        // The round of a save is still coming to its end.
+        // The round of a save is still running.
         try await Task.sleep(for: .milliseconds(50))
         continue
       }
@@ -145,7 +145,7 @@ final class RangeDevice: Sendable {
     return (operations ?? 0) + (files ?? 0)
   }
 
-  /// What the commands `status` and `history` show.
+  /// Returns the data that the commands `status` and `history` show.
   func stored() throws -> (status: StoreStatus, history: [SyncRunEntry]) {
     (try vault.status(), try vault.history(limit: 5))
   }
@@ -163,7 +163,7 @@ final class RangeDevice: Sendable {
     try await vault.database.read { try $0.fetch(sql, as: String.self) }
   }
 
-  /// A session with the first rifle; its local id.
+  /// Inserts a session with the first rifle. Returns its local id.
   func addSession(_ notes: String = "") async throws -> Int64 {
     try await write { connection in
       try connection.execute(
@@ -178,7 +178,7 @@ final class RangeDevice: Sendable {
     }
   }
 
-  /// A session with one of everything but images.
+  /// Inserts a session with records of every type except images.
   func addWholeSession() async throws {
     let session = try await addSession("whole")
     try await addHold(session, at: 300)
@@ -209,7 +209,7 @@ final class RangeDevice: Sendable {
     }
   }
 
-  /// Everything that the API has of sessions, counted.
+  /// The number of records in each table of the API after a whole session was sent.
   static let wholeSession = [
     ("sessions", "[[1]]"), ("dope", "[[2]]"), ("chrono", "[[1]]"), ("readings", "[[3]]"), ("groups", "[[1]]"),
     ("measurements", "[[1]]"), ("holes", "[[3]]"),

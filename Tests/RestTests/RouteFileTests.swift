@@ -10,7 +10,7 @@ import VaultKeys
 @Suite struct RouteFileTests {
   let folder = NSTemporaryDirectory() + "fieldvault-routes-\(UUID().uuidString)"
 
-  /// What is wrong with a file for the range vault, one text each.
+  /// Returns the problems of a route file for the range vault, one text each.
   private func problems(_ json: String) throws -> [String] {
     mkdir(folder, 0o700)
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -27,12 +27,13 @@ import VaultKeys
     #"{"format": 1, "service": "x", "entities": {\#(entities)}}"#
   }
 
-  @Test func theRoutesThatShipAreRight() throws {
+  @Test("The shipped routes are valid") func theRoutesThatShipAreRight() throws {
     #expect(try problems(RangeAPI.routeFile()) == [])
   }
 
-  /// A mistake, and what has to be said of it.
+  /// A mistake and the expected message.
   @Test(
+    "Each mistake in a route file is reported with its location",
     arguments: [
       (
         #""DopeEntry": {"create": "POST /dope", "fields": {"distance": "distance"}, "repeat": {"mayDuplicate": true}}"#,
@@ -97,7 +98,7 @@ import VaultKeys
     #expect(found.contains { $0.hasPrefix(expected) }, "\(found)")
   }
 
-  @Test func recordsThatNeedEachOtherAreACircle() throws {
+  @Test("Records that require each other are reported as a cycle") func recordsThatNeedEachOtherAreACircle() throws {
     let common = """
       serverId INTEGER, uuid TEXT NOT NULL UNIQUE, createdAt TEXT NOT NULL DEFAULT '', updatedAt TEXT NOT NULL DEFAULT '',
       lastSyncedAt TEXT, syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
@@ -124,14 +125,15 @@ import VaultKeys
       error?.problems.map(\.message) == ["none of these can be made before another: Egg needs Hen needs Egg"])
   }
 
-  @Test func textThatIsNoJSONIsSaidWithItsLine() throws {
+  @Test("Text that is not JSON is reported with its line") func textThatIsNoJSONIsSaidWithItsLine() throws {
     #expect(try problems("{\n\"format\": 1,\n}").first?.hasPrefix("line 3: ") == true)
     #expect(try problems("[]").first?.hasPrefix("it is no object") == true)
     #expect(try problems("{}").contains { $0.hasPrefix("format: it is missing") })
   }
 
-  /// The shipped file with one thing changed at random is taken, or refused with a place; nothing else.
-  @Test func aFileThatIsChangedAtRandomIsTakenOrRefusedWithAPlace() throws {
+  /// The shipped file with one to three bytes changed at random is accepted, or refused with a message and a hint.
+  @Test("A route file that is changed at random is accepted, or refused with a message and a hint")
+  func aFileThatIsChangedAtRandomIsTakenOrRefusedWithAPlace() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("RouteFileTests seed \(seed)")
     var random = SplitMix(seed)

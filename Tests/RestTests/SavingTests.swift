@@ -6,7 +6,7 @@ import WebTransport
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Saving while the signal goes.
+/// Saves while the connection fails.
 @Suite(.serialized) struct SavingTests {
   private func save(_ device: RangeDevice, distance: Int, within limit: Duration = .seconds(20)) async throws
     -> SaveOutcome
@@ -26,21 +26,23 @@ import WebTransport
     return device
   }
 
-  @Test func withASignalTheServerHasIt() async throws {
+  @Test("With a connection, a save reaches the server") func withASignalTheServerHasIt() async throws {
     let api = try RangeAPI()
     let device = try await ready(api)
     #expect(try await save(device, distance: 300) == .sent)
     #expect(try await api.count("dope") == "[[1]]")
   }
 
-  @Test func aRefusalIsToldAtOnce() async throws {
+  @Test("A refusal is reported at once") func aRefusalIsToldAtOnce() async throws {
     let api = try RangeAPI()
     let device = try await ready(api)
     let outcome = try await save(device, distance: 9000)
     #expect(outcome == .refused(message: "distance must be 1 to 5000 yards", status: 422))
   }
 
-  @Test(arguments: ["drop", "drop-answer", "status 500", "status 503", "page"])
+  @Test(
+    "A save that fails temporarily is kept offline and later sent exactly once",
+    arguments: ["drop", "drop-answer", "status 500", "status 503", "page"])
   func whatCanBeTriedAgainIsSavedOfflineAndSentLaterOnce(_ fault: String) async throws {
     let api = try RangeAPI()
     let device = try await ready(api)
@@ -55,7 +57,7 @@ import WebTransport
     #expect(try await api.sql("SELECT distance FROM dope") == "[[300]]")
   }
 
-  @Test func withoutANetworkItIsSavedAtOnce() async throws {
+  @Test("Without a network, a save is kept offline at once") func withoutANetworkItIsSavedAtOnce() async throws {
     let api = try RangeAPI()
     let online = try await ready(api)
     let worker = SyncWorker(
@@ -70,28 +72,30 @@ import WebTransport
     #expect(try await api.count("dope") == "[[1]]")
   }
 
-  @Test func aServerThatTakesItsTimeIsNotWaitedFor() async throws {
+  @Test("A save does not wait for a slow server") func aServerThatTakesItsTimeIsNotWaitedFor() async throws {
     let api = try RangeAPI()
     let device = try await ready(api)
     try await api.fault("POST /api/sessions/1/dope", "slow 4")
     #expect(
       try await save(device, distance: 300, within: .milliseconds(300))
         == .savedOffline("the server has not answered yet"))
-    // What is under way is kept when it comes.
+    // The response of the request in flight is applied when it arrives.
     for _ in 0..<100 where try await device.waiting() > 0 { try await Task.sleep(for: .milliseconds(100)) }
     #expect(try await device.waiting() == 0)
     #expect(try await api.count("dope") == "[[1]]")
   }
 
-  @Test func whatTheVaultRefusesIsNotSavedAndNotSent() async throws {
+  @Test("A write that the vault rejects is neither saved nor sent")
+  func whatTheVaultRefusesIsNotSavedAndNotSent() async throws {
     let api = try RangeAPI()
     let device = try await ready(api)
     await #expect(throws: SQLError.self) { try await save(device, distance: -1) }
     #expect(try await device.waiting() == 0)
   }
 
-  /// What was saved offline is taken back before it was sent.
-  @Test func takingBackWhatWasNotSentIsASaveToo() async throws {
+  /// A record that was saved offline is deleted before it was sent.
+  @Test("Deleting a record that was not sent yet is reported as sent")
+  func takingBackWhatWasNotSentIsASaveToo() async throws {
     let api = try RangeAPI()
     let device = try await ready(api)
     try await device.addHold(1, at: 300)
@@ -100,7 +104,7 @@ import WebTransport
     #expect(try await api.count("dope") == "[[0]]")
   }
 
-  @Test func othersRefusalsAreNotThisOnes() async throws {
+  @Test("The refusal of another record does not affect a save") func othersRefusalsAreNotThisOnes() async throws {
     let api = try RangeAPI()
     let device = try await ready(api)
     try await device.addHold(1, at: 9000)
@@ -108,7 +112,7 @@ import WebTransport
     #expect(try await save(device, distance: 300) == .sent)
   }
 
-  @Test func aCallerWhoIsCancelledHasSavedAllTheSame() async throws {
+  @Test("A cancelled save is still kept offline") func aCallerWhoIsCancelledHasSavedAllTheSame() async throws {
     let api = try RangeAPI()
     let device = try await ready(api)
     try await api.fault("POST /api/sessions/1/dope", "slow 3")

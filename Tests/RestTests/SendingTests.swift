@@ -7,7 +7,8 @@ import WebTransport
 @testable import SyncEngine
 
 @Suite(.serialized) struct SendingTests {
-  @Test func aSessionGoesRecordByRecordBehindWhatItHangsOn() async throws {
+  @Test("A session is sent record by record, each after its parent")
+  func aSessionGoesRecordByRecordBehindWhatItHangsOn() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()
@@ -20,8 +21,9 @@ import WebTransport
     #expect(try await device.waiting() == 0)
   }
 
-  /// Each of these is lost once after it took effect: it is there once.
+  /// One request fails, or its response is lost after the request took effect. At the end each record exists once.
   @Test(
+    "A fault of one request leaves every record at the API exactly once",
     arguments: [
       "POST /api/sessions", "POST /api/sessions/1/dope", "POST /api/sessions/1/chrono",
       "POST /api/sessions/1/chrono/1/readings", "POST /api/sessions/1/groups", "POST /api/groups/1/measurement",
@@ -41,13 +43,13 @@ import WebTransport
     for (table, count) in RangeDevice.wholeSession { #expect(try await api.count(table) == count, "\(table)") }
     #expect(try await device.waiting() == 0)
     #expect(try await device.values("SELECT errorMessage FROM OfflineSyncQueue WHERE status = 'failed'") == [])
-    // What comes back with the lists are the same records.
+    // The records in the lists are recognized as the same records.
     #expect(try await device.value("SELECT count(*) FROM OfflineDopeEntry", as: Int.self) == 2)
     #expect(try await device.value("SELECT count(*) FROM OfflineHolePosition", as: Int.self) == 3)
   }
 
-  /// Two holds that say the same are two, also when the answer to the second is lost.
-  @Test func twoRecordsThatAreAlikeStayTwo() async throws {
+  /// Two holds with equal content stay two records, even if responses are lost.
+  @Test("Two records with equal content stay two records") func twoRecordsThatAreAlikeStayTwo() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()
@@ -60,7 +62,8 @@ import WebTransport
     #expect(try await device.values("SELECT serverId || '' FROM OfflineDopeEntry ORDER BY serverId") == ["1", "2"])
   }
 
-  @Test func aHeaderThatTheAPIKnowsMakesARepeatHarmless() async throws {
+  @Test("An idempotency header makes a repeated request harmless")
+  func aHeaderThatTheAPIKnowsMakesARepeatHarmless() async throws {
     let api = try RangeAPI()
     let routes = try RangeAPI.routeFile().replacing(
       #""repeat": {"lookUp": "GET /sessions", "items": "data.items", "match": ["sessionDate", "rifleSetupId"]}"#,
@@ -74,7 +77,8 @@ import WebTransport
     #expect(try await api.count("sessions") == "[[1]]")
   }
 
-  @Test func whatMayBeThereTwiceIsSaidAloud() async throws {
+  @Test("A route that may create duplicates is reported as a warning")
+  func whatMayBeThereTwiceIsSaidAloud() async throws {
     let api = try RangeAPI()
     let routes = try RangeAPI.routeFile().replacing(
       #""repeat": {"lookUp": "GET /sessions", "items": "data.items", "match": ["sessionDate", "rifleSetupId"]}"#,
@@ -90,7 +94,8 @@ import WebTransport
     #expect(try await device.waiting() == 0)
   }
 
-  @Test func aRefusalIsAFailureThatSaysWhyAndTheRestGoesOn() async throws {
+  @Test("A refusal fails its operation with the server's message, and other operations continue")
+  func aRefusalIsAFailureThatSaysWhyAndTheRestGoesOn() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()
@@ -102,13 +107,14 @@ import WebTransport
     #expect(
       try await device.values("SELECT errorMessage FROM OfflineSyncQueue WHERE status = 'failed'")
         == ["distance must be 1 to 5000 yards"])
-    // The person edits it, and it goes.
+    // The user corrects the record, and the device sends it.
     try await device.write { try $0.execute("UPDATE OfflineDopeEntry SET distance = 900 WHERE distance = 9000") }
     try await device.sync()
     #expect(try await api.sql("SELECT distance FROM dope ORDER BY 1") == "[[400], [900]]")
   }
 
-  @Test func anErrorInAnAnswerThatSaysSuccessIsARefusal() async throws {
+  @Test("An error in a response with a success status is a refusal")
+  func anErrorInAnAnswerThatSaysSuccessIsARefusal() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()
@@ -121,7 +127,8 @@ import WebTransport
         == "the quota of this month is used up")
   }
 
-  @Test func aTokenThatIsNotValidPausesAndCostsNoAttempt() async throws {
+  @Test("An invalid token pauses the sync with a reason")
+  func aTokenThatIsNotValidPausesAndCostsNoAttempt() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url, token: "old-token")
     let report = try await device.worker.sync()
@@ -129,7 +136,8 @@ import WebTransport
     #expect(report.failure?.message == "the server does not accept the token")
   }
 
-  @Test func fiveFailuresOfTheServerParkTheOperationAlone() async throws {
+  @Test("An operation that the server repeatedly fails is failed until the user retries it")
+  func fiveFailuresOfTheServerParkTheOperationAlone() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()
@@ -146,8 +154,9 @@ import WebTransport
     #expect(try await api.count("dope") == "[[1]]")
   }
 
-  /// What this device cannot read may be at the API already: that is no refusal, behind which it would be sent anew.
-  @Test func aVaultThatCannotBeReadRefusesNothing() async throws {
+  /// A record that this device cannot read may already exist at the API. The failure is no refusal, because the
+  /// device would send a refused record anew.
+  @Test("A failure to read the vault is no refusal") func aVaultThatCannotBeReadRefusesNothing() async throws {
     let device = try RangeDevice(at: try RangeAPI().url)
     let records = RestRecords(vault: device.vault)
     let failure = await #expect(throws: RemoteFailure.self) {
@@ -160,8 +169,9 @@ import WebTransport
     #expect(cancelled?.answer == .cancelled)
   }
 
-  /// A wall before the API that wants nothing of one record stops no other.
-  @Test func aPageForPeopleInPlaceOfARefusalStopsNoOther() async throws {
+  /// A proxy that rejects one record does not stop other records.
+  @Test("An HTML page in place of a refusal stops no other record")
+  func aPageForPeopleInPlaceOfARefusalStopsNoOther() async throws {
     let api = try RangeAPI()
     let device = try RangeDevice(at: api.url)
     try await device.sync()

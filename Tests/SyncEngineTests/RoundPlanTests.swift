@@ -2,9 +2,9 @@ import Testing
 
 @testable import SyncEngine
 
-/// The next step of a round, for every result of the step before.
+/// The next step of a round for each event.
 @Suite struct RoundPlanTests {
-  /// The steps of a round that is told these events.
+  /// Returns the steps of a round that receives these events.
   private func steps(_ events: [RoundEvent], _ request: RoundRequest = RoundRequest()) -> [RoundStep] {
     var plan = RoundPlan(request)
     return [plan.step]
@@ -18,7 +18,8 @@ import Testing
   private let noMore = RoundEvent.pulled(hasMore: false)
   private let nothing = RoundEvent.pushed(sent: 0, sawOthers: false)
 
-  @Test func aRoundPullsPushesAndPullsWhatThePushChanged() {
+  @Test("A round pulls, pushes, and pulls again if the push saw changes of other devices")
+  func aRoundPullsPushesAndPullsWhatThePushChanged() {
     #expect(
       steps([
         known, .pulled(hasMore: true), noMore, .fetchedParents, .pushed(sent: 3, sawOthers: true), nothing, noMore,
@@ -30,19 +31,20 @@ import Testing
         ])
   }
 
-  @Test func whatNobodyElseChangedIsNotFetchedAgain() {
+  @Test("A round does not pull again if only this device changed records")
+  func whatNobodyElseChangedIsNotFetchedAgain() {
     #expect(
       steps([known, noMore, .fetchedParents, .pushed(sent: 25, sawOthers: false), nothing]).last == .finish(.done))
   }
 
-  @Test func oneDirectionAlone() {
+  @Test("A round can be limited to one direction") func oneDirectionAlone() {
     #expect(steps([known, nothing], RoundRequest(pulls: false)).last == .finish(.done))
     #expect(steps([known, noMore, .fetchedParents], RoundRequest(pushes: false)).last == .finish(.done))
     #expect(
       steps([.identified(mustReconcile: true)], RoundRequest(pulls: false)).last == .push(limit: 25, byAge: false))
   }
 
-  @Test func everyFourthBatchIsTakenByAge() {
+  @Test("Every fourth batch is chosen by age") func everyFourthBatchIsTakenByAge() {
     let sent = RoundEvent.pushed(sent: 25, sawOthers: false)
     let ages = steps([known, noMore, .fetchedParents] + Array(repeating: sent, count: 8)).compactMap { step -> Bool? in
       if case .push(_, let byAge) = step { byAge } else { nil }
@@ -50,27 +52,31 @@ import Testing
     #expect(ages == [false, false, false, true, false, false, false, true, false])
   }
 
-  @Test(arguments: [
-    (ResponseClass.unreachable, RoundOutcome.offline), (.pauseCredentials, .paused), (.schemaTooOld, .paused),
-    (.cancelled, .cancelled), (.attempt, .offline), (.refused, .failed), (.later(seconds: 600), .offline),
-  ])
+  @Test(
+    "Each failure ends the round with its outcome",
+    arguments: [
+      (ResponseClass.unreachable, RoundOutcome.offline), (.pauseCredentials, .paused), (.schemaTooOld, .paused),
+      (.cancelled, .cancelled), (.attempt, .offline), (.refused, .failed), (.later(seconds: 600), .offline),
+    ])
   func whatEndsARound(answer: ResponseClass, outcome: RoundOutcome) {
     #expect(steps([known, .failed(answer, operations: 0)]).last == .finish(outcome))
   }
 
-  @Test func aCursorThatIsNotKnownMakesAComparison() {
+  @Test("An unknown cursor causes a full comparison") func aCursorThatIsNotKnownMakesAComparison() {
     #expect(
       steps([known, .failed(.cursorUnknown, operations: 0), .reconciled]).suffix(2) == [.reconcile, .pull(limit: 500)])
   }
 
-  /// A server that forgets its own cursor would cause an endless comparison.
-  @Test func aPlaceThatIsNotKnownBehindAComparisonEndsTheRound() {
+  /// Otherwise a server that does not know its own cursor would cause endless comparisons.
+  @Test("An unknown cursor after a comparison ends the round")
+  func aPlaceThatIsNotKnownBehindAComparisonEndsTheRound() {
     let unknown = RoundEvent.failed(.cursorUnknown, operations: 0)
     #expect(steps([known, unknown, .reconciled, unknown]).last == .finish(.failed))
     #expect(steps([.identified(mustReconcile: true), .reconciled, unknown]).last == .finish(.failed))
   }
 
-  @Test func aClockThatIsSetBackStopsNoRoundForLong() {
+  @Test("A clock that is set back delays a round by at most the longest backoff or the interval")
+  func aClockThatIsSetBackStopsNoRoundForLong() {
     let day: Int64 = 86_400_000
     var schedule = Schedule(now: 10 * day, network: .online)
     #expect(schedule.begin(now: 10 * day) == .resume)
@@ -83,7 +89,7 @@ import Testing
     #expect(schedule.begin(now: day + Schedule.interval) == .timer)
   }
 
-  @Test func aRequestThatIsTooLargeIsHalved() {
+  @Test("A push that is too large is halved, and a pull is quartered") func aRequestThatIsTooLargeIsHalved() {
     let sizes = steps([
       known, noMore, .fetchedParents, .failed(.tooLarge, operations: 25), .failed(.tooLarge, operations: 12),
       .failed(.tooLarge, operations: 6),
@@ -93,7 +99,7 @@ import Testing
     #expect(steps([known, .failed(.tooLarge, operations: 0)]).last == .pull(limit: 125))
   }
 
-  @Test func aBatchThatFailsAsAWholeIsSentOneByOne() {
+  @Test("A batch that fails as a whole is sent one operation at a time") func aBatchThatFailsAsAWholeIsSentOneByOne() {
     let one = RoundEvent.pushed(sent: 1, sawOthers: false)
     let steps = steps([
       known, noMore, .fetchedParents, .failed(.attempt, operations: 3), one, .failed(.attempt, operations: 1), one,
@@ -102,7 +108,7 @@ import Testing
       steps.suffix(4).map { step -> Int in if case .push(let limit, _) = step { limit } else { 0 } } == [1, 1, 1, 25])
   }
 
-  @Test func aBusyServerIsWaitedForAFewTimes() {
+  @Test("A round waits for a busy server a limited number of times") func aBusyServerIsWaitedForAFewTimes() {
     var plan = RoundPlan(RoundRequest())
     plan.advance(known)
     for _ in 0..<RoundPlan.longestWaits {
@@ -116,9 +122,10 @@ import Testing
   }
 }
 
-/// When the next round begins.
+/// The start time of the next round.
 @Suite struct ScheduleTests {
-  @Test func theFirstRoundBeginsAtOnceAndTheNextAfterAQuarterOfAnHour() {
+  @Test("The first round starts at once and the next after 15 minutes")
+  func theFirstRoundBeginsAtOnceAndTheNextAfterAQuarterOfAnHour() {
     var schedule = Schedule(now: 0, network: .online)
     #expect(schedule.begin(now: 0) == .resume)
     schedule.ended(.done, now: 1000, nextDue: nil, jitter: 1)
@@ -127,7 +134,8 @@ import Testing
     #expect(schedule.begin(now: 901_000) == .timer)
   }
 
-  @Test func anOutageIsTriedLessAndLessOftenButNeverLessThanEveryFiveMinutes() {
+  @Test("An outage is retried after growing pauses of at most five minutes")
+  func anOutageIsTriedLessAndLessOftenButNeverLessThanEveryFiveMinutes() {
     var schedule = Schedule(now: 0, network: .limited)
     var now: Int64 = 0
     var pauses: [Int64] = []
@@ -142,7 +150,7 @@ import Testing
     #expect(pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300].map { $0 * 1000 })
   }
 
-  @Test func theNetworkThatIsBackEndsAPause() {
+  @Test("The return of the network ends a pause") func theNetworkThatIsBackEndsAPause() {
     var schedule = Schedule(now: 0, network: .online)
     _ = schedule.begin(now: 0)
     schedule.ended(.offline, now: 0, nextDue: nil, jitter: 1)
@@ -152,7 +160,8 @@ import Testing
     #expect(schedule.begin(now: 100) == .network)
   }
 
-  @Test(arguments: [Schedule.Cause.manual, .resume]) func refusedCredentialsPauseUntilAPersonComes(
+  @Test("Refused credentials pause rounds until the user acts", arguments: [Schedule.Cause.manual, .resume])
+  func refusedCredentialsPauseUntilAPersonComes(
     cause: Schedule.Cause
   ) {
     var schedule = Schedule(now: 0, network: .online)
@@ -164,8 +173,8 @@ import Testing
     #expect(schedule.begin(now: 10_000_000) == cause)
   }
 
-  /// Rounds of a user request more than other rounds.
-  @Test("A round that a user asked for stays one when something else asks for a round before it begins")
+  /// Rounds that a user requests fetch data that other rounds do not fetch.
+  @Test("A round that a user requested keeps its cause when another request follows before it begins")
   func aWishOfAUserStands() {
     for wish in [Schedule.Cause.manual, .resume, .request] {
       for other in Schedule.Cause.allCases where !other.isByUser {
@@ -181,7 +190,8 @@ import Testing
     }
   }
 
-  @Test func anOperationThatWaitsForItsTimeWakesTheWorker() {
+  @Test("An operation that waits for its retry time wakes the worker")
+  func anOperationThatWaitsForItsTimeWakesTheWorker() {
     var schedule = Schedule(now: 0, network: .online)
     _ = schedule.begin(now: 0)
     schedule.ended(.done, now: 0, nextDue: 4000, jitter: 1)

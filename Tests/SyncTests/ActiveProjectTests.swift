@@ -6,7 +6,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A device that keeps the active projects and no others.
+/// Devices that follow only the active projects.
 @Suite struct ActiveProjectTests {
   private let server: LocalServer
   private let one: Device
@@ -33,7 +33,7 @@ import Testing
     try await device.sync()
   }
 
-  @Test func theFirstSyncBringsTheActiveProjects() async throws {
+  @Test("The first sync fetches only the active projects") func theFirstSyncBringsTheActiveProjects() async throws {
     try await add("Barn", .active)
     try await add("Mill", .completed)
     try two.follow("active")
@@ -42,7 +42,8 @@ import Testing
     #expect(try await two.values("SELECT title FROM OfflineProject") == ["Barn"])
   }
 
-  @Test func projectsComeAndGoWithTheirStatus() async throws {
+  @Test("A project is synced while it is active, and leaves when completed unless it has unsent changes")
+  func projectsComeAndGoWithTheirStatus() async throws {
     try await add("Barn", .active)
     try two.follow("active")
     try await two.sync()
@@ -52,7 +53,7 @@ import Testing
     try await set("completed", of: "Barn", on: one)
     try await two.write { _ = try $0.execute("UPDATE OfflineRoom SET level = 'unsent' WHERE title = 'Barn room'") }
     #expect(try await two.sync(RoundRequest(pushes: false)).heldBack == 1)
-    // Unsent changes stay until they are sent.
+    // Records with unsent changes stay until the changes are sent.
     try await two.sync()
     try await two.sync()
     #expect(try await two.values("SELECT title FROM OfflineRoom") == ["Mill room"])
@@ -66,7 +67,8 @@ import Testing
     #expect(try await two.values("SELECT title FROM OfflineRoom") == ["Barn room"])
   }
 
-  @Test func aProjectThatIsMadeHereStaysAndGoesWhenItIsCompleted() async throws {
+  @Test("A project created on the device stays while it is active and is removed when it is completed")
+  func aProjectThatIsMadeHereStaysAndGoesWhenItIsCompleted() async throws {
     try two.follow("active")
     try await two.sync()
     try await two.write { db in

@@ -6,7 +6,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Comparisons of sides with different versions of a schema.
+/// Full comparisons between a device and a server with different schema versions.
 @Suite struct AddedColumnTests {
   private static func schema(_ version: Int) -> Schema {
     let first = """
@@ -50,7 +50,7 @@ import Testing
     #expect(try await device.sync(RoundRequest(isFull: true)).repaired == 0, sourceLocation: place)
   }
 
-  @Test("A column that the server has first makes no difference, with its default and with another value")
+  @Test("A full comparison repairs nothing when only the server has a column, at its default or another value")
   func addedAtTheServerFirst() async throws {
     let old = try LocalServer(schemas: [Self.schema(1)])
     let token = try old.token("ada")
@@ -76,7 +76,7 @@ import Testing
     await new.server.stop()
   }
 
-  @Test("A comparison forgets a member that the server's record does not have, and finds no difference")
+  @Test("A comparison drops an extra member that the server's record lacks, and repairs nothing")
   func memberThatTheServerLacks() async throws {
     let server = try LocalServer(schemas: [Self.schema(1)])
     let device = try await Device("ada", at: server, schema: Self.schema(1))
@@ -92,7 +92,7 @@ import Testing
     #expect(try await device.value("SELECT count(*) FROM SyncExtraFields", as: Int.self) == 0)
   }
 
-  @Test("A column that a device has first makes no difference")
+  @Test("A device whose schema is newer than the server's pauses, and later finds nothing to repair")
   func addedAtTheDeviceFirst() async throws {
     let server = try LocalServer(schemas: [Self.schema(1)])
     let device = try await Device("ben", at: server, schema: Self.schema(1))

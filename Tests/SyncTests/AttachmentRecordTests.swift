@@ -7,7 +7,8 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A photo's record is synced like any other, with the key of its file. The files have transfers of their own.
+/// Photo records, which sync like other records and carry the content key of their file. The files themselves are
+/// transferred separately.
 @Suite struct AttachmentRecordTests {
   private let server: LocalServer
   private let one: Device
@@ -19,7 +20,7 @@ import Testing
     two = try await Device("ben", at: server)
   }
 
-  /// Takes a file in on the first device. Not in asynchronous code, as a program does it.
+  /// Attaches a file on the first device. Synchronous, because `Vault.attach` is unavailable in asynchronous code.
   private func attach(_ name: String, to project: UUID) throws -> UUID {
     let path = one.folder.path + "/" + name
     try Data((0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7) }).write(to: URL(filePath: path))
@@ -32,16 +33,17 @@ import Testing
     try device.vault.syncNow { upload ? try $0.nextUpload() : try $0.nextDownload(free: .max) }
   }
 
-  @Test func theKeyArrivesWithTheRecordAndTheServerKeepsCountAlone() async throws {
+  @Test("A photo record carries its content key to other devices, and its upload progress stays local")
+  func theKeyArrivesWithTheRecordAndTheServerKeepsCountAlone() async throws {
     let project = try await one.write { try $0.insert(Project(title: "House")).uuid }
     let photo = try attach("a.bin", to: project)
-    // The server does not have the record yet, so nothing is sent before it.
+    // The file waits until the server has its record.
     #expect(try next(one, upload: true) == nil)
     try await one.syncRecords()
     let upload = try #require(try next(one, upload: true))
     #expect(upload.variant == .full && upload.byteCount == 5000)
     try await two.syncRecords()
-    // The record of the picture exists, with the key of its file.
+    // The second device has the content row and its key, but not the file.
     let query: SQL = "SELECT uuid || hex(contentKey) || contentDigest || contentUuid FROM OfflinePhoto"
     #expect(try await two.values(query) == (try await one.values(query)))
     #expect(try await two.values("SELECT full || uploadStatus FROM photos") == ["absentpending"])
@@ -50,14 +52,14 @@ import Testing
         (try await one.values("SELECT hex(contentKey) FROM AttachmentContent")[0]) + "absent"
       ])
     #expect(try await one.digests() == (try await two.digests()))
-    // The progress of the upload is not shared.
+    // The upload progress is local, so it adds nothing to the outbox.
     #expect(try await one.value("SELECT count(*) FROM OfflineSyncQueue WHERE completedAt IS NULL", as: Int.self) == 0)
     try await expectAtServer(contents: 1)
 
     try remove(photo)
     try await one.syncRecords()
     #expect(try await one.value("SELECT count(*) FROM AttachmentContent", as: Int.self) == 0)
-    // The round that has purged the record has taken its file along.
+    // The round that purged the record also deleted its file.
     #expect(try StoredFile.all(in: one.vault.layout).isEmpty)
     try await two.syncRecords()
     #expect(try await two.value("SELECT count(*) FROM AttachmentContent", as: Int.self) == 0)
@@ -77,11 +79,12 @@ import Testing
     #expect(counts.map { $0.0 } == [contents] && counts.map { $0.1 } == [0])
   }
 
-  @Test func aRecordThatIsDiscardedHereKeepsItsFileWhereItCanComeBack() async throws {
+  @Test("A photo edited here and deleted on another device keeps its file and is restored on both devices")
+  func aRecordThatIsDiscardedHereKeepsItsFileWhereItCanComeBack() async throws {
     let project = try await one.write { try $0.insert(Project(title: "House")).uuid }
     let photo = try attach("a.bin", to: project)
     try await one.syncRecords()
-    // Deleted on the second device, changed on the first: the first decides that it stays.
+    // The second device deletes the photo and the first device changes it. The first device wins.
     try await two.syncRecords()
     try await two.write { _ = try $0.execute("DELETE FROM OfflinePhoto") }
     try await one.write { _ = try $0.execute("UPDATE OfflinePhoto SET fileName = 'roof.jpg'") }
@@ -90,7 +93,7 @@ import Testing
     let content = try #require(try await one.value("SELECT contentUuid FROM AttachmentContent", as: String.self))
     #expect(Files.exists(one.vault.layout.attachmentFile(content, .full)))
     #expect(try await one.values("SELECT uuid FROM OfflinePhoto") == [photo.sqlText])
-    // The policy lets the client win: it is there again for both, and opens.
+    // The client wins by policy, so the photo is live again on both devices.
     try await one.syncRecords()
     try await two.syncRecords()
     #expect(try await one.values("SELECT fileName FROM OfflinePhoto WHERE isDeleted = 0") == ["roof.jpg"])

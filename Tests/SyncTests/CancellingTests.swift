@@ -6,9 +6,10 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A person closes the app in the middle of anything.
+/// Rounds that are cancelled at a random moment, as when the user closes the app.
 @Suite struct CancellingTests {
-  @Test func aCancelledRoundEndsAsCancelledAndTheNextGoesOn() async throws {
+  @Test("A cancelled round fails only with CancellationError, and a later round sends everything")
+  func aCancelledRoundEndsAsCancelledAndTheNextGoesOn() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
     var random = Seeded(7)

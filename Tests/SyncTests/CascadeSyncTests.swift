@@ -7,7 +7,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// The server applies a deletion like a device, for every kind of foreign key.
+/// The server applies a deletion exactly as a device does, for every kind of foreign key.
 @Suite struct CascadeSyncTests {
   private static let seeds = (1...20).map { UInt64($0) } + [UInt64.random(in: 1000...UInt64.max)]
 
@@ -25,7 +25,8 @@ import Testing
     try drawn.content(of: device.vault.database, isPlain: false)
   }
 
-  /// Syncs until the devices agree: the server's jobs may need a moment.
+  /// Syncs up to ten times until the devices agree, because jobs of the server may still run. Returns whether they
+  /// agree.
   private func agree(_ devices: [Device]) async throws -> Bool {
     for _ in 0..<10 {
       for device in devices { try await device.sync() }
@@ -59,7 +60,7 @@ import Testing
     }
   }
 
-  @Test("A deletion that a client sends alone has the effect at the server that it has on a device", arguments: seeds)
+  @Test("A deletion pushed without its cascade has the same effect on the server as on a device", arguments: seeds)
   func deletionAlone(seed: UInt64) async throws {
     let drawn = DrawnSchema(seed: seed, Seeded(seed))
     let server = try LocalServer(schemas: [drawn.schemaWithRows])

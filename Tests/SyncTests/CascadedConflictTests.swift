@@ -48,13 +48,13 @@ import Testing
       _ = try $0.execute("INSERT INTO OfflineBox (uuid, title) VALUES (\(Self.uuid()), 'a')")
     }
     for device in [one, two] { try await device.sync() }
-    // The first device creates a record with the value of a record that it does not know.
+    // The first device creates a record with a UNIQUE value that the second device has already used.
     try await insert("k", on: two)
     try await two.sync()
     try await insert("k", on: one)
     try await one.sync(RoundRequest(pulls: false))
     #expect(try one.conflicts().map(\.conflictType) == ["not_unique"])
-    // It deletes the parent. The later edit of the second device restores the parent at the server.
+    // The first device deletes the parent. The later edit of the second device restores the parent at the server.
     try await one.write { _ = try $0.execute("DELETE FROM OfflineBox") }
     try await one.sync(RoundRequest(pulls: false))
     try await Task.sleep(for: .milliseconds(20))

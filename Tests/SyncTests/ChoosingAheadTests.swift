@@ -8,7 +8,8 @@ import WebTransport
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// The next batch is chosen while the server works on the one before, and sent where it is still the best.
+/// Prefetching: the device chooses the next batch while the server works on the previous one. The device sends the
+/// prefetched batch unless other operations now come first.
 @Suite struct ChoosingAheadTests {
   private let server: LocalServer
   private let one: Device
@@ -40,18 +41,19 @@ import WebTransport
 
   private var sizes: [Int] { remote.sent.map(\.count) }
 
-  @Test func theNextBatchIsChosenWhileTheServerWorks() async throws {
+  @Test("The next batch is prefetched while the server works on the previous one")
+  func theNextBatchIsChosenWhileTheServerWorks() async throws {
     try await one.addNotes(100)
     remote.intervene { [one] number in if number < 4 { try await one.untilChosen(50) } }
     #expect(try await sync().pushed == 100)
     #expect(sizes == [25, 25, 25, 25])
-    // The first batches did not change other records at the server.
+    // Only this device changed records at the server, so the round needs no second pull.
     #expect(remote.pulls == 1)
     #expect(try await one.count("sendCount <> 1") == 0)
     try await expectAllSent()
   }
 
-  @Test("An edit that is undone after its operation was chosen leaves the time of the server behind")
+  @Test("An edit undone while its operation is prefetched sends nothing and keeps the server's timestamps")
   func undoneAfterChoice() async throws {
     func rename(_ title: String) async throws {
       try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = \(title)") }
@@ -66,7 +68,8 @@ import WebTransport
     try await expectAllSent()
   }
 
-  @Test func whatIsMoreUrgentOvertakesWhatWasChosen() async throws {
+  @Test("More urgent operations are sent before a prefetched batch")
+  func whatIsMoreUrgentOvertakesWhatWasChosen() async throws {
     try await one.addNotes(60)
     remote.intervene { [one] number in
       guard number == 1 else { return }
@@ -79,7 +82,8 @@ import WebTransport
     try await expectAllSent()
   }
 
-  @Test func whatIsAsUrgentDoesNot() async throws {
+  @Test("New operations of equal priority do not displace a prefetched batch")
+  func whatIsAsUrgentDoesNot() async throws {
     try await one.addNotes(60)
     remote.intervene { [one] number in
       guard number == 1 else { return }
@@ -88,13 +92,15 @@ import WebTransport
     }
     #expect(try await sync().pushed == 65)
     #expect(sizes == [25, 25, 15])
-    // All were handed over once: nothing was put back but the last ten, with which five more went.
+    // Every operation was sent once. Only the last ten were released, and they left together with the five new
+    // operations.
     #expect(try await one.count("sendCount <> 1") == 0)
     try await expectAllSent()
   }
 
-  /// The fourth batch is taken by age.
-  @Test func whatIsOlderOvertakesWhatWasChosenByAge() async throws {
+  /// The fourth batch is chosen by age, not by priority.
+  @Test("An older operation is sent before a batch that was prefetched by age")
+  func whatIsOlderOvertakesWhatWasChosenByAge() async throws {
     try await one.addNotes(1)
     try await one.write { db in
       _ = try db.execute(
@@ -108,7 +114,7 @@ import WebTransport
     remote.intervene { [one] number in
       guard number == 3 else { return }
       try await one.untilChosen(50)
-      // Its time has come.
+      // The retry time of the oldest operation passes.
       try await one.write { db in
         _ = try db.execute(
           "UPDATE OfflineSyncQueue SET scheduledAt = '2000-01-01T00:00:00.000Z' WHERE scheduledAt IS NOT NULL")
@@ -119,7 +125,8 @@ import WebTransport
     try await expectAllSent()
   }
 
-  @Test func whatHangsOnWhatIsUnderWayIsChosenToo() async throws {
+  @Test("Operations that reference a record in flight are prefetched too")
+  func whatHangsOnWhatIsUnderWayIsChosenToo() async throws {
     try await one.addRooms(30)
     try await one.write { db in
       for _ in 0..<10 { try db.insert(Note(projectId: 1, roomId: 1, body: "in a room that is under way")) }
@@ -131,8 +138,9 @@ import WebTransport
     try await expectAllSent()
   }
 
-  /// The room is not stored yet, so its dependents must not be sent.
-  @Test func whatHangsOnWhatWasNotStoredWaits() async throws {
+  /// The server has not stored the room, so operations that reference the room must wait.
+  @Test("Operations that reference a record wait when the server defers that record")
+  func whatHangsOnWhatWasNotStoredWaits() async throws {
     try await one.addRooms(25)
     try await one.write { db in
       for _ in 0..<10 { try db.insert(Note(projectId: 1, roomId: 1, body: "in a room that is under way")) }
@@ -147,7 +155,8 @@ import WebTransport
     try await expectAllSent()
   }
 
-  @Test func whatIsEditedMeanwhileFollows() async throws {
+  @Test("A record edited while its operation is prefetched is sent a second time")
+  func whatIsEditedMeanwhileFollows() async throws {
     try await one.addNotes(50)
     remote.intervene { [one] number in
       guard number == 1 else { return }
@@ -160,7 +169,8 @@ import WebTransport
     #expect(try await two.values("SELECT body FROM OfflineNote WHERE body = 'edited'").count == 1)
   }
 
-  @Test func whatWasChosenAndNotSentGrowsAgain() async throws {
+  @Test("Prefetched operations that were not sent are reopened and coalesce further edits")
+  func whatWasChosenAndNotSentGrowsAgain() async throws {
     try await one.addNotes(100)
     remote.intervene { [one] number in
       guard number == 1 else { return }
@@ -179,7 +189,8 @@ import WebTransport
     try await expectAllSent()
   }
 
-  @Test func whatWasNotSentTakesInWhatFollowsIt() async throws {
+  @Test("A prefetched operation that was not sent coalesces a later edit of its record")
+  func whatWasNotSentTakesInWhatFollowsIt() async throws {
     try await one.addNotes(50)
     remote.intervene { [one] number in
       guard number == 1 else { return }
@@ -201,8 +212,11 @@ import WebTransport
     }
   }
 
-  /// A record that an operation referenced when it was chosen is missing when it is sent.
-  @Test(arguments: ["UPDATE OfflineProject SET propertyId = NULL", "DELETE FROM OfflineProperty"])
+  /// The reference of a prefetched operation is emptied, or the referenced record is deleted, before the operation
+  /// is sent.
+  @Test(
+    "A prefetched operation whose reference changes before it is sent is pushed without a conflict",
+    arguments: ["UPDATE OfflineProject SET propertyId = NULL", "DELETE FROM OfflineProperty"])
   func whatIsPutBackRefersToWhatIsThere(change: String) async throws {
     try await one.addRooms(25)
     try await makeProjectOfProperty()
@@ -216,9 +230,9 @@ import WebTransport
     try await expectAllSent()
   }
 
-  /// An operation that may have been sent is sent again unchanged, and so after the records that its payload
-  /// references.
-  @Test func whatIsSentAgainGoesBehindWhatItReferredTo() async throws {
+  /// An operation that may have been sent is sent again unchanged, after the record that its payload references.
+  @Test("An operation that is sent again follows the record that its payload references")
+  func whatIsSentAgainGoesBehindWhatItReferredTo() async throws {
     try await makeProjectOfProperty()
     remote.intervene { _ in throw RemoteFailure(.timedOut(seconds: 1)) }
     #expect(try await sync(.offline).pushed == 0)
@@ -229,7 +243,8 @@ import WebTransport
     try await expectAllSent()
   }
 
-  @Test func aDeletionThatIsPutBackIsSent() async throws {
+  @Test("The deletion of a record whose operation is prefetched reaches the other device")
+  func aDeletionThatIsPutBackIsSent() async throws {
     try await one.addNotes(50)
     remote.intervene { [one] number in
       guard number == 1 else { return }
@@ -244,7 +259,8 @@ import WebTransport
     #expect(try await two.values("SELECT body FROM OfflineNote WHERE isDeleted = 0").count == 49)
   }
 
-  @Test func whatIsBeingSentCannotBeDiscarded() async throws {
+  @Test("An edit that waits behind an operation in flight cannot be discarded")
+  func whatIsBeingSentCannotBeDiscarded() async throws {
     try await one.addNotes(50)
     remote.intervene { [one] number in
       guard number == 1 else { return }
@@ -261,8 +277,9 @@ import WebTransport
     try await expectAllSent()
   }
 
-  /// A form is saved while its record is in the batch that was chosen and is put back then.
-  @Test func whatIsSavedMeanwhileIsNotSaidToBeSent() async throws {
+  /// A form saves a record whose operation is in a prefetched batch. The batch is then released.
+  @Test("A save behind a prefetched operation that is then released reports savedOffline")
+  func whatIsSavedMeanwhileIsNotSaidToBeSent() async throws {
     try await one.addNotes(50)
     let saving = Locked<Task<SaveOutcome, any Error>?>(nil)
     remote.intervene { [one, worker] number in
@@ -286,7 +303,8 @@ import WebTransport
     }
   }
 
-  @Test func whatIsGoneMeanwhileIsNotSent() async throws {
+  @Test("A prefetched operation that is removed before it is sent is not pushed")
+  func whatIsGoneMeanwhileIsNotSent() async throws {
     try await one.addNotes(50)
     remote.intervene { [one] number in
       guard number == 1 else { return }
@@ -299,7 +317,8 @@ import WebTransport
     #expect(sizes == [25, 24])
   }
 
-  @Test func resultsOfOtherOperationsAreNoAnswer() async throws {
+  @Test("A response with results in another order is rejected, and its operations are sent again")
+  func resultsOfOtherOperationsAreNoAnswer() async throws {
     try await one.addNotes(3)
     remote.intervene({ _ in }) { _, answer in answer.results.swapAt(0, 2) }
     #expect(try await sync(.offline).pushed == 0)
@@ -309,7 +328,8 @@ import WebTransport
     try await expectAllSent()
   }
 
-  @Test func whatWasSentBeforeStaysAsItWasSent() async throws {
+  @Test("A sent operation keeps its payload when a later prefetch releases it")
+  func whatWasSentBeforeStaysAsItWasSent() async throws {
     try await one.addNotes(25)
     remote.intervene { _ in throw RemoteFailure(.timedOut(seconds: 1)) }
     #expect(try await sync(.offline).pushed == 0)
@@ -325,20 +345,22 @@ import WebTransport
     try await expectAllSent()
   }
 
-  @Test func anOtherAnswerThanStoredIsLookedAtFirst() async throws {
+  @Test("A deferred operation is sent before the operations that were prefetched")
+  func anOtherAnswerThanStoredIsLookedAtFirst() async throws {
     try await one.addNotes(50)
     remote.intervene({ [one] number in if number == 1 { try await one.untilChosen(50) } }) { number, answer in
       guard number == 1 else { return }
       answer.results[24].outcome = .waiting(for: "another operation")
     }
     #expect(try await sync().pushed == 50)
-    // The waiting operation is older than the ones that were prefetched.
+    // The deferred operation is older than the prefetched ones.
     #expect(remote.sent[1].map(\.operationId).contains(remote.sent[0][24].operationId))
     #expect(sizes == [25, 25, 1])
     try await expectAllSent()
   }
 
-  @Test func nothingIsChosenAheadForAServerThatDoesNotKnowOperations() async throws {
+  @Test("Nothing is prefetched for a server that does not deduplicate operations")
+  func nothingIsChosenAheadForAServerThatDoesNotKnowOperations() async throws {
     try await one.addNotes(60)
     remote.able.withLock { $0.knowsOperations = false }
     remote.intervene { [one] number in
@@ -349,8 +371,10 @@ import WebTransport
     try await expectAllSent()
   }
 
-  /// Operations in flight during a crash are sent again or for the first time, and executed once.
-  @Test func aDeathWithTwoBatchesUnderWayLosesNothing() async throws {
+  /// After a crash, operations in flight are sent again or for the first time, and the server applies each of them
+  /// once.
+  @Test("A crash with two batches in flight loses no operation")
+  func aDeathWithTwoBatchesUnderWayLosesNothing() async throws {
     try await one.addNotes(60)
     _ = try await one.vault.sync { try $0.nextBatch(limit: 25) }
     _ = try await one.vault.sync { try $0.nextBatch(limit: 25) }
@@ -361,7 +385,7 @@ import WebTransport
 }
 
 extension Device {
-  /// Notes are less urgent than rooms.
+  /// Inserts notes, which are less urgent than rooms.
   fileprivate func addNotes(_ count: Int) async throws {
     try await write { db in
       for number in 0..<count { try db.insert(Note(projectId: 1, body: "note \(number)")) }

@@ -7,10 +7,10 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Times that a program writes itself, as one does that writes whole records back.
+/// Timestamps that an application writes, as when it writes whole records back.
 @Suite struct CommonFieldTests {
   @Test(
-    "A write that changes only the times of a synced record leaves it as the server has it",
+    "A write that changes only the timestamps of a synced record leaves the record unchanged",
     arguments: [
       "title = title, updatedAt = '2020-01-02T03:04:05.678Z'", "updatedAt = '2020-01-02T03:04:05.678Z'",
       "createdAt = '2020-01-02T03:04:05.678Z'",
@@ -29,7 +29,7 @@ import Testing
     #expect(try await one.sync(RoundRequest(isFull: true)).repaired == 0)
   }
 
-  @Test("An edit with times of its own reaches the server, and the time of the creation stays")
+  @Test("An edit that also writes timestamps reaches the server and keeps createdAt")
   func editWithTimes() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)

@@ -5,10 +5,11 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Columns that are made from others.
+/// Columns whose values are computed from other columns.
 @Suite struct ComputedColumnTests {
-  /// Each device corrects another value of a reading. The columns that depend on both are computed from both.
-  @Test func whatFollowsFromBothSidesIsComputedAgain() async throws {
+  /// Each device corrects another value of a reading. The computed column follows from both corrections.
+  @Test("A computed column is recomputed from the merged values of both devices")
+  func whatFollowsFromBothSidesIsComputedAgain() async throws {
     let server = try LocalServer()
     let (one, two) = (try await Device("ada", at: server), try await Device("ben", at: server))
     try await one.write { db in
@@ -33,8 +34,9 @@ import Testing
     #expect(try await one.sync(RoundRequest(isFull: true)).repaired == 0)
   }
 
-  /// The SQL expression of the schema and the Swift function of the domain agree, to the stored tenth.
+  /// The SQL of the schema computes the same value as the Swift domain code, rounded to the stored tenth.
   @Test(
+    "The schema's SQL for grains per pound equals the Swift function, rounded to one decimal place",
     arguments: [
       (70.0, 50.0, nil), (100, 80, nil), (32, 100, nil), (75, 50, 843.1), (70, 0, nil), (200, 100, 300),
     ] as [(Double, Double, Double?)])

@@ -7,12 +7,15 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Three users make random changes, and their devices sync in random order. Afterwards all devices have equal
-/// records, and no operation waits without a decision to make.
+/// Three users make random edits, and their devices sync in random order. After all conflicts are resolved, the
+/// devices and the server hold the same records. No operation and no inbox entry remains.
 @Suite struct ConvergenceTests {
-  /// All but the last of these failed once: a parent that was deleted twice (1, 2), a deletion that included moved
-  /// records (145), a resolution that references a purged record (103), a cascade that outlived its root (20261121).
-  @Test(arguments: [1, 2, 103, 145, 20_261_121, UInt64.random(in: 1...UInt64.max)])
+  /// All seeds but the random one once failed: a parent deleted twice (1, 2), a deletion that cascaded to
+  /// reparented records (145), a resolution that references a purged record (103), a cascade that outlived its root
+  /// (20261121).
+  @Test(
+    "Devices and server agree once all edits are synced and all conflicts are resolved",
+    arguments: [1, 2, 103, 145, 20_261_121, UInt64.random(in: 1...UInt64.max)])
   func devicesAndServerAgreeWhenAllIsQuiet(seed: UInt64) async throws {
     let server = try LocalServer()
     var devices: [Device] = []
@@ -43,13 +46,14 @@ import Testing
       #expect(dirty.isEmpty, "seed \(seed)")
       let kept = try await device.values("SELECT entityType || ' ' || reason || ' ' || detail FROM SyncInbox")
       #expect(kept.isEmpty, "seed \(seed)")
-      // The server has the same: a full comparison finds nothing.
+      // The server has the same records: a full comparison repairs nothing.
       #expect(try await device.sync(RoundRequest(isFull: true)).repaired == 0, "seed \(seed)")
     }
   }
 
-  /// Like a user who changes the record and changes it back.
-  @Test("A comparison leaves no record of equal content at an older version", arguments: [false, true])
+  /// The state resembles a record that another device changed and then changed back.
+  @Test(
+    "A comparison updates the version of a record whose content already equals the server's", arguments: [false, true])
   func olderVersionOfEqualContent(losesCursor: Bool) async throws {
     let server = try LocalServer()
     let (one, two) = try await devicesWithRoom(at: server)
@@ -65,7 +69,7 @@ import Testing
     #expect(try await two.values("SELECT title || syncVersion || isDirty FROM OfflineRoom") == ["Loft20"])
   }
 
-  @Test("A value that loses in a merge at the server is kept in the conflict")
+  @Test("A value that a merge on the server overwrites is kept in the conflict table")
   func valueLostAtTheServer() async throws {
     let server = try LocalServer()
     let (one, two) = try await devicesWithRoom(at: server)
@@ -81,7 +85,7 @@ import Testing
     #expect(kept == ["TWO ONE local_wins"])
   }
 
-  /// Two devices that have a project with a room.
+  /// Returns two devices that both hold a project with a room.
   private func devicesWithRoom(at server: LocalServer) async throws -> (Device, Device) {
     let (one, two) = (try await Device("ada", at: server), try await Device("ben", at: server))
     try await one.write { db in
@@ -119,7 +123,7 @@ import Testing
   }
 }
 
-/// Random actions of a user; equal seeds give equal actions.
+/// A random edit of the database, determined by its seed and step.
 struct Edit: Sendable {
   let random: UInt64
   let step: Int

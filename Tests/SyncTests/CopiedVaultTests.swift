@@ -7,7 +7,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Vaults that were copied or restored, and go on syncing beside the vault that they came from.
+/// Copied or restored vaults that continue to sync beside the original vault.
 @Suite struct CopiedVaultTests {
   private let server: LocalServer
   private let one: Device
@@ -47,13 +47,13 @@ import Testing
     }
   }
 
-  @Test("A payload under a used key is sealed again under a new key and merged")
+  @Test("A payload under a used idempotency key is sealed again under a new key and merged")
   func usedKey() async throws {
     try await rename(one, "Elm")
     let first = try await one.vault.sync { try $0.nextBatch(limit: 25).operations }
     let key = try #require(try await key(one))
     #expect(first.map(\.idempotencyKey) == [key])
-    // Version 0.1 gave the key when the operation was queued, so a copy of the vault could use it for another edit.
+    // Version 0.1 drew the key when the operation was queued, so a copy of the vault could use it for another edit.
     let two = try Device(copyOf: one, at: server)
     try await two.write {
       _ =
@@ -74,7 +74,7 @@ import Testing
     #expect(try await two.waiting() == 0)
   }
 
-  @Test("The second copy of a vault that pushes becomes another device and compares everything")
+  @Test("The second copy of a vault that pushes draws a new device id and runs a full comparison")
   func copyDrawsDeviceId() async throws {
     let two = try Device(copyOf: one, at: server)
     let id = try await one.setting(.deviceId)
@@ -88,7 +88,7 @@ import Testing
     #expect(try await two.sync().hasCompared == false)
   }
 
-  @Test("A restored vault draws a device id and compares everything")
+  @Test("A restored vault draws a new device id and runs a full comparison")
   func restoredVault() async throws {
     let backup = one.folder.path + "/job.backup"
     try makeBackup(of: one, at: backup)
@@ -99,7 +99,7 @@ import Testing
     #expect(try await restored.setting(.deviceId) != id)
   }
 
-  @Test("A response about an older version never moves a record back")
+  @Test("A response about an older version never reverts a record to that version")
   func olderResponse() async throws {
     try await rename(one, "Elm")
     let sent = try await one.vault.sync { try $0.nextBatch(limit: 25).operations }[0]
@@ -110,7 +110,7 @@ import Testing
       .conflict(.concurrentEdit, fields: ["title"], record: remote),
     ] {
       let device = try Device(copyOf: one, at: server)
-      // The record has been fetched in version 4 meanwhile.
+      // Meanwhile the device has pulled version 4 of the record.
       try await device.vault.sync { transaction in
         try transaction.connection.execute("UPDATE OfflineProject SET syncVersion = 4")
         try transaction.connection.execute("UPDATE SyncBase SET syncVersion = 4")
@@ -119,14 +119,14 @@ import Testing
       }
       #expect(try await device.value("SELECT syncVersion FROM OfflineProject", as: Int.self) == 4)
       #expect(try await device.value("SELECT title FROM OfflineProject", as: String.self) == "Elm")
-      // The edit is sent on top of version 4.
+      // The edit stays pending, on top of version 4.
       #expect(
         try await device.values("SELECT status FROM OfflineSyncQueue WHERE completedAt IS NULL") == ["pending"])
       #expect(try device.conflicts().isEmpty)
     }
   }
 
-  @Test("A device of another version of the protocol pauses and loses nothing")
+  @Test("A device pauses while the server speaks another protocol version, and sends its edit later")
   func otherProtocol() async throws {
     try await rename(one, "Elm")
     let remote = InterveningRemote(remote: await one.worker.remote)
@@ -139,7 +139,7 @@ import Testing
     #expect(try await one.sync().pushed == 1)
   }
 
-  @Test("The device of origin stores the server's times of its records")
+  @Test("A device stores the timestamps that the server corrected in the device's own records")
   func correctedTimes() async throws {
     // The clock of this device runs a year ahead.
     try await one.write { db in
@@ -162,7 +162,8 @@ import Testing
 }
 
 extension Device {
-  /// A device with a copy of another one's files, as `cp -r` makes it while nothing is written.
+  /// Creates a device with a copy of the vault folder of another device, as `cp -r` makes it while no process
+  /// writes.
   convenience init(copyOf other: Device, at server: LocalServer) throws {
     let folder = TemporaryFolder()
     try FileManager.default.copyItem(
@@ -170,7 +171,7 @@ extension Device {
     try self.init(opening: folder, url: server.server.url, token: other.token)
   }
 
-  /// A device with a vault that was restored from a backup.
+  /// Creates a device with a vault that is restored from a backup.
   convenience init(restoring backup: String, of other: Device, at server: LocalServer) throws {
     let folder = TemporaryFolder()
     try Vault.restore(backup, to: folder.path + "/job.vault", with: keyFileSecret(1))
@@ -181,7 +182,7 @@ extension Device {
     try await vault.database.read { try SyncSettings.value(name, in: $0) }
   }
 
-  /// Both sides of all conflicts, resolved ones too.
+  /// Returns the local and the remote versions of all conflicts, including resolved ones.
   func conflictTexts() async throws -> [String] {
     try await values("SELECT localVersion || coalesce(remoteVersion, '') FROM OfflineConflictResolution")
   }

@@ -6,7 +6,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// The effects of a deletion on one device on the records that reference the deleted one, and on its UNIQUE values.
+/// Effects of a deletion on one device: on the records that reference the deleted record, and on its UNIQUE values.
 @Suite struct DeletionTests {
   private let server: LocalServer
   let one: Device
@@ -41,7 +41,7 @@ import Testing
 
   // MARK: References
 
-  @Test("A sealed reference to a record that was deleted before it could be sent is no conflict")
+  @Test("A sealed reference to a record that was deleted before it could be sent causes no conflict")
   func sealedReferenceToWhatNeverWas() async throws {
     try await one.write { db in
       _ = try db.execute("INSERT INTO OfflineShelf (uuid, code) VALUES (\(Storeroom.uuid(1, 9)), 's9')")
@@ -49,7 +49,7 @@ import Testing
     }
     let batch = try await one.vault.sync { try $0.nextBatch(limit: 25).operations }
     #expect(batch.map(\.kind) == [.create, .update])
-    // The server takes neither.
+    // The server stores neither operation.
     try await one.vault.sync { transaction in
       var counts = PushCounts()
       try transaction.acknowledge(
@@ -62,7 +62,7 @@ import Testing
     #expect(try await two.values("SELECT title FROM OfflineThing WHERE shelfId IS NULL") == ["lamp"])
   }
 
-  @Test("A sealed reference that waits for its next attempt goes before the deletion of the record")
+  @Test("A sealed reference that waits for a retry is sent before the deletion of its target")
   func delayedReference() async throws {
     try await one.write { db in
       _ = try db.execute("UPDATE OfflineThing SET shelfId = 2, partOf = 2, title = 'lamp' WHERE thingId = 1")
@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test(
-    "A deletion that empties references is sent without a conflict, whatever is lost on the way",
+    "A deletion that empties references causes no conflict, whichever requests fail or responses are lost",
     arguments: (1...20).map { UInt64($0) } + [UInt64.random(in: 1000...UInt64.max)])
   func randomDeletions(seed: UInt64) async throws {
     var random = Seeded(seed)
@@ -152,7 +152,7 @@ import Testing
 
   // MARK: UNIQUE values
 
-  @Test("The value of a deleted record is free at the server for a record of the same device, in two syncs")
+  @Test("The UNIQUE value of a deleted record can be reused by the same device in a later sync")
   func valueInTwoSyncs() async throws {
     try await one.write { db in _ = try db.execute("DELETE FROM OfflineThing WHERE code = 't1'") }
     try await one.sync()
@@ -164,7 +164,7 @@ import Testing
     #expect(try await two.values("SELECT uuid FROM OfflineThing WHERE code = 't1'") == [Storeroom.uuid(2, 2)])
   }
 
-  @Test("The value of a deleted record is free at the server for another device that has its deletion")
+  @Test("The UNIQUE value of a deleted record can be reused by another device that has pulled the deletion")
   func valueOnAnotherDevice() async throws {
     try await one.write { db in _ = try db.execute("DELETE FROM OfflineThing WHERE code = 't1'") }
     try await one.sync()
@@ -179,7 +179,7 @@ import Testing
   }
 
   @Test(
-    "A value that a record gives up before its deletion goes to another record in the same sync",
+    "A UNIQUE value that a record releases before its deletion moves to another record in one sync",
     arguments: [false, true])
   func valueInOneSync(isDeletedFirst: Bool) async throws {
     try await one.write { db in
@@ -192,7 +192,7 @@ import Testing
     try await expectAgreement()
   }
 
-  @Test("A value that is unique among the records that are not deleted goes to another record in the same sync")
+  @Test("A value that is unique among live records moves to another record in the same sync")
   func valueOfAPartialIndex() async throws {
     try await one.write { db in
       _ = try db.execute("DELETE FROM OfflineSeat WHERE number = 1")
@@ -203,7 +203,7 @@ import Testing
     try await expectAgreement()
   }
 
-  @Test("A restored record whose value another record has taken is a conflict that names that record")
+  @Test("Restoring a record whose UNIQUE value is taken creates a conflict that names the other record")
   func restoredWithoutItsValue() async throws {
     try await one.write { db in _ = try db.execute("DELETE FROM OfflineThing WHERE code = 't1'") }
     try await one.syncKeepingDeleted()
@@ -223,7 +223,7 @@ import Testing
   // MARK: Restoration
 
   @Test(
-    "A record that another device restores comes back with the dependents that its deletion took, and no others",
+    "A record restored on another device returns with exactly the dependents its deletion cascaded to",
     arguments: [false, true])
   func restoredElsewhere(isReopened: Bool) async throws {
     try await one.write { db in
@@ -252,9 +252,9 @@ import Testing
     try await expectAgreement()
   }
 
-  // MARK: What waited
+  // MARK: Blocked operations
 
-  @Test("What waited for conflicts that are resolved is sent in the next sync, beside what still waits")
+  @Test("Operations blocked by resolved conflicts are sent in the next sync; the rest stay blocked")
   func dependentsOfResolvedConflicts() async throws {
     func shelves(_ first: Int) -> @Sendable (WriteConnection) throws -> Void {
       { db in
@@ -268,7 +268,7 @@ import Testing
     try await two.sync()
     try await one.write(shelves(30))
     try await one.write { db in
-      // The first thing waits for two shelves, each of the others for one.
+      // The first thing references two shelves; each of the other things references one.
       for (index, code) in ["a", "b", "d"].enumerated() {
         _ = try db.execute(
           """
@@ -301,7 +301,7 @@ import Testing
 }
 
 extension Device {
-  /// Pushes the outbox without the end of the round, which would remove the rows of deleted records.
+  /// Pushes the pending operations without the end of the round, which would purge the rows of deleted records.
   fileprivate func syncKeepingDeleted() async throws {
     let vault = vault
     let request = try await vault.sync { transaction in
@@ -330,7 +330,7 @@ extension Device {
     }
   }
 
-  /// The same vault, opened once more.
+  /// Opens the vault of a device a second time.
   fileprivate convenience init(reopening device: Device, at server: LocalServer) throws {
     try self.init(opening: device.folder, url: server.server.url, token: device.token, schema: Storeroom.schema)
   }

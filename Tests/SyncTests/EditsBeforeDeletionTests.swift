@@ -7,7 +7,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Edits of records that are deleted afterwards, with the record that they belong to.
+/// Edits of records that are later deleted together with their parent.
 @Suite struct EditsBeforeDeletionTests {
   private let server: LocalServer
   private let one: Device
@@ -29,7 +29,7 @@ import Testing
 
   private static let edit: SQL = "UPDATE OfflineRoom SET title = 'Larder'"
 
-  /// Restores the project on the second device and expects the edit on both.
+  /// Restores the project on the second device and expects the edit on both devices.
   private func expectEdit(_ place: SourceLocation = #_sourceLocation) async throws {
     for device in [one, two, one, two] { try await device.sync() }
     _ = try await two.undelete("Project", project)
@@ -44,11 +44,11 @@ import Testing
 
   // Found by the simulation, seed 11241, world 2, round 29.
   @Test(
-    "An edit that arrives after the deletion of the parent on another device comes back with the parent",
+    "An edit that arrives after another device deleted the parent is restored with the parent",
     arguments: [false, true])
   func editInFlight(editsAfterSealing: Bool) async throws {
     try await two.delete("Project", project)
-    // The edit is later than the deletion, so that it would restore the record if the parent were there.
+    // The edit is later than the deletion, so it would restore the record if the parent existed.
     try await Task.sleep(for: .milliseconds(5))
     try await one.write {
       _ = try $0.execute(editsAfterSealing ? "UPDATE OfflineRoom SET title = 'Pantry'" : Self.edit)
@@ -67,15 +67,17 @@ import Testing
     try await expectEdit()
   }
 
-  // Found by the simulation, seed 11281, world 2, round 34: the same edit was sent without end.
-  @Test("Edits of a deleted record that the server refuses are sent without the refused reference, then dropped")
+  // Found by the simulation, seed 11281, world 2, round 34: the same edit was sent endlessly.
+  @Test("Refused edits of a deleted record are sent again without the refused reference, then dropped")
   func refusedEdits() async throws {
     let one = one
     try await one.write { db in
       let location = try db.insert(Location(projectId: 1, title: "Cellar"))
       _ = try db.execute("UPDATE OfflineRoom SET title = 'Larder', locationId = \(location.locationId)")
     }
-    /// Seals the operation of the room and answers it as a server that has deleted the room, with a location that is missing here.
+    /// Seals the pending operations and acknowledges the operation of the room as if the server had deleted the
+    /// room. The server's version references a location that this vault lacks. Returns the fields of the sent
+    /// operation, or `nil` without one.
     func refuse(_ fields: [String], deleting project: UUID? = nil) async throws -> Set<String>? {
       let sent = try await one.vault.sync { transaction in
         try transaction.nextBatch(limit: 25).operations

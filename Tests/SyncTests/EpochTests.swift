@@ -8,7 +8,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A server whose data were restored from a backup, with devices that go on from before.
+/// A server whose data is restored from a backup, and devices that synced before the restore.
 @Suite struct EpochTests {
   private let server: LocalServer
   private let one: Device
@@ -57,7 +57,7 @@ import Testing
     #expect(titles == ["attic 4", "kitchen 1", "room 2", "room 3"])
   }
 
-  @Test("An old cursor is unknown after a restore, although others have pushed past it")
+  @Test("An old cursor is unknown after a restore, even after another device has pushed past it")
   func oldCursor() async throws {
     let backup = try await server.backUp()
     for number in 1...5 { try await rename(one, 1, "first \(number) 1"); try await one.sync() }
@@ -74,7 +74,8 @@ import Testing
     #expect(titles == ["first 5 1", "second 3", "third 9 2"])
   }
 
-  /// Adds two locations that refer to each other on the first device, and syncs. Their rows stay when they are deleted.
+  /// Adds two locations that reference each other on the first device, and syncs. Their rows stay after their
+  /// deletion.
   private func addCycle() async throws {
     try await one.write { db in
       let annex = try db.insert(Location(projectId: 1, title: "annex"))
@@ -86,7 +87,7 @@ import Testing
   }
 
   @Test(
-    "A record that waits for its deletion comes back after a restore only when a user restores it",
+    "After a server restore, a record deleted before the restore returns only when a user restores it",
     arguments: [true, false])
   func deletedRecordSentAgain(isRestored: Bool) async throws {
     let backup = try await server.backUp()
@@ -94,7 +95,7 @@ import Testing
     try await one.write { _ = try $0.execute("UPDATE OfflineLocation SET title = 'loft' WHERE title = 'annex'") }
     try await one.sync()
     let three = try Device(copyOf: one, at: server)
-    // The wing goes with the loft. Both deleted rows stay, because they refer to each other.
+    // The deletion of the loft cascades to the wing. Both deleted rows stay, because they reference each other.
     try await one.write { _ = try $0.execute("DELETE FROM OfflineLocation WHERE title = 'loft'") }
     try await one.sync()
     let deleted: SQL = "SELECT title FROM OfflineLocation WHERE isDeleted = 1 AND syncVersion > 1 ORDER BY title"
@@ -114,7 +115,7 @@ import Testing
     for device in [one, two, three] { #expect(try await device.values(live) == (isRestored ? ["loft", "wing"] : [])) }
   }
 
-  @Test("A record that is restored against a deletion is sent although the server forgets the deletion meanwhile")
+  @Test("A record restored against a deletion is sent even if the server meanwhile forgets the deletion")
   func restoredAfterForgottenDeletion() async throws {
     let backup = try await server.backUp()
     try await one.write { try $0.insert(Room(projectId: 1, title: "loft")) }
@@ -154,7 +155,7 @@ import Testing
       try await two.values("SELECT title FROM OfflineLocation WHERE isDeleted = 0 ORDER BY title") == ["annex", "wing"])
   }
 
-  @Test("A conflict about a record that the server lost ends when the record is deleted here")
+  @Test("Deleting a record that the server lost ends the conflict about it")
   func conflictOfDeletedRecord() async throws {
     let backup = try await server.backUp()
     try await one.write { try $0.insert(Project(title: "Mill")) }
@@ -176,7 +177,7 @@ import Testing
     #expect(try two.conflicts().map(\.conflictType) == ["deleted_remotely"])
   }
 
-  @Test("A conflict with a version that the server lost does not outlive the comparison")
+  @Test("A comparison ends a conflict with a version that the server lost")
   func conflictWithLostVersion() async throws {
     let backup = try await server.backUp()
     for (device, title) in [(two, "Elm"), (one, "Oak")] {
@@ -186,7 +187,7 @@ import Testing
     #expect(try one.conflicts().count == 1)
     try await server.restore(backup)
     try await one.sync()
-    // The restored server has the common version, so nothing is left to decide.
+    // The restored server has the common base of both devices, so nothing is left to decide.
     #expect(try one.conflicts().isEmpty)
     #expect(try await one.sync(RoundRequest(isFull: true)).repaired == 0)
     let three = try await Device("cid", at: server)
@@ -197,7 +198,7 @@ import Testing
     #expect(try await two.conflictTexts().contains { $0.contains("Elm") && $0.contains("Oak") })
   }
 
-  @Test("A record that was changed before and after the restore is decided by its policy, and no value is lost")
+  @Test("A record changed before and after the restore follows its policy, and no value is lost")
   func changedOnBothSides() async throws {
     let backup = try await server.backUp()
     try await rename(one, 1, "before 1")
@@ -212,7 +213,7 @@ import Testing
     for text in ["before 1", "after 1", "Elm", "Oak"] {
       #expect(texts.contains { $0.contains(text) }, "\(text)")
     }
-    // Projects are decided by a user.
+    // The conflict policy of projects leaves the decision to a user.
     let conflict = try #require(try one.conflicts().first)
     try one.resolve(conflict.conflictId, takesLocal: true)
     try await expectAgreement()
@@ -250,7 +251,7 @@ import Testing
     #expect(titles == ["attic 4", "kitchen 1", "room 2", "room 3"])
   }
 
-  @Test("A new epoch that begins between two requests of a round is noticed")
+  @Test("A round notices a new epoch that begins between two of its requests")
   func epochWithinRound() async throws {
     let remote = InterveningRemote(remote: await one.worker.remote)
     let (folder, schemas) = (server.folder, server.schemas)
@@ -265,7 +266,7 @@ import Testing
   }
 }
 
-/// Starts a new epoch of each account, beside a server that runs or while it is stopped.
+/// Starts a new epoch of each account. The server may be running or stopped.
 private func startEpoch(_ data: String, _ schemas: [Schema]) async throws {
   let folder = try ServerFolder(data, isCreating: false)
   let directory = try ServerDirectory(in: folder)
@@ -279,7 +280,7 @@ private func startEpoch(_ data: String, _ schemas: [Schema]) async throws {
 extension LocalServer {
   private var data: String { folder.path + "/data" }
 
-  /// Copies the stopped server's data.
+  /// Copies the data of the server while it is stopped, and restarts it. Returns the path of the copy.
   func backUp() async throws -> String {
     let copy = folder.path + "/backup-\(UUID().uuidString)"
     let data = data
@@ -287,7 +288,7 @@ extension LocalServer {
     return copy
   }
 
-  /// Replaces the server's data by a copy, or keeps them, and starts a new epoch.
+  /// Replaces the data of the server by a copy and starts a new epoch. Keeps the data if `copy` is `nil`.
   func restore(_ copy: String?) async throws {
     let data = data
     let schemas = schemas

@@ -8,7 +8,7 @@ import WebTransport
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A server that takes no file for a time, always for the same reason.
+/// A file remote that fails every upload with the planned problem.
 private struct FailingFiles: FileRemote {
   let files: any FileRemote
   let problem: Locked<UploadProblem?>
@@ -36,7 +36,7 @@ private struct FailingFiles: FileRemote {
 }
 
 @Suite struct FailedUploadTests {
-  /// How an upload that is not completed shows after the round.
+  /// The visible effect of an incomplete upload after the round.
   enum Sign { case failure, delay, pause }
 
   private static let cases: [(problem: UploadProblem, sign: Sign)] = [
@@ -51,7 +51,7 @@ private struct FailingFiles: FileRemote {
   ]
 
   @Test(
-    "An upload that ends for any reason is shown as waiting, its record is sent, and it is completed once the reason ends"
+    "A failed upload is shown as waiting, does not block its record, and completes once the cause ends"
   )
   func everyProblem() async throws {
     let server = try LocalServer()
@@ -83,7 +83,7 @@ private struct FailingFiles: FileRemote {
       }
       faulty.withLock { $0 = nil }
       _ = try retry(on: device)
-      // As when the time is over for which the server has asked.
+      // The retry time that the server requested has passed.
       try await device.write { _ = try $0.execute("UPDATE AttachmentTransfer SET scheduledAt = NULL") }
       let report = try await worker.sync()
       #expect(report.filesSent == 1 && report.outcome == .done, "\(problem): \(String(describing: report.failure))")
@@ -91,7 +91,7 @@ private struct FailingFiles: FileRemote {
     }
   }
 
-  // Not in asynchronous code, as a program does it.
+  // Synchronous, because `Vault.attach` is unavailable in asynchronous code.
   private func attach(_ path: String, to project: UUID, of device: Device) throws {
     _ = try device.vault.attach([path], to: try device.vault.entities.entity("Project"), project)
   }

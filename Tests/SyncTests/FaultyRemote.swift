@@ -4,7 +4,7 @@ import WebTransport
 
 @testable import SyncEngine
 
-/// A server whose responses get lost and which fails operations, as planned for the next push.
+/// A remote that loses responses or fails operations, as planned for the next push.
 final class FaultyRemote: Remote {
   private let remote: any Remote
   private let next = Locked(0)
@@ -30,7 +30,7 @@ final class FaultyRemote: Remote {
       _ = try await remote.push(request)
       throw lost
     case 3, 4:
-      // One operation fails temporarily, or permanently. Later ones of the request wait.
+      // One operation fails temporarily (3) or permanently (4). The operations after it in the request wait.
       guard request.operations.count > 1 else { return try await remote.push(request) }
       let split = request.operations.count / 2
       let first = Array(request.operations[..<split])

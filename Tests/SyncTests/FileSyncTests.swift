@@ -9,7 +9,7 @@ import WebTransport
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Photos between devices, below the data and never in its way.
+/// Photo transfers between devices. Files follow the records and never delay them.
 @Suite struct FileSyncTests {
   private let server: LocalServer
   private let one: Device
@@ -23,7 +23,7 @@ import WebTransport
     project = try await one.write { try $0.insert(Project(title: "House")).uuid }
   }
 
-  /// Takes a file in on a device. Not in asynchronous code, as a program does it.
+  /// Attaches a file on a device. Synchronous, because `Vault.attach` is unavailable in asynchronous code.
   private func attach(_ device: Device, _ path: String) throws -> UUID {
     try device.vault.attach([path], to: try device.vault.entities.entity("Project"), project)[0]
   }
@@ -45,7 +45,7 @@ import WebTransport
     #expect(throws: VaultError.self) { try device.vault.openAttachment(uuid) }
   }
 
-  /// Asks for a photo, if its record is there already.
+  /// Requests a photo if its record exists on the device.
   private func ask(_ device: Device, _ uuid: UUID) {
     do { _ = try device.vault.openAttachment(uuid) } catch {}
   }
@@ -54,14 +54,16 @@ import WebTransport
     try await device.values("SELECT full || ' ' || thumbnail || ' ' || uploadStatus FROM photos ORDER BY fileName")
   }
 
-  @Test func aPhotoArrivesThumbnailFirst() async throws {
+  @Test("A photo arrives thumbnail first, and its full file after the device requests it")
+  func aPhotoArrivesThumbnailFirst() async throws {
     let path = URL(filePath: #filePath).deletingLastPathComponent().path + "/../Data/rocket.jpg"
     let photo = try attach(one, path)
     let events = try await one.worker.events {
       let sent = try await one.sync()
       #expect(sent.filesSent == 2 && sent.pushed == 2)
     }
-    // The events of a round for a screen: its begin, the sent operations, the transfers, and once its outcome.
+    // The worker reports the start of the round, the pushed count and once the end of the round, then the progress
+    // of files.
     let names = events.map { String("\($0)".prefix { $0 != "(" }) }
     #expect(names.prefix(3) == ["syncing", "pushed", "synced"] && events[1] == .pushed(count: 2), "\(names)")
     #expect(Set(names.dropFirst(3)) == ["file", "fileMoved"] && names.filter { $0 == "fileMoved" }.count == 2)
@@ -75,8 +77,8 @@ import WebTransport
     #expect(try await two.sync().filesFetched == 0)
   }
 
-  /// A file that the server does not take fails, and the data and the other files are where they belong.
-  @Test func aFailedPhotoDelaysNothing() async throws {
+  /// The server rejects one file as too large. The records and the other file still sync.
+  @Test("A rejected photo delays neither records nor other photos") func aFailedPhotoDelaysNothing() async throws {
     _ = try attach(one, bytes: 4_000_000, "a-huge.bin")
     _ = try attach(one, bytes: 5_000, "b-small.bin")
     let report = try await one.sync()
@@ -85,13 +87,13 @@ import WebTransport
     let usage = try one.usage()
     #expect(usage.failed == 1 && usage.waiting == 1)
     #expect(try await two.sync().pulled == 3)
-    // The next attempt is due in an hour, or on a user's request.
+    // The next attempt is due in an hour, or when the user retries.
     #expect(try await one.sync().filesFailed == 0)
     #expect(try one.retry() == 1)
     #expect(try await one.sync().filesFailed == 1)
   }
 
-  @Test("Bytes that another member sends under the name of a photo never take the place of the owner's copy")
+  @Test("Bytes that another member uploads under a photo's name never replace the owner's copy")
   func anotherMembersBytes() async throws {
     let photo = try attach(one, bytes: 5_000, "roof.bin")
     let contentUuid = try #require(try one.vault.attachment(photo).contentUuid)
@@ -113,8 +115,9 @@ import WebTransport
     #expect(try await one.values("SELECT iif(comparedFull IS NULL, 'no', 'yes') FROM AttachmentContent") == ["yes"])
   }
 
-  /// The only copy of a photo does not go because its project is not followed any more.
-  @Test func anUnsentPhotoOfAProjectThatIsLeftStays() async throws {
+  /// The device keeps the only copy of a photo although it no longer follows the project.
+  @Test("An unsent photo of a project that is no longer followed stays until it is uploaded")
+  func anUnsentPhotoOfAProjectThatIsLeftStays() async throws {
     _ = try attach(one, bytes: 5_000, "roof.bin")
     let other = try await one.write { try $0.insert(Project(title: "Other")).uuid }
     try await one.sync()
@@ -135,8 +138,9 @@ import WebTransport
     #expect(try await one.values("SELECT fileName FROM OfflinePhoto") == [])
   }
 
-  /// The server's disk lost a file. A device that has it sends it again before it evicts it.
-  @Test func whatTheServerHasLostIsSentAgain() async throws {
+  /// The server's disk lost a file. A device that holds the file uploads it again before it evicts its copy.
+  @Test("A full comparison uploads a file again that the server has lost")
+  func whatTheServerHasLostIsSentAgain() async throws {
     let photo = try attach(one, bytes: 5_000, "roof.bin")
     let kept = try attach(one, bytes: 6_000, "floor.bin")
     try await one.sync()
@@ -152,14 +156,15 @@ import WebTransport
     #expect(try content(two, photo) == content(one, photo))
   }
 
-  /// While the disk of this device fails, a download loses no attempt.
-  @Test func aDiskThatTakesNothingCostsNoAttempt() async throws {
+  /// However long this device cannot write to its disk, the download loses no retry attempt.
+  @Test("A download that cannot be written to disk uses up no retry attempt")
+  func aDiskThatTakesNothingCostsNoAttempt() async throws {
     let photo = try attach(one, bytes: 5_000, "roof.bin")
     try await one.sync()
     try await two.sync()
     try want(two, photo)
     let content = try #require(try two.vault.attachment(photo).contentUuid)
-    // No file can be written where a folder stands.
+    // A folder at the path prevents the file from being written.
     let part = two.vault.layout.attachmentFile(content, .full) + VaultLayout.unfinishedSuffix
     try FileManager.default.createDirectory(atPath: part, withIntermediateDirectories: true)
     for _ in 0..<7 {
@@ -174,8 +179,9 @@ import WebTransport
     #expect(try self.content(two, photo).count == 5_000)
   }
 
-  /// Another process was killed in the middle of a file; this worker has moved files before.
-  @Test func whatAnotherProcessLeftUnderWayIsTakenUp() async throws {
+  /// Another process was killed during an upload. This worker has already moved files.
+  @Test("A worker takes over an upload that a killed process left running")
+  func whatAnotherProcessLeftUnderWayIsTakenUp() async throws {
     _ = try attach(one, bytes: 5_000, "roof.bin")
     try await one.sync()
     _ = try attach(one, bytes: 6_000, "late.bin")
@@ -183,8 +189,9 @@ import WebTransport
     #expect(try await one.sync().filesSent == 1)
   }
 
-  /// A file of a newer program, or one that was damaged at the server, fails alone.
-  @Test func oneFileThatCannotBeTakenInStopsNoOther() async throws {
+  /// A file from a newer program version, or one damaged on the server, affects no other file.
+  @Test("A damaged file on the server fails without stopping other downloads")
+  func oneFileThatCannotBeTakenInStopsNoOther() async throws {
     let spoilt = try attach(one, bytes: 5_000, "a.bin")
     let good = try attach(one, bytes: 6_000, "b.bin")
     try await one.sync()
@@ -203,8 +210,8 @@ import WebTransport
     #expect(try await two.values("SELECT error FROM attachments WHERE error IS NOT NULL").count == 1)
   }
 
-  /// A worker that runs moves files beside its rounds, on both sides.
-  @Test func aRunningWorkerMovesFiles() async throws {
+  /// A running worker transfers files alongside its rounds, as sender and as receiver.
+  @Test("Running workers upload and download files") func aRunningWorkerMovesFiles() async throws {
     let workers = [one, two].map { device in Task { try await device.worker.run() } }
     let photo = try attach(one, bytes: 2_500_000, "roof.bin")
     try await eventually { try await one.values("SELECT uploadStatus FROM OfflinePhoto") == ["completed"] }
@@ -218,8 +225,11 @@ import WebTransport
     }
   }
 
-  /// Cancelled at any moment, it is whole at the end, and no operation of the data is lost on the way.
-  @Test(arguments: [1, UInt64.random(in: 1...UInt64.max)]) func aCancelledTransferGoesOn(seed: UInt64) async throws {
+  /// The transfer is cancelled at random moments. At the end the file is complete and no record operation is lost.
+  @Test(
+    "A transfer that is cancelled at random moments completes in later rounds",
+    arguments: [1, UInt64.random(in: 1...UInt64.max)])
+  func aCancelledTransferGoesOn(seed: UInt64) async throws {
     print("FileSyncTests: seed \(seed)")
     var random = Seeded(seed)
     let photo = try attach(one, bytes: 2_900_000, "roof.bin")
@@ -240,8 +250,10 @@ import WebTransport
     #expect(try await one.values("SELECT uploadStatus FROM OfflinePhoto") == ["completed"])
   }
 
-  /// A server that processes images receives the decrypted content. A device encrypts it during the download.
-  @Test func aServerMayBeGivenTheContent() async throws {
+  /// A server that processes images receives the content itself. A receiving device encrypts the content as it
+  /// arrives.
+  @Test("With plaintext uploads, the server stores the content and the receiving device encrypts it")
+  func aServerMayBeGivenTheContent() async throws {
     try setPlaintext()
     let photo = try attach(one, bytes: 2_300_000, "roof.bin")
     try await one.sync()
@@ -279,7 +291,7 @@ extension Device {
   fileprivate func retry() throws -> Int { try vault.retryTransfers() }
 }
 
-/// Waits until a condition holds; the limit is a guard against hanging only.
+/// Waits until a condition holds. The limit only guards against a hang.
 private func eventually(_ condition: () async throws -> Bool) async throws {
   let end = ContinuousClock.now + .seconds(120)
   while try await !condition() {

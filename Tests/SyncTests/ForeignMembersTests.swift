@@ -7,7 +7,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A server, or something between, that for a time adds members and records that this vault does not know.
+/// A server or proxy that temporarily adds members and records that this vault does not know.
 @Suite struct ForeignMembersTests {
   private static let names = [
     "later", "", " ", "x.y", "Title", "isDirty", "syncStatus", "rowid", "a\nb", "\u{1F680}",
@@ -17,7 +17,7 @@ import Testing
     "Spaceship", "", "a\u{0}b", "offlineRoom", "sqlite_schema", String(repeating: "t", count: 250),
   ]
 
-  /// Adds members that no schema has to the records of a response, at random.
+  /// Adds random members and records, unknown to every schema, to the records of a response.
   private static func disturb(_ records: inout [RemoteRecord], _ random: inout Seeded) {
     for index in records.indices {
       for _ in 0..<Int.random(in: 0...2, using: &random) {
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(
-    "Whatever unknown members and records a server has sent, a device agrees with it after the next comparison",
+    "After a server has sent unknown members and records, the next comparison restores agreement",
     arguments: [1, 2, UInt64.random(in: 1...UInt64.max)])
   func agreement(seed: UInt64) async throws {
     let random = Locked(Seeded(seed))
@@ -72,7 +72,7 @@ import Testing
       let report = try await worker.sync(RoundRequest(isFull: draw(4) == 0))
       #expect(report.outcome == .done, "seed \(seed), step \(step): \(String(describing: report.failure))")
     }
-    // From here on the answers are those of the server.
+    // From here on the responses are those of the server, unchanged.
     for conflict in try two.conflicts() { try two.resolve(conflict.conflictId, takesLocal: true) }
     for device in [two, one, two] { try await device.sync() }
     try await two.sync(RoundRequest(isFull: true))

@@ -6,8 +6,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A discarded operation leaves a clean record in every state: no status stays conflict, and no operation waits
-/// forever.
+/// Discarded changes leave nothing behind: no conflict and no waiting operation.
 @Suite struct GivingUpTests {
   private let server: LocalServer
   private let one: Device
@@ -25,7 +24,7 @@ import Testing
     try await two.sync()
   }
 
-  /// On the second device: a note in a room that another person has deleted.
+  /// Creates, on the second device, a note in a room that the first device has deleted. Returns the conflict.
   private func makeOrphan() async throws -> ConflictEntry {
     try await one.write { _ = try $0.execute("DELETE FROM OfflineRoom") }
     try await one.sync()
@@ -43,27 +42,30 @@ import Testing
     #expect(try await two.sync().pushed == 0)
   }
 
-  @Test func anOrphanThatIsLetGoIsClean() async throws {
+  @Test("An orphaned note whose conflict is resolved for the server leaves nothing behind")
+  func anOrphanThatIsLetGoIsClean() async throws {
     let conflict = try await makeOrphan()
     try two.resolve(conflict.conflictId, takesLocal: false)
     try await expectGone()
   }
 
-  @Test func anOrphanWhoseOperationIsDiscardedIsClean() async throws {
+  @Test("An orphaned note whose operation is discarded leaves nothing behind")
+  func anOrphanWhoseOperationIsDiscardedIsClean() async throws {
     _ = try await makeOrphan()
     try two.discardAll()
     try await expectGone()
   }
 
-  @Test func anOrphanThatWasDeletedHereAndThenDiscardedIsClean() async throws {
+  @Test("An orphaned note that is deleted and then discarded leaves nothing behind")
+  func anOrphanThatWasDeletedHereAndThenDiscardedIsClean() async throws {
     _ = try await makeOrphan()
     try await two.write { _ = try $0.execute("DELETE FROM OfflineNote") }
     try two.discardAll()
     try await expectGone()
   }
 
-  // Found by the simulation, seed 9000, world 7: the error of SQLite ended the device's program.
-  @Test("A new record that another one needs is not discarded before that one")
+  // Found by the simulation, seed 9000, world 7: an SQLite error terminated the device's program.
+  @Test("A new record cannot be discarded while another new record references it")
   func neededRecord() async throws {
     try await two.write { db in
       let oak = try db.insert(Material(name: "Oak"))
@@ -81,10 +83,10 @@ import Testing
     #expect(try await two.sync().pushed == 0)
   }
 
-  /// The outcome of a conflict about a title, and the name of the user who decided.
+  /// The ways in which a conflict about a title ends.
   enum Ending: CaseIterable { case remoteTaken, otherValueTaken, discarded, merged }
 
-  @Test("What a conflict ends with keeps the local version as it was last", arguments: Ending.allCases)
+  @Test("However a conflict ends, its row keeps the last local version", arguments: Ending.allCases)
   func localVersionIsKept(ending: Ending) async throws {
     for (device, title) in [(one, "Hall"), (two, "Attic")] {
       try await device.write { _ = try $0.execute("UPDATE OfflineProject SET title = \(title)") }

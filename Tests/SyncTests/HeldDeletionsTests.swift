@@ -8,7 +8,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A server that says that most records are gone is asked about before anything is deleted.
+/// A comparison that would delete most records, which requires the user's acceptance before any deletion.
 @Suite struct HeldDeletionsTests {
   private let server: LocalServer
   private let device: Device
@@ -25,7 +25,7 @@ import Testing
     try await device.sync()
   }
 
-  /// The server forgets records, as a database does that was damaged or put back from a backup by hand.
+  /// Removes records from the server's database, as damage or a manual restore from a backup would.
   private func loseRecords(_ count: Int) async throws {
     let data = server.folder.path + "/data"
     try await server.restart(while: {
@@ -43,7 +43,7 @@ import Testing
           _ = try connection.execute("DELETE FROM OfflineProject WHERE uuid IN \(lost)")
         }
         _ = try connection.execute("DELETE FROM ServerRecord WHERE entityUuid IN \(lost)")
-        // The sums of the buckets are computed again when the account opens.
+        // The server recomputes the bucket digests when it opens the account.
         _ = try connection.execute("UPDATE ServerState SET digestSchemas = NULL, pendingSchemas = NULL")
       }
       database.close()
@@ -54,9 +54,9 @@ import Testing
     try await device.value("SELECT count(*) FROM OfflineProject WHERE isDeleted = 0", as: Int.self)
   }
 
-  @Test("A comparison that would delete most records keeps them all, says why, and deletes them once accepted")
+  @Test("A comparison that would delete most records keeps them, reports the reason, and awaits acceptance")
   func held() async throws {
-    // Twenty records go without a question.
+    // Twenty deletions need no acceptance.
     try await fill(20)
     try await loseRecords(20)
     let few = try await device.sync(RoundRequest(isFull: true))
@@ -72,7 +72,8 @@ import Testing
       }
       #expect(status.heldDeletions == 30 && status.pause?.contains("would delete 30 of ") == true)
     }
-    // One more is lost after the user has accepted 30: that was not accepted.
+    // The user accepts the 30 deletions that were reported, but one more record is lost. The acceptance does not
+    // cover it.
     try await device.write { connection in _ = try connection.insert(Project(title: "Weir")) }
     _ = try await device.worker.sync(RoundRequest(pulls: false))
     try await loseRecords(1)

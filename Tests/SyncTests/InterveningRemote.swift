@@ -5,7 +5,7 @@ import WebTransport
 
 @testable import SyncEngine
 
-/// A server before whose pushes something happens, and whose answers may be changed.
+/// A remote that runs a closure before each push and can change responses.
 final class InterveningRemote: Remote {
   private struct State {
     var before: @Sendable (Int) async throws -> Void = { _ in }
@@ -21,17 +21,17 @@ final class InterveningRemote: Remote {
 
   let remote: any Remote
   let able = Locked(RemoteCapabilities())
-  /// Where its files are; nil for no files.
+  /// The file remote, or `nil` if the remote has no files.
   let fileRemote = Locked<(any FileRemote)?>(nil)
   var files: (any FileRemote)? { fileRemote.withLock { $0 } }
   private let state = Locked(State())
 
   init(remote: any Remote) { self.remote = remote }
 
-  /// The sent operations, in order.
+  /// The operations of each push, in order.
   var sent: [[PushOperation]] { state.withLock { $0.sent } }
 
-  /// How many pages were fetched.
+  /// The number of requested pages.
   var pulls: Int { state.withLock { $0.pulls } }
 
   func intervene(
@@ -69,7 +69,7 @@ final class InterveningRemote: Remote {
     return account
   }
 
-  /// Changes the server's account information.
+  /// Changes the account information in each response.
   func answerAccount(_ change: @escaping @Sendable (inout AccountInfo) -> Void) {
     state.withLock { $0.account = change }
   }
@@ -85,18 +85,18 @@ final class InterveningRemote: Remote {
     return answer
   }
 
-  /// Changes the records of each page and of each request for records.
+  /// Changes the records of each page and of each records response.
   func answerRecords(_ change: @escaping @Sendable (inout [RemoteRecord]) -> Void) {
     state.withLock { $0.records = change }
   }
 
-  /// Answers with pages made up from the number of the request and its cursor.
+  /// Responds to `changes` with pages made from the number of the request and its cursor.
   func answerChanges(_ page: @escaping @Sendable (Int, String?) -> ChangesPage) { state.withLock { $0.page = page } }
 
-  /// How often it was asked for news.
+  /// The number of `watch` requests.
   var watches: Int { state.withLock { $0.watches } }
 
-  /// Answers at once whether there is something new.
+  /// Sets the immediate response to `watch`: whether changes are pending.
   func answerWatch(_ answer: @escaping @Sendable () -> Bool) { state.withLock { $0.watch = answer } }
 
   func watch(cursor: String, seconds: Int) async throws(RemoteFailure) -> Bool {

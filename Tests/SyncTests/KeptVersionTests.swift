@@ -6,7 +6,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Versions of the server that cannot be stored when they come.
+/// Server versions that cannot be stored when they arrive.
 @Suite struct KeptVersionTests {
   private let server: LocalServer
   private let one: Device
@@ -29,9 +29,9 @@ import Testing
     try await two.sync()
   }
 
-  /// An inlet has one outlet: the outlet that was chosen here and not sent collides with the one that another device
-  /// chose.
-  @Test func aVersionThatBreaksARuleHereIsKeptAndTheRestFlows() async throws {
+  /// An inlet has one outlet. The unsent choice of this device blocks the choice of the other device.
+  @Test("A server version that breaks a rule here is kept and applied after the conflict is resolved")
+  func aVersionThatBreaksARuleHereIsKeptAndTheRestFlows() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
     try await one.sync()
     try await two.write { db in
@@ -42,7 +42,7 @@ import Testing
     #expect(report.conflicts == 1)
     let conflict = try #require(try two.conflicts().first)
     #expect(conflict.conflictType == "not_unique")
-    // A version in the inbox is not reported again in each round.
+    // A version that waits in the inbox is not pulled again in each round.
     let again = try await two.sync()
     #expect(again.pulled == 0 && again.outcome == .done)
     try two.resolve(conflict.conflictId, takesLocal: false)
@@ -53,8 +53,9 @@ import Testing
     #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
   }
 
-  /// A record that is deleted after a version of it was kept is not inserted from that version.
-  @Test func aKeptVersionDoesNotOutliveItsRecord() async throws {
+  /// A record deleted after one of its versions entered the inbox is not restored by that version.
+  @Test("A version in the inbox is dropped when its record is deleted")
+  func aKeptVersionDoesNotOutliveItsRecord() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
     try await one.sync()
     try await two.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 3") }
@@ -69,8 +70,9 @@ import Testing
     #expect(try await two.values("SELECT reason FROM SyncInbox") == [])
   }
 
-  /// A record that another device deleted is not restored with a record that had cascaded to it here.
-  @Test func whatIsGoneForAllDoesNotComeBackWithItsParent() async throws {
+  /// A record that another device deleted is not restored with a parent whose deletion here had cascaded to it.
+  @Test("A record that another device deleted is not restored with its parent")
+  func whatIsGoneForAllDoesNotComeBackWithItsParent() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Mill'") }
     try await one.sync()
     try await two.write { _ = try $0.execute("DELETE FROM OfflineProject") }
@@ -86,8 +88,9 @@ import Testing
     #expect(try await one.digests() == two.digests())
   }
 
-  /// A record with a change of its own tells the server itself that it went with its parent.
-  @Test func whatToldItsDeletionItselfDoesNotComeBackWithItsParent() async throws {
+  /// A record with its own pending change sends its cascaded deletion itself.
+  @Test("Devices agree on a record that sent its own deletion after its parent is restored")
+  func whatToldItsDeletionItselfDoesNotComeBackWithItsParent() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Mill'") }
     try await one.sync()
     try await two.write { db in
@@ -106,7 +109,8 @@ import Testing
     }
   }
 
-  @Test func recordsThatReferToEachOtherInACircleCome() async throws {
+  @Test("Records that reference each other in a cycle are applied")
+  func recordsThatReferToEachOtherInACircleCome() async throws {
     try await one.write { db in
       _ = try db.execute("UPDATE OfflineAtmosphericLog SET inletId = logId % 3 + 1")
       try db.insert(Location(projectId: 1, title: "first"))
@@ -122,8 +126,9 @@ import Testing
     }
   }
 
-  /// The user returns to the server's version, not to the older common version.
-  @Test func whoDiscardsAContestedChangeHasWhatTheServerHas() async throws {
+  /// Discarding a conflicted change restores the server's version, not the older common base.
+  @Test("Discarding a conflicted change leaves the server's version")
+  func whoDiscardsAContestedChangeHasWhatTheServerHas() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Mill', projectNumber = '7'") }
     try await one.sync()
     try await two.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Barn'") }
@@ -134,8 +139,9 @@ import Testing
     #expect(try await two.value("SELECT title || projectNumber FROM OfflineProject", as: String.self) == "Mill7")
   }
 
-  /// The records that a conflict's remote version references stay, even if they are deleted.
-  @Test func whatAContestedVersionRefersToIsNotPurged() async throws {
+  /// The records that a conflict's version references stay in the vault, even when they are deleted.
+  @Test("Records that a conflicted version references are not purged")
+  func whatAContestedVersionRefersToIsNotPurged() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
     try await one.sync()
     try await two.sync()
@@ -153,7 +159,7 @@ import Testing
     #expect(try await two.value("SELECT inletId FROM OfflineAtmosphericLog WHERE logId = 2", as: Int.self) == 1)
   }
 
-  @Test("A reference that the policy lets lose to ON DELETE SET NULL is in the conflict table")
+  @Test("A reference that loses to ON DELETE SET NULL by policy is recorded in the conflict table")
   func referenceThatLostIsRecorded() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 1 WHERE logId = 2") }
     try await one.sync()
@@ -162,7 +168,7 @@ import Testing
     try await one.write { db in _ = try db.execute("DELETE FROM OfflineAtmosphericLog WHERE logId IN (1, 3)") }
     try await one.sync()
     try await two.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET inletId = 3 WHERE logId = 2") }
-    // The server wins with atmospheric logs, and there the first device has emptied the reference.
+    // The server wins for atmospheric logs, and its reference is empty because the first device deleted log 1.
     #expect(try await two.sync().outcome == .done)
     #expect(
       try await two.values(
@@ -174,7 +180,7 @@ import Testing
     #expect(try await one.digests() == two.digests())
   }
 
-  @Test("A conflicted operation keeps its id and drops its idempotency key, so that it is sealed anew")
+  @Test("A conflicted operation keeps its id and drops its idempotency key, so that it is sealed again")
   func conflictedOperationIsSealedAnew() async throws {
     try await two.write { db in
       _ = try db.execute("UPDATE OfflineAtmosphericLog SET temperature = 55 WHERE logId = 2")

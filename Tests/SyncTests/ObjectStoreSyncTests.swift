@@ -9,7 +9,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Photos between devices by way of an object store that others wrote. `Tests/S3/run` runs these.
+/// Photo transfers through a third-party object store. `Tests/S3/run` runs these tests.
 @Suite(.serialized, .enabled(if: ObjectStoreProcess.isThere, "Tests/S3/run runs these"))
 struct ObjectStoreSyncTests {
   private let store: ObjectStoreProcess
@@ -25,7 +25,8 @@ struct ObjectStoreSyncTests {
     var described = try ObjectStore(
       endpoint: store.url, bucket: ObjectStoreProcess.bucket, region: ObjectStoreProcess.region,
       credentials: ObjectStoreCredentials(accessKeyId: ObjectStoreProcess.accessKeyId, wipingSecret: &secret))
-    // The remaining times are used one after the other. The last one stays.
+    // Each reading of the clock consumes one offset. The last offset stays in use; without offsets the clock is
+    // right.
     described.clock = { [clock] in
       let wrong = clock.withLock { $0.count > 1 ? $0.removeFirst() : $0.first ?? 0 }
       return Int64(Date().timeIntervalSince1970 * 1_000) + wrong
@@ -58,7 +59,7 @@ struct ObjectStoreSyncTests {
     return content
   }
 
-  /// Asks for a photo that is not here.
+  /// Requests a photo that is missing on the device.
   private func want(_ device: Device, _ uuid: UUID) {
     #expect(throws: VaultError.self) { try device.vault.openAttachment(uuid) }
   }
@@ -75,7 +76,8 @@ struct ObjectStoreSyncTests {
     try await device.write { _ = try $0.execute("UPDATE AttachmentTransfer SET scheduledAt = NULL") }
   }
 
-  @Test func aPhotoGoesThroughTheStore() async throws {
+  @Test("A photo is transferred through the object store and not stored on the server's disk")
+  func aPhotoGoesThroughTheStore() async throws {
     let path = URL(filePath: #filePath).deletingLastPathComponent().path + "/../Data/rocket.jpg"
     let photo = try attach(one, path)
     let sent = try await one.sync()
@@ -88,19 +90,20 @@ struct ObjectStoreSyncTests {
     #expect(try await two.sync().filesFetched == 1)
     #expect(try content(two, photo) == Data(contentsOf: URL(filePath: path)))
     #expect(try await store.refusals() == [])
-    // Nothing of them is on the server's disk.
+    // The server's disk holds no copy of the files.
     let folder = server.folder.path + "/data/accounts"
     #expect(try !FileManager.default.subpathsOfDirectory(atPath: folder).contains { $0.contains("/files/") })
     #expect(try await one.sync().filesSent == 0)
   }
 
-  @Test func anAddressThatHasExpiredIsReplaced() async throws {
+  @Test("An expired upload URL is replaced, a limited number of times")
+  func anAddressThatHasExpiredIsReplaced() async throws {
     _ = try attach(one, bytes: 5_000, "roof.bin")
-    // Asking once looks at the clock twice: for the row, and for the address.
+    // One request reads the clock twice: for the row and for the URL.
     clock.withLock { $0 = [-660_000, -660_000, 0] }
     #expect(try await one.sync().filesSent == 1)
     #expect(try await store.refusals() == ["AccessDenied"])
-    // A server whose clock stays wrong does not go on for ever, and the records are where they belong.
+    // A server whose clock stays wrong causes a limited number of repetitions, and the records still sync.
     _ = try attach(one, bytes: 6_000, "late.bin")
     clock.withLock { $0 = [-660_000] }
     let report = try await one.sync()
@@ -112,20 +115,21 @@ struct ObjectStoreSyncTests {
     #expect(try await one.sync().filesSent == 1)
   }
 
-  /// The address of a download expires as well.
-  @Test func anExpiredDownloadIsGoneOnWith() async throws {
+  /// The URL of a download expires as well.
+  @Test("A download whose URL has expired continues with a new URL") func anExpiredDownloadIsGoneOnWith() async throws {
     let photo = try attach(one, bytes: 5_000, "roof.bin")
     try await one.sync()
     try await two.sync()
     want(two, photo)
-    // The server looks whether it is there, and then signs.
+    // The server first checks that the file exists and then signs the URL.
     clock.withLock { $0 = [0, -660_000, 0] }
     #expect(try await two.sync().filesFetched == 1)
     #expect(try content(two, photo) == content(one, photo))
     #expect(try await store.refusals() == ["AccessDenied"])
   }
 
-  @Test func aTypeThatTheServerDoesNotTakeIsNamed() async throws {
+  @Test("An upload error names the accepted content types, and other photos still sync")
+  func aTypeThatTheServerDoesNotTakeIsNamed() async throws {
     try one.vault.setPreference(.upload, "plaintext")
     _ = try attach(one, bytes: 5_000, "list.pdf", beginning: Array("%PDF-1.7\n".utf8))
     let photo = try attach(one, bytes: 5_000, "roof.jpg", beginning: [0xFF, 0xD8, 0xFF, 0xE0])
@@ -141,7 +145,8 @@ struct ObjectStoreSyncTests {
     #expect(try content(two, photo) == content(one, photo))
   }
 
-  @Test func aFileThatIsTooLargeAsksForNothing() async throws {
+  @Test("A file over the size limit sends no request to the store")
+  func aFileThatIsTooLargeAsksForNothing() async throws {
     _ = try attach(one, bytes: 4_000_000, "a-huge.bin")
     _ = try attach(one, bytes: 5_000, "b-small.bin")
     let report = try await one.sync()
@@ -150,7 +155,8 @@ struct ObjectStoreSyncTests {
     #expect(try await store.count("PUT") == 1)
   }
 
-  @Test func theQuotaIsTold() async throws {
+  @Test("An upload over the quota fails and reports that the account has no room left")
+  func theQuotaIsTold() async throws {
     for name in ["a", "b", "c"] {
       _ = try attach(one, bytes: 2_500_000, name + ".bin", beginning: Array(name.utf8))
     }
@@ -160,14 +166,16 @@ struct ObjectStoreSyncTests {
     #expect(try await store.count("PUT") == 2)
   }
 
-  /// Records and their metadata never wait: neither for a store that is down, nor for one that fails or is slow.
-  @Test(arguments: ["unavailable", "failing", "cut", "gone"])
+  /// Records and their metadata never wait for the store, whether it is unreachable or fails.
+  @Test(
+    "Records sync while the object store is unavailable or failing",
+    arguments: ["unavailable", "failing", "cut", "gone"])
   func recordsDoNotWaitForTheStore(how: String) async throws {
     let photo = try attach(one, bytes: 5_000, "roof.bin")
     if how == "gone" { store.stop() } else { try await store.gate(["mode": .text(how)]) }
     let report = try await one.sync()
     #expect(report.pushed == 2 && report.filesSent == 0)
-    // A store that answers with 500 was reached, so that the attempt failed; the others could not be reached.
+    // A store that responds with 500 was reached, so the attempt failed. The other stores could not be reached.
     #expect(report.filesFailed == (how == "failing" ? 1 : 0))
     #expect(try await two.sync().pulled == 2)
     #expect(try await two.values("SELECT fileName FROM OfflinePhoto") == ["roof.bin"])
@@ -184,8 +192,8 @@ struct ObjectStoreSyncTests {
     #expect(try content(two, photo) == content(one, photo))
   }
 
-  /// The store took all of it, and the connection was cut before it said so.
-  @Test func anAnswerThatIsLostSendsNothingTwice() async throws {
+  /// The store received the complete file, but the connection was cut before the response.
+  @Test("An upload whose response is lost is not sent twice") func anAnswerThatIsLostSendsNothingTwice() async throws {
     _ = try attach(one, bytes: 200_000, "roof.bin")
     try await store.gate(["mode": "drop-answer"])
     #expect(try await one.sync().filesSent == 1)
@@ -193,8 +201,10 @@ struct ObjectStoreSyncTests {
     #expect(try await store.objects().count == 1)
   }
 
-  /// Cut while the store has it and has not said so; the next attempt finds it.
-  @Test func anUploadThatIsCancelledIsFound() async throws {
+  /// The upload is cancelled after the store has received the file and before it responds. The next attempt finds
+  /// the file.
+  @Test("The next attempt finds a file whose upload was cancelled before the response")
+  func anUploadThatIsCancelledIsFound() async throws {
     _ = try attach(one, bytes: 200_000, "roof.bin")
     try await store.gate(["mode": "hang"])
     let task = Task { [one] in try await one.worker.sync() }
@@ -207,7 +217,7 @@ struct ObjectStoreSyncTests {
     #expect(try await uploads(one) == ["completed"])
   }
 
-  @Test func whatWasTamperedWithIsNotTakenIn() async throws {
+  @Test("A file that was tampered with in the store is rejected") func whatWasTamperedWithIsNotTakenIn() async throws {
     let photo = try attach(one, bytes: 5_000, "roof.bin")
     try await one.sync()
     try await two.sync()
@@ -219,7 +229,8 @@ struct ObjectStoreSyncTests {
     want(two, photo)
   }
 
-  @Test func whatTheStoreHasLostIsSentAgain() async throws {
+  @Test("A full comparison uploads a file again that the store has lost")
+  func whatTheStoreHasLostIsSentAgain() async throws {
     let photo = try attach(one, bytes: 5_000, "roof.bin")
     try await one.sync()
     try await two.sync()

@@ -7,7 +7,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A server that takes a file for one that it has already, though it holds other bytes, or does not tell which.
+/// A file remote that claims to hold a file already, although it holds other bytes or does not report digests.
 private struct MistakenFiles: FileRemote {
   let tells: Bool
 
@@ -35,7 +35,7 @@ private struct MistakenFiles: FileRemote {
 
 @Suite struct OtherBytesTests {
   @Test(
-    "A file of which the server holds other bytes, or does not tell, is not sent and never makes room",
+    "A file whose copy on the server differs or cannot be verified is not sent and never evicted",
     arguments: [true, false])
   func otherBytes(tells: Bool) async throws {
     let server = try LocalServer()
@@ -55,7 +55,7 @@ private struct MistakenFiles: FileRemote {
     #expect(try await device.values("SELECT full FROM AttachmentContent") == ["here"])
   }
 
-  // Not in asynchronous code, as a program does it.
+  // Synchronous, because `Vault.attach` is unavailable in asynchronous code.
   private func attach(_ path: String, to project: UUID, of device: Device) throws {
     _ = try device.vault.attach([path], to: try device.vault.entities.entity("Project"), project)
   }

@@ -85,7 +85,7 @@ import Testing
       let findings = try await device.findings()
       #expect(findings == [], note)
     }
-    // Deleted records can be restored, parents first.
+    // Every record that is still deleted can be restored, parents first.
     for (kind, uuid) in records { _ = try? await devices[1].undelete(kind, uuid) }
     try await Device.expectAgreement(devices[0], devices[1], note)
     for (kind, uuid) in records {
@@ -113,7 +113,7 @@ import Testing
 }
 
 extension Device {
-  /// The problems that `doctor` finds in sync.
+  /// Returns the sync violations that `doctor` would report.
   fileprivate func findings() async throws -> [String] {
     let catalog = vault.syncCatalog
     return try await vault.database.read { try SyncInvariants(catalog: catalog, connection: $0).violations() }

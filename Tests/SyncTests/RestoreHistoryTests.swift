@@ -7,10 +7,10 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Random histories of two devices in which vaults are copied and restored, or the server is.
+/// Random histories of two devices, in which vaults are copied and restored, or the server is restored.
 ///
-/// At the end all devices and the server agree, and each acknowledged value is the record's value, was replaced by a user
-/// who saw it, or stands in a conflict.
+/// At the end all devices and the server agree. Each acknowledged value is the record's value, was seen and
+/// replaced by a user, or is part of a conflict.
 @Suite struct RestoreHistoryTests {
   @Test(
     "Copies and restores of vaults at random moments lose no acknowledged write",
@@ -58,7 +58,7 @@ import Testing
 
 /// A random history and the writes in it.
 private struct History {
-  /// A value that a user gave a record.
+  /// A value that a user wrote to a record.
   struct Write {
     let uuid: String
     /// The value that the user saw before.
@@ -80,7 +80,7 @@ private struct History {
   let server: LocalServer
   var devices: [Device]
   var writes: [Write] = []
-  /// Conflicts of vaults that were replaced since.
+  /// The conflicts of vaults that were replaced later.
   var conflicts: [String] = []
   private var snapshots: [Snapshot] = []
   private var backups: [String] = []
@@ -103,7 +103,7 @@ private struct History {
 
   // MARK: Steps
 
-  /// Renames a record, or adds one. Two devices never give one value.
+  /// Renames a record, or adds one. No two edits write the same value.
   mutating func edit(_ step: Int) async throws {
     self.step = step
     let number = random(devices.count)
@@ -162,7 +162,7 @@ private struct History {
     for index in writes.indices where writes[index].step > snapshot.step {
       writes[index].holders.remove(snapshot.device)
     }
-    // The user lost writes that no server and no other vault had.
+    // The user legitimately loses writes that no server and no other vault ever held.
     writes.removeAll { !$0.isAcknowledged && $0.holders.isEmpty }
   }
 

@@ -9,7 +9,7 @@ import WebTransport
 @testable import SyncEngine
 @testable import SyncServer
 
-/// The restoration of records whose rows a sync has removed.
+/// Restorations of records whose rows a sync has purged.
 @Suite struct RestoringTests {
   private let server: LocalServer
   private let one: Device
@@ -55,10 +55,10 @@ import WebTransport
     try await Device.expectAgreement(one, two, nil, place)
   }
 
-  // MARK: What comes back
+  // MARK: Restored records
 
   @Test(
-    "A record that a sync has removed is restored, and its dependents come back with the next sync on every device",
+    "A purged record is restored, and the next sync restores its dependents on every device",
     arguments: [[0], [1], [0, 1]])
   func restored(by numbers: [Int]) async throws {
     try await lose()
@@ -121,7 +121,7 @@ import WebTransport
     return content
   }
 
-  @Test("A record that another device has restored already is stored at once")
+  @Test("A record that another device has already restored is stored at once")
   func restoredElsewhere() async throws {
     try await lose()
     _ = try await two.undelete("Project", project)
@@ -133,7 +133,7 @@ import WebTransport
     #expect(try await one.values("SELECT title FROM OfflineRoom ORDER BY title") == ["Hall", "Kitchen"])
   }
 
-  @Test("After a sync that only sends, the row is restored at once, and its dependents come back with the next sync")
+  @Test("After a push-only sync, a row is restored at once, and its dependents with the next sync")
   func afterPushOnly() async throws {
     try await one.delete("Project", project)
     try await one.sync(RoundRequest(pulls: false))
@@ -155,7 +155,7 @@ import WebTransport
     #expect(try await one.value("SELECT count(*) FROM OfflineSyncQueue WHERE completedAt IS NULL", as: Int.self) == 0)
   }
 
-  @Test("Records in the vault and records that sync has removed are restored together")
+  @Test("Records in the vault and purged records are restored together")
   func several() async throws {
     try await lose()
     try await one.delete("Project", other)
@@ -178,7 +178,7 @@ import WebTransport
     try await one.delete("Location", annex)
     try await one.sync()
     try await two.sync()
-    // Rows that refer to each other stay until a user purges them.
+    // Rows that reference each other stay until a user purges them.
     let (entities, entity) = (two.vault.entities, try two.vault.entities.entity("Location"))
     #expect(try await two.write { try RecordWriter($0, entities: entities).purge(entity, annex) } == 2)
     try await expectRefusal(.refused, "undelete Location \(annex.sqlText)", undeleting: "Location", wing, on: two)
@@ -191,7 +191,7 @@ import WebTransport
 
   // MARK: Refusals
 
-  /// Expects an error that changes nothing.
+  /// Expects that a restoration fails and changes nothing.
   private func expectRefusal(
     _ code: VaultError.Code, _ text: String, undeleting kind: String, _ uuids: UUID..., on device: Device? = nil,
     _ place: SourceLocation = #_sourceLocation
@@ -207,17 +207,17 @@ import WebTransport
     #expect(try await device.everything() == before, sourceLocation: place)
   }
 
-  @Test("A record whose parent is deleted is refused, and the error names the parent")
+  @Test("Restoring a record whose parent is deleted is refused, and the error names the parent")
   func deletedParent() async throws {
     let kitchen = try await room("Kitchen")
     try await lose()
     try await expectRefusal(.refused, "undelete Project \(project.sqlText)", undeleting: "Room", kitchen)
-    // With the parent restored, the room comes back with it.
+    // Restoring the parent also restores the room.
     _ = try await one.undelete("Project", project)
     try await expectAgreement()
   }
 
-  @Test("A record that the server has forgotten, or never had, is refused, with all that was named beside it")
+  @Test("Restoring a record that the server lacks is refused, together with all records named with it")
   func forgotten() async throws {
     try await lose()
     try await expectRefusal(
@@ -227,7 +227,7 @@ import WebTransport
     try await expectAgreement()
   }
 
-  @Test("A vault that has not compared its records with a restored server, or knows no server yet, has to sync first")
+  @Test("A restoration requires a sync first if the server was restored or the vault has never synced")
   func otherHistory() async throws {
     try await lose()
     let backup = try await server.backUp()
@@ -242,7 +242,7 @@ import WebTransport
     try await expectRefusal(.refused, "has not synced", undeleting: "Project", UUID.version7(), on: new)
   }
 
-  @Test("Without the server, and with a token that it refuses, nothing is restored")
+  @Test("Nothing is restored without the server, with a refused token or in device-only mode")
   func unreachable() async throws {
     try await lose()
     let before = try await one.everything()
@@ -260,7 +260,7 @@ import WebTransport
 
   // MARK: Projects
 
-  @Test("A record of a project that the device does not follow is refused")
+  @Test("Restoring a record of a project that the device does not follow is refused")
   func otherProject() async throws {
     let kitchen = try await room("Kitchen")
     try await one.delete("Room", kitchen)
@@ -276,7 +276,7 @@ import WebTransport
   }
 
   @Test(
-    "A device of the active projects restores an active project with its dependents in one sync, and no other project")
+    "A device that follows active projects restores active projects with dependents, and no others")
   func activeProjects() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineProject SET status = 'completed' WHERE title = 'Barn'") }
     try await one.sync()
@@ -317,7 +317,7 @@ import WebTransport
       entityType: "Project", uuids: [project.sqlText], epoch: nil
     ).changes[0]
     let (uuid, table) = (project, try #require(one.vault.syncCatalog.tables[entity.type]))
-    // A round of another worker keeps the newer version between the request and the transaction.
+    // Between the request and the transaction, a round of another worker keeps the newer version in the inbox.
     try await one.vault.sync { transaction in
       try transaction.changes.keep(newer, "refused", waitsFor: nil, detail: "another record had its place")
       _ = try transaction.undelete(
@@ -338,7 +338,7 @@ extension Device {
     try await worker.undelete(try vault.entities.entity(kind), uuids)
   }
 
-  /// All rows that sync and users write, as text.
+  /// Returns all rows that sync and users write, as text.
   func everything() async throws -> [String] {
     try await vault.database.read { connection in
       let tables = try connection.fetch(
@@ -355,7 +355,7 @@ extension Device {
 }
 
 extension LocalServer {
-  /// Forgets all deletions, as the server does after its time of retention.
+  /// Forgets all deletions, as the server does after its retention period.
   func forgetDeletions() async throws {
     try await restart(
       { _ in },

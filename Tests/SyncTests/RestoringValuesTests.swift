@@ -13,11 +13,11 @@ extension DeletionTests {
   }
 
   @Test(
-    "A record whose UNIQUE value another record of the vault has is refused, and the error names that record",
+    "A restoration is refused if a local record has the UNIQUE value, and the error names that record",
     arguments: [("Thing", "code", "'t1'"), ("Seat", "number", "1")], [false, true])
   func takenHere(_ value: (kind: String, column: String, value: String), isRemoved: Bool) async throws {
     let (kind, column) = (value.kind, value.column)
-    // A row that stays in the vault keeps a value that is unique among all rows.
+    // A deleted row that stays in the vault keeps its UNIQUE value, so no other record can take the value.
     if kind == "Thing", !isRemoved { return }
     let uuid = try Self.first(kind)
     try await one.delete(kind, uuid)
@@ -29,14 +29,14 @@ extension DeletionTests {
     let holder = Storeroom.uuid(kind == "Thing" ? 2 : 3, 2)
     #expect(error?.code == .refused && error?.message == "the \(kind) \(holder) has the same \(column) by now")
     #expect(try await one.everything() == before)
-    // The value is given up again.
+    // The other record releases the value.
     try await one.write { _ = try $0.execute(SQL(raw: change.replacing(value.value, with: "9"))) }
     _ = try await one.undelete(kind, uuid)
     try await expectAgreement()
   }
 
   @Test(
-    "A record whose UNIQUE value is taken at the server alone is restored and becomes a conflict that names the other record"
+    "A restored record whose UNIQUE value is taken at the server becomes a conflict with the other record"
   )
   func takenAtTheServer() async throws {
     let uuid = try Self.first("Thing")

@@ -42,7 +42,8 @@ import Testing
     }
   }
 
-  @Test func whatOneRecordsTheOtherHas() async throws {
+  @Test("A sync transfers all records to the other device, and a second sync transfers nothing")
+  func whatOneRecordsTheOtherHas() async throws {
     try await makeHouse()
     let sent = try await one.sync()
     #expect(sent.pushed == 62 && sent.pulled == 0)
@@ -55,14 +56,14 @@ import Testing
         == "Kitchen")
     #expect(
       try await one.value("SELECT count(*) FROM OfflineRoom WHERE serverId IS NULL OR isDirty = 1", as: Int.self) == 0)
-    // Nothing to do, nothing done.
+    // A second sync transfers nothing.
     let again = try await one.sync()
     #expect(again.pushed == 0 && again.pulled == 0)
     let full = try await two.sync(RoundRequest(isFull: true))
     #expect(full.repaired == 0)
   }
 
-  @Test func editsOfDifferentFieldsMerge() async throws {
+  @Test("Edits of different fields of one record merge") func editsOfDifferentFieldsMerge() async throws {
     try await makeHouse()
     try await one.sync()
     try await two.sync()
@@ -77,7 +78,8 @@ import Testing
       try await one.value("SELECT title || squareFootage FROM OfflineRoom", as: String.self) == "Kitchen, wet99.25")
   }
 
-  @Test func aConflictIsKeptShownAndResolved() async throws {
+  @Test("A conflict is kept, shown and resolved while other changes sync")
+  func aConflictIsKeptShownAndResolved() async throws {
     try await makeHouse()
     try await one.sync()
     try await two.sync()
@@ -90,7 +92,7 @@ import Testing
     #expect(conflict.conflictType == "concurrent_edit" && conflict.fields == ["title"])
     #expect(
       try await two.value("SELECT syncStatus || title FROM OfflineProject", as: String.self) == "conflictMill Lane 5")
-    // Other work flows, and the record may be edited further.
+    // Other changes sync, and the record in conflict can be edited further.
     try await two.write { db in
       _ = try db.execute("UPDATE OfflineRoom SET title = 'Hall'")
       _ = try db.execute("UPDATE OfflineProject SET propertyType = 'residential'")
@@ -107,7 +109,7 @@ import Testing
     #expect(resolved.resolution == "manual" && resolved.resolvedBy == "ben" && resolved.resolvedAt != nil)
   }
 
-  @Test func theServerTakesAlongWhatADeletionTakes() async throws {
+  @Test("The server cascades a deletion to the dependents") func theServerTakesAlongWhatADeletionTakes() async throws {
     try await makeHouse()
     try await one.sync()
     try await two.sync()
@@ -121,7 +123,8 @@ import Testing
     try await expectAgreement()
   }
 
-  @Test func whatWasNeverSentComesBackWithWhatWasMovedAway() async throws {
+  @Test("An unsent record is restored with its parent, which another device has moved")
+  func whatWasNeverSentComesBackWithWhatWasMovedAway() async throws {
     try await makeHouse()
     try await one.write { try $0.insert(Location(projectId: 1, title: "ground floor")) }
     try await one.write { try $0.insert(Location(projectId: 1, title: "first floor")) }
@@ -142,7 +145,8 @@ import Testing
     #expect(try await two.value("SELECT count(*) FROM OfflineAtmosphericLog WHERE isDeleted = 0", as: Int.self) == 61)
   }
 
-  @Test func aReadingUnderARoomThatIsGoneIsShownAndNotDropped() async throws {
+  @Test("A reading in a room that another device deleted becomes a conflict and is not dropped")
+  func aReadingUnderARoomThatIsGoneIsShownAndNotDropped() async throws {
     try await makeHouse()
     try await one.sync()
     try await two.sync()
@@ -168,9 +172,10 @@ import Testing
     try await expectAgreement()
   }
 
-  @Test func anAnswerThatIsLostChangesNothing() async throws {
+  @Test("A lost push response causes no conflict and no duplicate")
+  func anAnswerThatIsLostChangesNothing() async throws {
     try await makeHouse()
-    // Sent, stored, and the answer never seen: the operations are pending again under the same ids.
+    // The server stores the push, but its response is lost. The operations are sent again under the same ids.
     let batch = try await one.vault.sync { try $0.nextBatch(limit: 25).operations }
     let request = try await one.vault.sync {
       PushRequest(
@@ -185,9 +190,10 @@ import Testing
     #expect(try await two.value("SELECT title FROM OfflineRoom", as: String.self) == "Attic")
   }
 
-  @Test func aRecordThatTheServerRefusesParksWhatHangsOnIt() async throws {
+  @Test("A record that the server rejects blocks its dependents until it is corrected")
+  func aRecordThatTheServerRefusesParksWhatHangsOnIt() async throws {
     try await one.write { db in
-      // A server may have rules that the device's database does not have; here the row is made past the rules.
+      // A server may have rules that the device's database lacks. Here the row bypasses the CHECK constraints.
       try db.set(.ignoresChecks(true))
       let project = try db.insert(Project(title: "House"))
       try db.execute(
@@ -215,7 +221,8 @@ import Testing
     try await expectAgreement()
   }
 
-  @Test func discardingGoesBackToTheBase() async throws {
+  @Test("Discarding restores updated and deleted records to their base and removes new records")
+  func discardingGoesBackToTheBase() async throws {
     try await makeHouse()
     try await one.sync()
     try await one.write { db in
@@ -233,7 +240,8 @@ import Testing
     try await expectAgreement()
   }
 
-  @Test func aComparisonFindsAndRepairsWhatDiffers() async throws {
+  @Test("A full comparison finds and repairs differing records")
+  func aComparisonFindsAndRepairsWhatDiffers() async throws {
     try await makeHouse()
     try await one.sync()
     try await two.sync()
@@ -251,7 +259,7 @@ import Testing
     try await expectAgreement()
   }
 
-  @Test func anotherServerGetsEverythingAsNew() async throws {
+  @Test("Another server receives every record as new") func anotherServerGetsEverythingAsNew() async throws {
     try await makeHouse()
     try await one.sync()
     let other = try LocalServer()
@@ -263,7 +271,7 @@ import Testing
     #expect(try await three.digests() == one.digests())
   }
 
-  @Test func aTokenOfAnotherAccountIsRefused() async throws {
+  @Test("A token of another account is refused") func aTokenOfAnotherAccountIsRefused() async throws {
     try await makeHouse()
     try await one.sync()
     let token = try server.token("eve", account: "other")
@@ -271,7 +279,8 @@ import Testing
     #expect(report.outcome == .paused && report.failure?.message.contains("belongs to the account 'water'") == true)
   }
 
-  @Test func whatIsMovedBeforeItsParentIsDeletedStays() async throws {
+  @Test("A record moved away from a parent survives the deletion of that parent")
+  func whatIsMovedBeforeItsParentIsDeletedStays() async throws {
     try await makeHouse()
     try await one.write { try $0.insert(Room(projectId: 1, title: "Hall")) }
     try await one.sync()
@@ -288,7 +297,8 @@ import Testing
     #expect(try await two.value("SELECT count(*) FROM OfflineAtmosphericLog WHERE isDeleted = 0", as: Int.self) == 1)
   }
 
-  @Test func aDeviceFollowsOneProject() async throws {
+  @Test("A device follows one project and keeps unsent changes when it switches to another")
+  func aDeviceFollowsOneProject() async throws {
     try await makeHouse()
     try await one.write { db in
       let project = try db.insert(Project(title: "Barn"))
@@ -311,7 +321,7 @@ import Testing
   }
 }
 
-// The synchronous functions of a vault cannot be called from asynchronous code.
+// The synchronous functions of a vault are unavailable in asynchronous code.
 extension Device {
   func conflicts(resolved: Bool = false) throws -> [ConflictEntry] { try vault.conflicts(resolved: resolved) }
 
@@ -332,7 +342,7 @@ extension Device {
 }
 
 extension Device {
-  /// The number of failed operations, and the waiting ones.
+  /// Returns the number of failed operations and all entries of the outbox.
   fileprivate func outbox() throws -> (failed: Int, operations: [OutboxEntry]) {
     var operations: [OutboxEntry] = []
     try vault.forEachOperation { operations.append($0) }

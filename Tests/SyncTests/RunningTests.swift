@@ -8,9 +8,9 @@ import WebTransport
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A worker that runs: it needs no telling.
+/// A running worker, which syncs without explicit requests.
 @Suite struct RunningTests {
-  /// Waits for something to become true; the limit is a guard against hanging only.
+  /// Waits until a condition holds. The limit only guards against a hang.
   private func eventually(
     _ what: String, _ place: SourceLocation = #_sourceLocation, _ isTrue: () async throws -> Bool
   ) async throws {
@@ -21,7 +21,8 @@ import WebTransport
     Issue.record("\(what) did not happen", sourceLocation: place)
   }
 
-  @Test func aWriteOnOneDeviceComesToTheOtherByItself() async throws {
+  @Test("Running workers carry a write from one device to the other")
+  func aWriteOnOneDeviceComesToTheOtherByItself() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
     let two = try await Device("ben", at: server)
@@ -30,7 +31,7 @@ import WebTransport
     try await eventually("the project") {
       try await two.value("SELECT count(*) FROM OfflineProject", as: Int.self) == 1
     }
-    // The server reports the change in a long poll; the device does not poll repeatedly.
+    // The server notifies the first device, so no device polls at short intervals.
     try await two.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Mill Lane'") }
     try await eventually("the title") {
       try await one.value("SELECT title FROM OfflineProject", as: String.self) == "Mill Lane"
@@ -40,7 +41,7 @@ import WebTransport
     #expect(try await one.value("SELECT count(*) FROM OfflineSyncQueue WHERE status = 'processing'", as: Int.self) == 0)
   }
 
-  @Test func oneWorkerForAVault() async throws {
+  @Test("A vault refuses a second sync while a worker runs") func oneWorkerForAVault() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
     let running = Task { try await one.worker.run() }
@@ -53,8 +54,9 @@ import WebTransport
     #expect(try await one.sync().outcome == .done)
   }
 
-  /// It answers everything else, so that each round finds it back and loses it again.
-  @Test(arguments: [true, false]) func aServerThatTakesNothingIsLeftAlone(saysWhy: Bool) async throws {
+  /// The server responds to all other requests, so each round finds it online and then loses it again.
+  @Test("A server that accepts no push is contacted with growing pauses", arguments: [true, false])
+  func aServerThatTakesNothingIsLeftAlone(saysWhy: Bool) async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
     try await one.write { _ = try $0.insert(Project(title: "House")) }
@@ -71,17 +73,18 @@ import WebTransport
     try await Task.sleep(for: .seconds(2))
     running.cancel()
     _ = await running.result
-    // After 1, 2, 4 and 8 seconds, or later on a slow machine.
+    // Attempts follow after 1, 2, 4 and 8 seconds. A slow test machine leaves time for more attempts.
     #expect(remote.sent.count < 7)
-    // A server that names a reason has responded. The other failure is retried in each round, until the server asks
-    // for a delay.
+    // A server that states a reason is online. Without a reason, the server is online at the start of each round
+    // and unreachable after the push.
     if saysWhy { #expect(monitor.state == .online) }
     #expect(try await one.value("SELECT retryCount FROM OfflineSyncQueue", as: Int.self) == 0)
     #expect(try await one.sync().pushed == 1)
   }
 
-  /// A server, or a proxy, that responds at once to every request.
-  @Test(arguments: [true, false]) func aQuestionThatIsAnsweredAtOnceIsAskedLessAndLessOften(isNew: Bool) async throws {
+  /// A server or proxy that responds to every long poll immediately.
+  @Test("A long poll that returns immediately is repeated less and less often", arguments: [true, false])
+  func aQuestionThatIsAnsweredAtOnceIsAskedLessAndLessOften(isNew: Bool) async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
     try await one.sync()
@@ -93,11 +96,11 @@ import WebTransport
     try await Task.sleep(for: .seconds(2))
     running.cancel()
     _ = await running.result
-    // After 1, 2, 4 and 8 seconds.
+    // Polls follow after 1, 2, 4 and 8 seconds.
     #expect(remote.watches < 7)
   }
 
-  @Test func aWorkerRunsAgain() async throws {
+  @Test("A worker can run again after it was cancelled") func aWorkerRunsAgain() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
     for number in 1...2 {
@@ -114,8 +117,10 @@ import WebTransport
     }
   }
 
-  /// Operations that may wait do not use a metered network. They continue on an unmetered one.
-  @Test func whatWaitsForAFreeNetworkGoesOnWithIt() async throws {
+  /// With `unmeteredOnly`, a metered network is not used. The waiting operations are sent when the network becomes
+  /// unmetered.
+  @Test("Operations that wait for an unmetered network are sent when it becomes available")
+  func whatWaitsForAFreeNetworkGoesOnWithIt() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
     try one.set(.unmeteredOnly, "true")
@@ -133,8 +138,9 @@ import WebTransport
     _ = await running.result
   }
 
-  /// Nothing goes out of a vault that is kept on this device, photos included.
-  @Test func noPhotoLeavesADeviceOnlyVault() async throws {
+  /// Nothing leaves a device-only vault, including photos.
+  @Test("A photo of a device-only vault is not uploaded until cloud mode is set again")
+  func noPhotoLeavesADeviceOnlyVault() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
     let project = try await one.write { try $0.insert(Project(title: "House")).uuid }
@@ -152,13 +158,14 @@ import WebTransport
     #expect(try await one.sync().filesSent == 1)
   }
 
-  // Not in asynchronous code, as a program does it.
+  // Synchronous, because `Vault.attach` is unavailable in asynchronous code.
   private static func attach(_ path: String, to project: UUID, of vault: Vault) throws {
     _ = try vault.attach([path], to: try vault.entities.entity("Project"), project)
   }
 
-  /// A retry that was scheduled in a moment, before the clock was set back by a year.
-  @Test func whatWaitsForATimeOfAnotherClockIsSent() async throws {
+  /// The retry was due in a moment, before the clock was set back by a year.
+  @Test("An operation that another clock scheduled for next year is sent now")
+  func whatWaitsForATimeOfAnotherClockIsSent() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
     try await one.write { db in
@@ -168,7 +175,8 @@ import WebTransport
     #expect(try await one.sync().pushed == 1)
   }
 
-  @Test func nothingIsAskedOfTheServerWithoutANetwork() async throws {
+  @Test("Without a network, a sync sends nothing and counts no attempt")
+  func nothingIsAskedOfTheServerWithoutANetwork() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
     try await one.write { _ = try $0.insert(Project(title: "House")) }
@@ -181,7 +189,8 @@ import WebTransport
     #expect(try await one.sync().pushed == 1)
   }
 
-  @Test func deviceOnlyModeKeepsEverythingAndCloudGoesOn() async throws {
+  @Test("Device-only mode keeps all operations, and cloud mode sends them")
+  func deviceOnlyModeKeepsEverythingAndCloudGoesOn() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
     let two = try await Device("ben", at: server)
@@ -196,7 +205,7 @@ import WebTransport
   }
 }
 
-/// An interface whose data costs something until it is told otherwise.
+/// A network interface that is metered until `becomeFree()` is called.
 private final class CostlyInterfaces: InterfaceMonitor {
   private struct State {
     var isUnmetered = false

@@ -5,9 +5,9 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// Devices that follow some projects, while whole branches move between projects.
+/// Devices that follow some projects while subtrees move between projects.
 @Suite struct ScopeMovesTests {
-  /// Only rooms name their project: the records below them belong to the project of their room.
+  /// Only rooms reference their project. Boxes and readings belong to the project of their room.
   private static let schema: Schema = {
     func table(_ type: String, _ columns: String) -> String {
       """
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  /// Moves a branch, or edits or creates a record, among the device's records.
+  /// Moves a subtree, changes a record or inserts one, among the records on the device.
   private static func act(_ device: Device, _ step: Int, _ random: inout Seeded) async throws {
     let (child, parent) = [("Room", "Project"), ("Box", "Room"), ("Reading", "Box")][
       Int.random(in: 0...2, using: &random)]
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  /// The records below some projects, each with its parent.
+  /// Returns the records below some projects, each with its parent.
   private static func content(_ device: Device, of projects: [Int]) async throws -> [String] {
     let list = projects.map { "'\(uuid(0, $0))'" }.joined(separator: ", ")
     return try await device.values(
@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test(
-    "A device has all records of the projects that it follows, wherever branches move, and after a comparison none besides"
+    "A device has all records of its followed projects wherever they move, and no others once compared"
   )
   func randomMoves() async throws {
     let seed = UInt64.random(in: 0...999_999)
@@ -124,7 +124,7 @@ import Testing
         #expect(expected.subtracting(actual).sorted() == [], "seed \(seed), step \(step), \(scope)")
       }
     }
-    // A branch that has left the projects of a device stays there as it was until the device compares its records.
+    // A subtree that has left the followed projects stays unchanged on the device until the next full comparison.
     for (device, scope) in zip(devices, scopes) {
       try await device.sync(RoundRequest(isFull: true))
       let expected = try await Self.content(devices[0], of: scope)

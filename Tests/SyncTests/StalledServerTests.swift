@@ -9,9 +9,10 @@ import WebTransport
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A server that stops answering in the middle of a round, at any byte.
+/// A server that stops responding in the middle of a round, at any byte.
 @Suite(.timeLimit(.minutes(5))) struct StalledServerTests {
-  /// Passes a number of bytes of the server's on. Then nothing comes any more, or a byte now and then.
+  /// Forwards a limited number of bytes from the server. After that, the link stalls or trickles a few bytes per
+  /// pause.
   private final class Stall: Sendable {
     let left: Locked<Int>
     let pause: TimeInterval
@@ -43,7 +44,7 @@ import WebTransport
     two = try await Device("ben", at: server)
   }
 
-  /// A worker that reaches the server through a link and gives up soon.
+  /// Returns a worker that reaches the server through a link and times out soon.
   private func worker(_ port: UInt16) throws -> SyncWorker {
     var limits = TransportLimits()
     (limits.connectSeconds, limits.idleSeconds, limits.wholeSeconds) = (2, 0.5, 1.5)
@@ -59,7 +60,7 @@ import WebTransport
   }
 
   @Test(
-    "A round ends with a reason wherever the server stops answering or trickles, and the next one loses nothing",
+    "A round ends with a reason wherever the server stops or trickles, and the next round loses nothing",
     arguments: [false, true])
   func everyPlace(trickles: Bool) async throws {
     let seed = UInt64.random(in: 0...999_999)
@@ -72,7 +73,7 @@ import WebTransport
     try await one.sync()
     try await two.sync()
     for number in 1...6 {
-      // Both sides have something for the other one, and the round compares.
+      // Both devices have changes for each other, and the round compares.
       for (device, column) in [(one, "title"), (two, "level")] {
         try await device.write {
           _ = try $0.execute(
@@ -84,7 +85,7 @@ import WebTransport
       let stall = Stall(after: bytes, pause: trickles ? 0.2 : 3_600)
       let link = try RelayLink(to: port, partBytes: trickles ? 16 : 64) { ({ $0 }, stall.pass) }
       let worker = try worker(link.port)
-      // A round that does not end meets the time limit of the suite.
+      // A round that does not end reaches the time limit of the suite.
       let report = try await worker.sync(RoundRequest(isFull: true))
       #expect(report.outcome == .offline && report.failure != nil, "seed \(seed), \(bytes) bytes: \(report)")
       stall.end()

@@ -1,7 +1,7 @@
 import CipherSQL
 import Foundation
 
-/// Tables whose records refer to each other in the ways that survive a deletion, and UNIQUE values.
+/// Tables with the kinds of references that survive a deletion, and with UNIQUE values.
 enum Storeroom {
   private static func table(_ name: String, _ columns: String, _ rules: String = "") -> String {
     """

@@ -10,7 +10,7 @@ import WebTransport
 @testable import SyncEngine
 @testable import SyncServer
 
-/// A folder that goes with the test.
+/// A temporary folder that is removed with the instance.
 final class TemporaryFolder: Sendable {
   let path = NSTemporaryDirectory() + "fieldvault-sync-\(UUID().uuidString)"
 
@@ -18,7 +18,7 @@ final class TemporaryFolder: Sendable {
   deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// A server in this process, over a real socket.
+/// A server in this process that listens on a real socket.
 final class LocalServer {
   let folder: TemporaryFolder
   private(set) var server: FieldVaultServer
@@ -37,7 +37,7 @@ final class LocalServer {
     server = try Self.start(folder, schemas, objectStore, log, limit)
   }
 
-  /// Ends, and serves the same data again at the same address.
+  /// Stops the server, runs `body`, and serves the same data again at the same address.
   func restart(_ limit: (inout ServerLimits) -> Void = { _ in }, while body: () async throws -> Void = {}) async throws
   {
     let port = server.url.split(separator: ":").last.map(String.init) ?? "0"
@@ -60,8 +60,8 @@ final class LocalServer {
     return try FieldVaultServer(settings)
   }
 
-  /// Waits until all dependents have followed the deletions and restorations that were pushed. The server answers a push
-  /// after the first ones and lets the others follow in transactions of their own.
+  /// Waits until the server has cascaded the pushed deletions and restorations to all dependents. The server
+  /// responds to a push after the first dependents and processes the remaining ones in separate transactions.
   func finishJobs() async throws {
     let directory = try ServerDirectory(in: try ServerFolder(folder.path + "/data", isCreating: false))
     defer { directory.close() }
@@ -81,7 +81,7 @@ final class LocalServer {
   }
 }
 
-/// A vault with a worker: a device of a person.
+/// A vault with a sync worker: one device of one user.
 final class Device: Sendable {
   let folder: TemporaryFolder
   let vault: Vault
@@ -97,7 +97,7 @@ final class Device: Sendable {
     worker = try Self.worker(vault, url: server.server.url, token: token)
   }
 
-  /// A device with the vault `job.vault` of a folder.
+  /// Opens the vault `job.vault` in a folder as a device.
   init(
     opening folder: TemporaryFolder, url: String, token: String, schema: Schema = RestorationSchema.schema
   ) throws {
@@ -115,7 +115,8 @@ final class Device: Sendable {
   static func worker(_ vault: Vault, url: String, token: String) throws -> SyncWorker {
     try set(vault, url, token)
     let address = try ServerAddress(url)
-    // The server shares the threads of this process with all other tests; the limits are guards against hanging only.
+    // The server shares the threads of this process with all other tests, so these limits only guard against a
+    // hang.
     var limits = TransportLimits()
     limits.connectSeconds = 600
     limits.idleSeconds = 600
@@ -137,7 +138,7 @@ final class Device: Sendable {
     return report
   }
 
-  /// A round without files.
+  /// Runs one round without files.
   func syncRecords(_ place: SourceLocation = #_sourceLocation) async throws {
     let report = try await worker.round(.manual, RoundRequest())
     #expect(report.outcome == .done, "\(String(describing: report.failure))", sourceLocation: place)
@@ -156,7 +157,7 @@ final class Device: Sendable {
     try await vault.database.read { try $0.fetch(sql, as: String.self) }
   }
 
-  /// All records as the server would say them, and the digests over them.
+  /// Returns the digest of each entity, computed over the server's representation of all its records.
   func digests() async throws -> [String: String] {
     let catalog = vault.syncCatalog
     return try await vault.database.read { connection in
@@ -167,7 +168,8 @@ final class Device: Sendable {
 }
 
 extension Device {
-  /// Expects that two devices and their server have the same records after some syncs, and that nothing waits.
+  /// Syncs both devices, then expects equal records on the devices and the server. Expects no conflict, no
+  /// unacknowledged operation and no inbox entry.
   static func expectAgreement(
     _ one: Device, _ two: Device, _ note: Comment? = nil, _ place: SourceLocation = #_sourceLocation
   ) async throws {
@@ -185,11 +187,11 @@ extension Device {
 }
 
 extension SyncWorker {
-  /// The events during an action.
+  /// Returns the events that the worker publishes while `body` runs.
   nonisolated func events(_ body: () async throws -> Void) async throws -> [SyncEvent] {
     let told = events
     try await body()
-    // Marks the end, because only a running worker reports queued operations.
+    // `.queued` marks the end, because only a running worker publishes this event.
     tell(.queued)
     var events: [SyncEvent] = []
     for await event in told {

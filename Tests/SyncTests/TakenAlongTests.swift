@@ -5,7 +5,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// The effects of a cascade on one device while another device changes the same records.
+/// Cascaded deletions on one device while another device changes the same records.
 @Suite struct TakenAlongTests {
   private let server: LocalServer
   private let one: Device
@@ -45,8 +45,9 @@ import Testing
   private let live: SQL =
     "SELECT title FROM OfflineRoom JOIN OfflineAtmosphericLog USING (roomId) WHERE OfflineRoom.isDeleted + OfflineAtmosphericLog.isDeleted = 0"
 
-  /// Its deletion reaches the server behind a move that this device has not seen.
-  @Test func whatWasMovedAwayBeforeADeletionComesBack() async throws {
+  /// The deletion reaches the server after a reparenting that this device has not seen.
+  @Test("A record reparented before a cascaded deletion is restored")
+  func whatWasMovedAwayBeforeADeletionComesBack() async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineRoom SET locationId = 2") }
     try await two.write { _ = try $0.execute("DELETE FROM OfflineLocation WHERE locationId = 1") }
     try await one.sync()
@@ -57,8 +58,9 @@ import Testing
     try await expectAgreement()
   }
 
-  /// A record that was moved below another deleted record, and its restoration by a user.
-  @Test func whatStayedAtTheServerComesBack() async throws {
+  /// The record moves under a record that is also deleted here. Then a user restores the new parent.
+  @Test("A record that stayed live at the server is restored with its new parent")
+  func whatStayedAtTheServerComesBack() async throws {
     try await two.write { _ = try $0.execute("DELETE FROM OfflineLocation") }
     try await one.write { _ = try $0.execute("UPDATE OfflineRoom SET locationId = 2") }
     try await one.sync()
@@ -71,8 +73,9 @@ import Testing
     try await expectAgreement()
   }
 
-  /// The room was edited here too, so the two versions of it are merged; the reading in it was not.
-  @Test func whatHungOnAMergedRecordComesBackWithIt() async throws {
+  /// The room was also edited here, so its two versions merge. The reading in the room was not edited.
+  @Test("A dependent of a merged record is restored with that record")
+  func whatHungOnAMergedRecordComesBackWithIt() async throws {
     try await two.write { db in
       _ = try db.execute("UPDATE OfflineRoom SET title = 'Pantry'")
       _ = try db.execute("DELETE FROM OfflineLocation WHERE locationId = 1")
@@ -84,12 +87,12 @@ import Testing
     try await expectAgreement()
   }
 
-  /// The server decides about readings: the deletion wins over the move, and the move is nowhere then.
-  @Test func aMoveOfWhatWasDeletedLeavesNothing() async throws {
+  /// The server wins for readings: the deletion wins over the move, and the move leaves no trace.
+  @Test("A move of a deleted record leaves nothing behind") func aMoveOfWhatWasDeletedLeavesNothing() async throws {
     try await one.write { db in
       let room = try db.insert(Room(projectId: 1, title: "Hall"))
       _ = try db.execute("UPDATE OfflineAtmosphericLog SET temperature = 71, roomId = \(room.roomId)")
-      // Refers to the other reading.
+      // References the other reading.
       try db.insert(
         AtmosphericLog(
           projectId: 1, date: .nowInMilliseconds(), relativeHumidity: 50, temperature: 70, inletId: 1))
@@ -105,13 +108,14 @@ import Testing
     try await two.sync()
     try await two.write { _ = try $0.execute("UPDATE OfflineAtmosphericLog SET isDeleted = 0") }
     try await syncAll()
-    // The deletion emptied the reference of the other reading (ON DELETE SET NULL), so that the deleted one is purged.
+    // The deletion emptied the reference of the other reading (ON DELETE SET NULL), so the deleted reading is
+    // purged.
     #expect(try await two.values("SELECT title FROM OfflineRoom JOIN OfflineAtmosphericLog USING (roomId)") == [])
     try await expectAgreement()
   }
 
-  /// Locations that stand in each other come back together: neither can be the first.
-  @Test func aCircleComesBack() async throws {
+  /// Locations that contain each other are restored together, because neither can be the first.
+  @Test("A reference cycle is restored as a whole") func aCircleComesBack() async throws {
     try await one.write { db in
       _ = try db.execute("UPDATE OfflineLocation SET parentLocationId = 2 WHERE locationId = 1")
       _ = try db.execute("UPDATE OfflineLocation SET parentLocationId = 1 WHERE locationId = 2")
@@ -136,8 +140,9 @@ import Testing
     try await expectAgreement()
   }
 
-  /// Bringing a project back would bring back a reading whose inlet has another outlet by now.
-  @Test func whatCannotComeBackIsNamed() async throws {
+  /// Restoring the project would restore a reading whose inlet now has another outlet.
+  @Test("A resolution whose restoration would violate a UNIQUE rule is refused and names the field")
+  func whatCannotComeBackIsNamed() async throws {
     try await one.write { db in
       try db.insert(Project(title: "Barn"))
       try db.insert(
@@ -163,9 +168,10 @@ import Testing
     try await expectAgreement()
   }
 
-  /// One decision restores a record with its ancestors, also if the worker is killed while their operations are in
-  /// flight.
-  @Test(arguments: [false, true]) func aRecordComesBackWithAllThatItGoesWith(isKilled: Bool) async throws {
+  /// One decision restores the record and its deleted ancestors, up to the root. The same holds if the worker is
+  /// killed while all operations are in flight.
+  @Test("Resolving a conflict for a record also restores its deleted ancestors", arguments: [false, true])
+  func aRecordComesBackWithAllThatItGoesWith(isKilled: Bool) async throws {
     try await one.write { _ = try $0.execute("UPDATE OfflineLocation SET parentLocationId = 2 WHERE locationId = 1") }
     try await one.sync()
     try await two.sync()
@@ -187,8 +193,9 @@ import Testing
     try await expectAgreement()
   }
 
-  /// An edit that wins over a deletion at the server restores the cascaded records on all devices.
-  @Test func whatHungOnAKeptRecordComesBackEverywhere() async throws {
+  /// An edit that wins over a deletion at the server restores the cascaded dependents on all devices.
+  @Test("The dependents of a record that an edit keeps alive are restored on all devices")
+  func whatHungOnAKeptRecordComesBackEverywhere() async throws {
     try await one.write { _ = try $0.execute("DELETE FROM OfflineLocation WHERE locationId = 1") }
     try await one.sync()
     try await two.write { _ = try $0.execute("UPDATE OfflineLocation SET title = 'cellar' WHERE locationId = 1") }
@@ -198,8 +205,9 @@ import Testing
     try await expectAgreement()
   }
 
-  /// While a cascaded record was deleted, another record has taken its UNIQUE value.
-  @Test func whatHasLostItsPlaceComesBackWhenThatIsFree() async throws {
+  /// While a cascaded record was deleted, another record took its UNIQUE value.
+  @Test("A cascaded record whose UNIQUE value was taken is restored once the value is free")
+  func whatHasLostItsPlaceComesBackWhenThatIsFree() async throws {
     try await one.write { db in
       let inlet = try db.insert(Self.reading(isInlet: true))
       try db.insert(Self.reading(roomId: 1, inletId: inlet.logId))
@@ -227,8 +235,10 @@ import Testing
       inletId: inletId)
   }
 
-  /// Moved into a room that arrives later: a record that only this device has deleted waits for it like any other.
-  @Test func whatWasTakenAlongKeepsItsNewPlace() async throws {
+  /// The reading moves into a room that arrives later. A record deleted only here waits for the room like any other
+  /// record.
+  @Test("A cascaded record keeps the parent that another device gave it")
+  func whatWasTakenAlongKeepsItsNewPlace() async throws {
     try await two.write { _ = try $0.execute("DELETE FROM OfflineRoom") }
     let log = try await one.write { db in
       let room = try db.insert(Room(projectId: 1, title: "Hall"))
@@ -236,7 +246,7 @@ import Testing
       return try db.fetchOne("SELECT uuid FROM OfflineAtmosphericLog", as: String.self) ?? ""
     }
     try await one.sync()
-    // The reading comes first: the next page, with the room in it, is not there yet.
+    // The reading arrives first: the next page, with the room, has not arrived yet.
     let answer = try await one.worker.remote.records(entityType: "AtmosphericLog", uuids: [log], epoch: nil)
     try await two.vault.sync { transaction in
       var counts = ApplyCounts()

@@ -7,9 +7,10 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// The report is for support and contains no recorded value.
+/// The trace supports a diagnosis by a third party and reveals no recorded data.
 @Suite struct TraceTests {
-  @Test func aTraceCountsAndTellsNoValue() async throws {
+  @Test("A trace contains counts and no recorded value, identifier, user or address")
+  func aTraceCountsAndTellsNoValue() async throws {
     let server = try LocalServer()
     let one = try await Device("ada", at: server)
     try await one.write { db in

@@ -7,7 +7,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// The causes of rounds of a running worker.
+/// The triggers that start a round of a running worker.
 @Suite struct TriggerTests {
   private let home: Household
   private var one: Device { home.phone }
@@ -15,7 +15,7 @@ import Testing
 
   init() async throws { home = try await Household() }
 
-  /// Waits until a condition holds; the limit is a guard against hanging only.
+  /// Waits until a condition holds. The limit only guards against a hang.
   private func eventually(
     _ what: String, _ place: SourceLocation = #_sourceLocation, _ isTrue: () async throws -> Bool
   ) async throws {
@@ -40,7 +40,7 @@ import Testing
     try await one.values("SELECT uploadStatus FROM OfflineReceiptImage")
   }
 
-  /// A server that does not tell of changes, so that nothing but the trigger of the test brings a round.
+  /// Returns a remote that does not report changes, so that only the trigger of the test starts a round.
   private func silentRemote() async -> InterveningRemote {
     let remote = InterveningRemote(remote: await one.worker.remote)
     remote.able.withLock { $0.watches = false }
@@ -51,7 +51,7 @@ import Testing
     SyncWorker(vault: one.vault, remote: remote, monitor: monitor, jitter: { 1 })
   }
 
-  @Test("When the network is back, a worker sends records and files and fetches what others changed")
+  @Test("When the network returns, a worker sends records and files and fetches changes of other devices")
   func theNetworkIsBack() async throws {
     let monitor = NetworkMonitor(fixed: .online)
     let worker = worker(await one.worker.remote, monitor)
@@ -77,7 +77,7 @@ import Testing
     _ = await running.result
   }
 
-  @Test("A worker whose token was refused leaves the server alone until the app is in front again")
+  @Test("A worker whose token was refused leaves the server alone until the app returns to the foreground")
   func resumeEndsAPause() async throws {
     let remote = await silentRemote()
     remote.intervene { number in
@@ -98,7 +98,7 @@ import Testing
     _ = await running.result
   }
 
-  @Test("A push notification, a pull to refresh and an app that comes to the front fetch what others changed")
+  @Test("A sync request and an app that returns to the foreground fetch changes of other devices")
   func aUserOrAPushAsks() async throws {
     let remote = await silentRemote()
     let worker = worker(remote)
@@ -118,7 +118,7 @@ import Testing
     _ = await running.result
   }
 
-  @Test("With unmetered-files, records go over a metered network and files wait for another one")
+  @Test("With unmetered-files, records use a metered network and files wait for an unmetered network")
   func filesWaitForAnUnmeteredNetwork() async throws {
     try one.set(.unmeteredFiles, "true")
     _ = try one.attach(bytes: 5_000, to: try await add("House", to: one))

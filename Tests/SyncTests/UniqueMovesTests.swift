@@ -6,7 +6,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// UNIQUE values that move between records on one device, against a server: no conflicts, and both devices agree.
+/// UNIQUE values that move between records on one device. The moves cause no conflict, and both devices agree.
 @Suite struct UniqueMovesTests {
   private static let schema = Schema(
     name: "things",
@@ -31,7 +31,7 @@ import Testing
 
   private static func uuid() -> String { UUID.version7().uuidString.lowercased() }
 
-  @Test("UNIQUE values that swap between records on one device reach the server and another device without a conflict")
+  @Test("UNIQUE values that swap between records on one device reach another device without a conflict")
   func moves() async throws {
     let seed = UInt64.random(in: 0...999_999)
     var random = Seeded(seed)
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test("The deletion of a record comes although another record has the value that it had last")
+  @Test("A deletion is applied although another record has the deleted record's last UNIQUE value")
   func deletedWithTakenValue() async throws {
     let server = try LocalServer(schemas: [Self.schema])
     let one = try await Device("ada", at: server, schema: Self.schema)
@@ -82,12 +82,12 @@ import Testing
     }
     try await one.sync()
     try await two.sync()
-    // On the way: a gets the value x and is deleted with it.
+    // Two changes wait for the other device: record a takes the value x, and is then deleted.
     try await one.write { _ = try $0.execute("UPDATE OfflineThing SET code = 'x' WHERE code = 'a'") }
     try await one.sync()
     try await one.write { _ = try $0.execute("DELETE FROM OfflineThing WHERE code = 'x'") }
     try await one.sync()
-    // The other device gives the value to its b before it hears of that.
+    // The other device gives the value to its record b before it pulls these changes.
     try await two.write { _ = try $0.execute("UPDATE OfflineThing SET code = 'x' WHERE code = 'b'") }
     try await two.sync(RoundRequest(pulls: false))
     try await two.sync()
@@ -97,9 +97,10 @@ import Testing
     #expect(try await one.digests() == two.digests())
   }
 
-  // Found by the simulation, seed 11230, world 4: the values that the row kept passed for the server's.
+  // Found by the simulation, seed 11230, world 4: the values that the row kept were mistaken for the server's
+  // values.
   @Test(
-    "A record that was moved and deleted elsewhere, and whose values another one has, comes back as the server has it",
+    "A record moved and deleted elsewhere is restored as the server has it, although its values are taken",
     arguments: [true, false])
   func restoredWithTakenValue(isEdited: Bool) async throws {
     let server = try LocalServer(schemas: [Self.schema])
@@ -116,7 +117,7 @@ import Testing
     try await one.write { _ = try $0.execute("DELETE FROM OfflineThing WHERE code = 'x'") }
     try await one.sync()
     try await Task.sleep(for: .milliseconds(20))
-    // The base of the other record names the first, so that its row stays.
+    // The base of the other record contains the UUID of the first record, so the row of the first record stays.
     try await two.write { db in
       _ = try db.execute("UPDATE OfflineThing SET code = 'x', place = 'z' WHERE code = 'b'")
       if isEdited { _ = try db.execute("UPDATE OfflineThing SET place = 'q' WHERE code = 'a'") }
@@ -139,7 +140,7 @@ import Testing
   }
 
   @Test(
-    "A version of a restored server that cannot be stored yet is no base of what is sent, and no value is lost to it",
+    "A restored server's version that cannot be stored yet is no base of a push, and no value is lost",
     arguments: [true, false])
   func versionOfNewEpochWithTakenValue(isEdited: Bool) async throws {
     let server = try LocalServer(schemas: [Self.schema])
@@ -154,7 +155,8 @@ import Testing
     let backup = try await server.backUp()
     try await rename(one, to: "b")
     try await server.restore(backup)
-    // The first device has changed another field, and gives a record of its own the code that the second device takes.
+    // The first device changes another field. It also gives its own new record the code that the second device
+    // chooses.
     try await one.write { db in
       if isEdited { _ = try db.execute("UPDATE OfflineThing SET place = 'q' WHERE thingId = 1") }
       _ = try db.execute("INSERT INTO OfflineThing (uuid, code) VALUES (\(Self.uuid()), 'x')")
@@ -184,7 +186,7 @@ import Testing
     try await one.write { _ = try $0.execute("INSERT INTO OfflineThing (uuid, code) VALUES (\(Self.uuid()), 'a')") }
     for device in [one, two] { try await device.sync() }
     try await server.restore(try await server.backUp())
-    // As a merged operation leaves its record while another record has the UNIQUE value of the merged version.
+    // A merged operation leaves this state while another record has the UNIQUE value of the merged version.
     _ = try await one.vault.sync { try $0.connection.execute("UPDATE OfflineThing SET syncVersion = 0") }
     try await two.write { _ = try $0.execute("DELETE FROM OfflineThing") }
     try await two.sync()
@@ -195,9 +197,9 @@ import Testing
     #expect(try await one.sync(RoundRequest(isFull: true)).repaired == 0)
   }
 
-  // Seed 11251 of the simulation: the resolution was pushed without end.
+  // Seed 11251 of the simulation: the resolution was pushed endlessly.
   @Test(
-    "A conflict that was opened before a restore of the server is resolved on top of the restored server's version",
+    "A conflict opened before a server restore is resolved on top of the restored server's version",
     .timeLimit(.minutes(5)), arguments: [true, false])
   func resolvedAfterNewEpoch(takesLocal: Bool) async throws {
     let server = try LocalServer(schemas: [Self.schema])
@@ -223,12 +225,12 @@ import Testing
     let conflict = try #require(try one.conflicts().first)
     #expect(conflict.conflictType == "not_unique")
     try await server.restore(backup)
-    // The value that the second device gives the record belongs to another record of the first one.
+    // The value that the second device gives the record belongs to another record on the first device.
     try await insert("x", on: one)
     try await Task.sleep(for: .milliseconds(20))
     try await rename(two, to: "x")
     try await one.sync()
-    // The remote version needs its value here.
+    // The remote version needs its value to be free here.
     if !takesLocal { try await one.write { _ = try $0.execute("UPDATE OfflineThing SET code = 'y' WHERE code = 'x'") } }
     let open = try #require(try one.conflicts().first { $0.entityUuid == conflict.entityUuid })
     try one.resolve(open.conflictId, takesLocal: takesLocal, choices: takesLocal ? ["code": .value("z")] : [:])
@@ -248,7 +250,7 @@ import Testing
   }
 
   @Test(
-    "An operation whose values the server has already is acknowledged at the version of its base and leaves the outbox",
+    "An operation whose values the server already has is acknowledged at its base version",
     .timeLimit(.minutes(5)))
   func acknowledgedWithoutEffect() async throws {
     let server = try LocalServer(schemas: [Self.schema])
@@ -259,7 +261,7 @@ import Testing
     try await two.write { _ = try $0.execute("UPDATE OfflineThing SET code = 'b'") }
     try await two.sync()
     try await one.write { _ = try $0.execute("UPDATE OfflineThing SET code = 'b'") }
-    // A base that has the version of the server and another content, as an earlier defect or a damaged vault leaves it.
+    // The base has the server's version number but other content, as after an earlier defect or in a damaged vault.
     try await one.vault.sync { transaction in
       try transaction.connection.execute("UPDATE OfflineThing SET syncVersion = 2")
       try transaction.connection.execute("UPDATE SyncBase SET syncVersion = 2")
@@ -269,7 +271,8 @@ import Testing
     #expect(try await one.values("SELECT code || syncVersion || isDirty FROM OfflineThing") == ["b20"])
   }
 
-  @Test("A conflict about a key of two columns ends with another value of one of them", arguments: ["place", "shelf"])
+  @Test(
+    "A conflict about a key of two columns ends when either column gets another value", arguments: ["place", "shelf"])
   func oneOtherValueIsEnough(_ field: String) async throws {
     let server = try LocalServer(schemas: [Self.schema])
     let one = try await Device("ada", at: server, schema: Self.schema)

@@ -34,7 +34,8 @@ struct JournalCheck {
       switch entry.kind {
       case .mark where editsOfDeleted.contains(index) && resent.contains(entry.uuid): verdict = .settled
       case .mark: verdict = try mark(entry, own, editsOfDeleted.contains(index) ? later.union([.delete]) : later)
-      case .delete: verdict = try deletion(entry, own, later)
+      // A delete of a record that a cascade of the same transaction has deleted changes nothing. It follows the cascade.
+      case .delete: verdict = try deletion(entry, own, editsOfDeleted.contains(index) ? later.union([.decide]) : later)
       default: verdict = .settled
       }
       switch verdict {
@@ -51,14 +52,14 @@ struct JournalCheck {
     }
   }
 
-  /// Edits of a record that the same transaction may have deleted before, directly or by a cascade: a record that was
-  /// never sent is removed, with all later edits.
+  /// Edits and deletions of a record that the same transaction may have deleted before, directly or by a cascade. A record
+  /// that was never sent is removed with all later edits.
   private static func editsOfDeleted(_ entries: [Journal.Entry]) -> Set<Int> {
     var deletion: Int?
     var edits: Set<Int> = []
     for (index, entry) in entries.enumerated() {
+      if entry.kind == .mark || entry.kind == .delete, deletion == entry.transaction { edits.insert(index) }
       if entry.kind == .delete { deletion = entry.transaction }
-      if entry.kind == .mark, deletion == entry.transaction { edits.insert(index) }
     }
     return edits
   }

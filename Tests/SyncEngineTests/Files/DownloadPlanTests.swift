@@ -2,11 +2,11 @@ import Testing
 
 @testable import SyncEngine
 
-/// The machine of downloads, without a network.
+/// The state machine of downloads, without a network.
 @Suite struct DownloadPlanTests {
   private let tag = "\"abc\""
 
-  @Test func whatIsHereIsGoneOnWith() throws {
+  @Test("A partial download resumes where it ended") func whatIsHereIsGoneOnWith() throws {
     var plan = DownloadPlan(bytes: 10, tag: tag)
     #expect(plan.first == .fetch(offset: 10, tag: tag))
     let accepted = plan.accept(status: 206, headers: ["content-range": "bytes 10-19/20", "etag": tag])
@@ -16,7 +16,7 @@ import Testing
     #expect(plan.next(after: .verified(true)) == .done)
   }
 
-  @Test func anotherFileBeginsAnew() throws {
+  @Test("A changed file restarts the download from the beginning") func anotherFileBeginsAnew() throws {
     var plan = DownloadPlan(bytes: 10, tag: tag)
     let accepted = plan.accept(status: 200, headers: ["content-length": "15", "etag": "\"new\""])
     let part = try #require(accepted)
@@ -25,7 +25,8 @@ import Testing
     #expect(plan.next(after: .fetched(bytes: 7, isWhole: false)) != .verify)
   }
 
-  @Test func aPartThatWasNotAskedForIsNotTaken() {
+  @Test("A range that was not requested is rejected and the download restarts")
+  func aPartThatWasNotAskedForIsNotTaken() {
     var plan = DownloadPlan(bytes: 10, tag: tag)
     for range in ["bytes 9-19/20", "bytes 0-19/20", "bytes */20", "10-19/20", "", "bytes x"] {
       #expect(plan.accept(status: 206, headers: ["content-range": range]) == nil, "\(range)")
@@ -35,7 +36,7 @@ import Testing
     #expect(plan.next(after: .emptied) == .fetch(offset: 0, tag: nil))
   }
 
-  @Test func whatIsWrongTwiceIsDamaged() {
+  @Test("A second verification failure reports a damaged file") func whatIsWrongTwiceIsDamaged() {
     var plan = DownloadPlan(bytes: 0, tag: nil)
     #expect(plan.next(after: .fetched(bytes: 5, isWhole: true)) == .verify)
     #expect(plan.next(after: .verified(false)) == .empty)
@@ -44,14 +45,14 @@ import Testing
     #expect(plan.next(after: .verified(false)) == .stop(.damaged))
   }
 
-  @Test func whatIsWholeAlreadyIsOnlyCompared() {
+  @Test("A complete file is only verified, and a longer file is discarded") func whatIsWholeAlreadyIsOnlyCompared() {
     var plan = DownloadPlan(bytes: 20, tag: nil)
     #expect(plan.next(after: .refused(status: 416, retryAfterSeconds: nil, length: 20)) == .verify)
     var longer = DownloadPlan(bytes: 30, tag: nil)
     #expect(longer.next(after: .refused(status: 416, retryAfterSeconds: nil, length: 20)) == .empty)
   }
 
-  @Test func whatEndsAnAttempt() {
+  @Test("Error responses and a cancellation end the attempt with a specific problem") func whatEndsAnAttempt() {
     let ends: [(Int, Int?, DownloadProblem)] = [
       (401, nil, .credentials), (404, nil, .absent), (410, nil, .absent), (429, 3, .later(seconds: 3)),
       (502, nil, .transport(.unreachable(status: 502))), (504, nil, .transport(.unreachable(status: 504))),

@@ -7,7 +7,7 @@ import Testing
   private typealias Held = FileDigestsResponse.Held
   private static let (file, content, other) = ("f", "c", "o")
 
-  /// The comparison of the server's file with the record's digests.
+  /// The server's copy, the digest in the record, and the expected comparison.
   private static let cases: [(name: String, held: Held?, digest: String?, comparison: FileComparison)] = [
     ("nothing", nil, content, .different),
     ("the encrypted file", Held(byteCount: 10, sha256: file, contentDigest: nil), content, .same(sha256: file)),
@@ -31,7 +31,7 @@ import Testing
     ("no digest", Held(byteCount: 10, sha256: nil, contentDigest: nil), content, .unknown),
   ]
 
-  @Test("Only bytes with the digest of the file or of its content are taken for the file")
+  @Test("Only bytes with the digest of the file or of its content count as the same file")
   func comparisons() {
     for (name, held, digest, comparison) in Self.cases {
       #expect(FileComparison(held, byteCount: 10, sha256: Self.file, digest: digest) == comparison, "\(name)")

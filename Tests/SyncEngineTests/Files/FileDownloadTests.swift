@@ -12,7 +12,8 @@ import WebTransport
   private let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
   private let part = NSTemporaryDirectory() + "/download-" + UUID().uuidString + ".part"
 
-  /// A server that knows ranges; `most` bytes of each answer come, then the connection ends.
+  /// Returns a server that supports ranges. It sends at most `most` bytes per response and then closes the
+  /// connection.
   private func server(_ content: [UInt8], most: Int = .max) throws -> RawServer {
     try RawServer { request, connection in
       let start = request.headers["range"].flatMap { Int($0.dropFirst(6).dropLast()) } ?? 0
@@ -38,8 +39,9 @@ import WebTransport
       verify: { (try? Data(contentsOf: URL(fileURLWithPath: part))) == Data(content) })
   }
 
-  /// A captive portal does not affect a download.
-  @Test(arguments: [200, 403, 404, 502]) func aPageForPeopleIsNoAnswer(status: Int) async throws {
+  /// A captive portal cannot influence the state of a file.
+  @Test("An HTML page of a captive portal does not count as a response of the server", arguments: [200, 403, 404, 502])
+  func aPageForPeopleIsNoAnswer(status: Int) async throws {
     let server = try RawServer { _, connection in
       connection.send(answer("<p>Log in</p>", status: "\(status) X", headers: ["Content-Type: text/html"]))
     }
@@ -70,9 +72,10 @@ import WebTransport
       key: try .random(), identity: try SealedFileIdentity(contentUuid: name.contentUuid, variant: .full))
   }
 
-  /// The process died after the last byte and before this was stored: a file that the server stores decrypted is not
-  /// requested as an encrypted one.
-  @Test func whatIsWholeIsNotAskedForAgain() async throws {
+  /// The process died after the last byte arrived and before the completion was recorded. The server stores the
+  /// file unencrypted. The device must not continue the download as if the server's file were encrypted.
+  @Test("A complete file is not requested again, and a truncated file is fetched without plaintext on disk")
+  func whatIsWholeIsNotAskedForAgain() async throws {
     let server = try server(content)
     defer {
       server.close()
@@ -86,14 +89,15 @@ import WebTransport
     try await files.fetch(Self.name, into: part, sealing) { _, _ in }
     #expect(server.requests.count == requests)
     #expect(try here() == sealed)
-    // A file without its end does not make the device write decrypted data.
+    // A truncated file must not lead to plaintext on disk.
     try Data(sealed[..<200_000]).write(to: URL(fileURLWithPath: part))
     try await files.fetch(Self.name, into: part, sealing) { _, _ in }
     #expect(try here().count == sealed.count)
     #expect(try Data(here()).range(of: Data(content[250_000..<250_100])) == nil)
   }
 
-  @Test func aDownloadThatIsCutAgainAndAgainGoesOn() async throws {
+  @Test("A download that is cut repeatedly resumes each time")
+  func aDownloadThatIsCutAgainAndAgainGoesOn() async throws {
     let server = try server(content, most: 40_000)
     defer {
       server.close()
@@ -113,11 +117,12 @@ import WebTransport
     #expect(cuts == 7)
     #expect(server.requests.count == 8)
     #expect(try here() == content)
-    // Once more: all of it is here.
+    // Another fetch finds the complete file.
     #expect(try await fetch(server) == Int64(content.count))
   }
 
-  @Test func whatIsOfAnotherFileBeginsAnew() async throws {
+  @Test("A partial file of another version or with other bytes is replaced")
+  func whatIsOfAnotherFileBeginsAnew() async throws {
     let server = try server(content)
     defer {
       server.close()
@@ -132,7 +137,8 @@ import WebTransport
     }
   }
 
-  @Test func whatIsNotWhatItShouldBeIsNotKept() async throws {
+  @Test("A file that fails verification twice is reported as damaged, and its bytes are removed")
+  func whatIsNotWhatItShouldBeIsNotKept() async throws {
     let server = try server([UInt8](repeating: 1, count: 5000))
     defer {
       server.close()
@@ -143,7 +149,8 @@ import WebTransport
     #expect(server.requests.count == 2)
   }
 
-  @Test func aPageForPeopleIsNoFileAndHarmsNothing() async throws {
+  @Test("An HTML page fails the download and leaves the partial file unchanged")
+  func aPageForPeopleIsNoFileAndHarmsNothing() async throws {
     let server = try RawServer(answering: answer("<html>", type: "text/html"))
     defer {
       server.close()
@@ -154,7 +161,7 @@ import WebTransport
     #expect(try here() == [1, 2, 3])
   }
 
-  @Test func anEmptyFileIsAFile() async throws {
+  @Test("An empty file downloads successfully") func anEmptyFileIsAFile() async throws {
     let server = try server([])
     defer {
       server.close()
@@ -165,7 +172,7 @@ import WebTransport
     #expect(size == 0)
   }
 
-  @Test func aPlaceThatCannotBeWrittenIsReported() async throws {
+  @Test("A path that cannot be written is reported") func aPlaceThatCannotBeWrittenIsReported() async throws {
     let server = try server(content)
     defer { server.close() }
     let download = FileDownload(transport: try transport(server))

@@ -3,7 +3,7 @@ import WebTransport
 
 @testable import SyncEngine
 
-/// The machine of uploads to addresses, without a network.
+/// The state machine of uploads to presigned URLs, without a network.
 @Suite struct PresignedPlanTests {
   private let one = PresignedAddress(url: "https://s3.example.org/a?1", headers: [:], key: "a")
   private let two = PresignedAddress(url: "https://s3.example.org/b?2", headers: [:], key: "b")
@@ -15,7 +15,7 @@ import WebTransport
     return plan
   }
 
-  @Test func theNameIsRememberedBeforeTheFirstByte() {
+  @Test("The key is stored before the first byte is sent") func theNameIsRememberedBeforeTheFirstByte() {
     var plan = PresignedPlan(key: nil, confirms: true)
     #expect(plan.first == .ask)
     #expect(plan.next(after: .given(one)) == .remember(key: "a"))
@@ -24,14 +24,15 @@ import WebTransport
     #expect(plan.next(after: .confirmed) == .done(key: "a"))
   }
 
-  @Test func withoutAConfirmationTheStoresWordIsEnough() {
+  @Test("Without server confirmation, the response of the store completes the upload")
+  func withoutAConfirmationTheStoresWordIsEnough() {
     var plan = PresignedPlan(key: "old", confirms: false)
     #expect(plan.first == .ask)
     #expect(plan.next(after: .given(one)) == .put(one))
     #expect(plan.next(after: .stored) == .done(key: "a"))
   }
 
-  @Test func aFileThatIsThereIsDone() {
+  @Test("A file that already exists completes the upload") func aFileThatIsThereIsDone() {
     var plan = PresignedPlan(key: nil, confirms: true)
     #expect(plan.next(after: .exists) == .done(key: nil))
     var confirming = sending()
@@ -39,27 +40,27 @@ import WebTransport
     #expect(confirming.next(after: .exists) == .done(key: nil))
   }
 
-  /// Killed between the sending and the confirmation, or the confirmation was lost.
-  @Test func whatWasBegunIsAskedForFirst() {
+  /// The process was killed between the upload and the confirmation, or the confirmation was lost.
+  @Test("An upload that was started earlier is confirmed first") func whatWasBegunIsAskedForFirst() {
     var plan = PresignedPlan(key: "a", confirms: true)
     #expect(plan.first == .confirm(key: "a"))
     #expect(plan.next(after: .confirmed) == .done(key: "a"))
     var gone = PresignedPlan(key: "a", confirms: true)
     #expect(gone.next(after: .absent) == .ask)
-    // The server may call it as before: then nothing has to be stored.
+    // The server may return the same key. Then the device has no new key to store.
     #expect(gone.next(after: .given(one)) == .put(one))
     var other = PresignedPlan(key: "a", confirms: true)
     _ = other.next(after: .absent)
     #expect(other.next(after: .given(two)) == .remember(key: "b"))
   }
 
-  @Test func anAnswerThatIsLostIsAskedFor() {
+  @Test("An upload whose response is lost is confirmed before it is repeated") func anAnswerThatIsLostIsAskedFor() {
     var plan = sending()
     #expect(plan.next(after: .failed(cut)) == .confirm(key: "a"))
     #expect(plan.next(after: .confirmed) == .done(key: "a"))
   }
 
-  @Test func whatIsCutBeginsAnewAFewTimes() {
+  @Test("An interrupted upload restarts a limited number of times") func whatIsCutBeginsAnewAFewTimes() {
     var plan = sending()
     for _ in 0..<PresignedPlan.mostRepetitions {
       #expect(plan.next(after: .failed(cut)) == .confirm(key: "a"))
@@ -72,8 +73,8 @@ import WebTransport
     #expect(silent.next(after: .failed(cut)) == .stop(.storeNotReached(cut)))
   }
 
-  /// A device that cannot reach the server has no connection, and the store did not fail.
-  @Test func withoutAConnectionItStops() {
+  /// If the server cannot be reached either, the device has no connection and the store is not at fault.
+  @Test("Without a connection to the server, the upload stops") func withoutAConnectionItStops() {
     var plan = sending()
     _ = plan.next(after: .failed(cut))
     #expect(plan.next(after: .failed(cut)) == .stop(.transport(cut)))
@@ -83,7 +84,8 @@ import WebTransport
     #expect(cancelled.next(after: .failed(.cancelled)) == .stop(.transport(.cancelled)))
   }
 
-  @Test(arguments: [403, 400]) func anAddressThatHasExpiredIsAskedForAnewAFewTimes(status: Int) {
+  @Test("An expired URL is replaced a limited number of times", arguments: [403, 400])
+  func anAddressThatHasExpiredIsAskedForAnewAFewTimes(status: Int) {
     var plan = sending()
     let refusal = PresignedPlan.Event.storeRefused(status: status, retryAfterSeconds: nil, code: "AccessDenied")
     for round in 0..<PresignedPlan.mostRepetitions {
@@ -91,7 +93,7 @@ import WebTransport
       let next = plan.next(after: .given(round == 0 ? two : one))
       guard case .remember = next else { return #expect(Bool(false), "\(next)") }
       _ = plan.next(after: .remembered)
-      // Back to the one before, so that each has another name.
+      // The server returns the second address again, so that each replacement has another key.
       if round == 0 { continue }
       _ = plan.next(after: .given(two))
       _ = plan.next(after: .remembered)
@@ -99,7 +101,8 @@ import WebTransport
     #expect(plan.next(after: refusal) == .stop(.storeRefused(status: status, code: "AccessDenied")))
   }
 
-  @Test func whatIsThereAndNotWhatWasSentEndsSomeTime() {
+  @Test("An upload that the server repeatedly does not confirm stops with noProgress")
+  func whatIsThereAndNotWhatWasSentEndsSomeTime() {
     var plan = sending()
     for _ in 0..<PresignedPlan.mostRepetitions {
       #expect(plan.next(after: .stored) == .confirm(key: "a"))
@@ -110,7 +113,7 @@ import WebTransport
     #expect(plan.next(after: .absent) == .stop(.noProgress))
   }
 
-  @Test func whatTheServerRefuses() {
+  @Test("Each refusal of the server maps to a specific upload problem") func whatTheServerRefuses() {
     let ends: [(Int, Int?, String?, UploadProblem)] = [
       (401, nil, nil, .credentials), (403, nil, nil, .credentials), (413, nil, nil, .tooLarge),
       (415, nil, "no pictures", .notTaken("no pictures")), (422, nil, nil, .notTaken("status 422")),
@@ -130,7 +133,7 @@ import WebTransport
     #expect(full.next(after: quota) == .stop(.noRoom))
   }
 
-  @Test func whatTheStoreRefuses() {
+  @Test("Each refusal of the store maps to a specific upload problem") func whatTheStoreRefuses() {
     let ends: [(Int, String?, UploadProblem)] = [
       (413, nil, .tooLarge), (400, "EntityTooLarge", .tooLarge), (415, nil, .notTaken("its type")),
       (503, "SlowDown", .later(seconds: 9)), (429, nil, .later(seconds: 9)), (500, nil, .serverFailed(status: 500)),

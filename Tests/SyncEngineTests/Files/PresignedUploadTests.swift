@@ -7,7 +7,7 @@ import WebTransport
 
 @testable import SyncEngine
 
-/// The client against an API and a store with any responses, each an origin of its own.
+/// The client against an API and an object store with scripted responses, each on its own origin.
 @Suite struct PresignedUploadTests {
   private let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 7) }
 
@@ -20,7 +20,8 @@ import WebTransport
     }
   }
 
-  /// As an existing API might have it: other names, an idempotency header, a confirmation that names the address.
+  /// An API with its own conventions: other field names, an idempotency header, and a confirmation that names the
+  /// key.
   private var api: PresignedAPI {
     var api = PresignedAPI(
       ask: .init(
@@ -41,7 +42,7 @@ import WebTransport
         + "\"with\": {\"x-amz-checksum-sha256\": \"abc\", \"Content-Length\": \"1\"}}}", status: "201 Created")
   }
 
-  /// Names an address of the store, and says something to a confirmation.
+  /// Returns a server that gives a URL of the store and responds to a confirmation with `text`.
   private func server(naming store: RawServer, then text: String) throws -> RawServer {
     let given = given(store)
     return try RawServer { request, connection in
@@ -56,7 +57,8 @@ import WebTransport
       source, key: key, remember: { key in remembered.withLock { $0.append(key) } })
   }
 
-  @Test func aFileGoesToAForeignOriginWithoutTheToken() async throws {
+  @Test("A file is uploaded to a foreign origin without the token")
+  func aFileGoesToAForeignOriginWithoutTheToken() async throws {
     let store = try RawServer(answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     let server = try server(naming: store, then: answer("{\"done\": true}"))
     defer {
@@ -86,7 +88,7 @@ import WebTransport
     #expect(try SyncValue(parsing: confirm.body) == ["imageKeys": ["image 7/ü"]])
   }
 
-  @Test func anExpiredAddressIsReplaced() async throws {
+  @Test("An expired URL is replaced a limited number of times") func anExpiredAddressIsReplaced() async throws {
     let puts = Locked(0)
     let store = try RawServer { _, connection in
       let count = puts.withLock { count in
@@ -109,8 +111,9 @@ import WebTransport
     #expect(try await upload(server).problem == .storeRefused(status: 403, code: "AccessDenied"))
   }
 
-  /// The store took all of it, and its answer was lost; the server finds it.
-  @Test func anAnswerThatIsLostIsFound() async throws {
+  /// The store received the complete file, but its response was lost. The server finds the file.
+  @Test("An upload whose response was lost is completed by the confirmation")
+  func anAnswerThatIsLostIsFound() async throws {
     let store = try RawServer { _, _ in false }
     let server = try server(naming: store, then: answer("{}"))
     defer {
@@ -118,14 +121,15 @@ import WebTransport
       store.close()
     }
     #expect(try await upload(server).problem == nil)
-    // Curl itself tries once more on a connection that may have been stale.
+    // curl repeats a request once on a connection that may have been stale.
     #expect((1...2).contains(store.requests.count))
-    // A later attempt asks the server alone.
+    // A later attempt contacts only the server.
     #expect(try await upload(server, key: "image 7/ü").problem == nil)
     #expect(server.requests.count { $0.line.hasPrefix("POST") } == 1)
   }
 
-  @Test func aCutBeginsAnewAndAStoreThatIsAwayIsNotTheServer() async throws {
+  @Test("An unreachable store is retried a limited number of times and not mistaken for the server")
+  func aCutBeginsAnewAndAStoreThatIsAwayIsNotTheServer() async throws {
     let store = try RawServer { _, _ in false }
     let server = try server(naming: store, then: problem(404))
     defer { server.close() }
@@ -137,14 +141,16 @@ import WebTransport
     #expect(server.requests.count { $0.line.hasPrefix("PATCH") } == PresignedPlan.mostRepetitions + 1)
   }
 
-  /// Invalid responses, and refusals with a successful status.
-  @Test(arguments: [
-    ("{}", UploadProblem?.none), ("{\"id\": \"a\", \"upload\": {\"href\": 5}}", nil),
-    ("{\"id\": \"a\", \"upload\": {\"href\": \"http://a b/\"}}", nil),
-    ("{\"id\": \"a\", \"upload\": {\"href\": \"http://127.0.0.1:1/\", \"with\": {\"a b\": \"c\"}}}", nil),
-    ("{\"upload\": {\"href\": \"http://127.0.0.1:1/\"}}", nil),
-    ("{\"error\": \"no such receipt\"}", .notTaken("no such receipt")),
-  ])
+  /// Invalid responses, and a refusal with a success status.
+  @Test(
+    "An invalid response or an error with a success status fails the upload",
+    arguments: [
+      ("{}", UploadProblem?.none), ("{\"id\": \"a\", \"upload\": {\"href\": 5}}", nil),
+      ("{\"id\": \"a\", \"upload\": {\"href\": \"http://a b/\"}}", nil),
+      ("{\"id\": \"a\", \"upload\": {\"href\": \"http://127.0.0.1:1/\", \"with\": {\"a b\": \"c\"}}}", nil),
+      ("{\"upload\": {\"href\": \"http://127.0.0.1:1/\"}}", nil),
+      ("{\"error\": \"no such receipt\"}", .notTaken("no such receipt")),
+    ])
   func anAnswerThatIsNone(body: String, problem: UploadProblem?) async throws {
     let server = try RawServer(answering: answer(body))
     defer { server.close() }
@@ -153,8 +159,9 @@ import WebTransport
     guard case .transport(.notTheServer)? = found else { return #expect(Bool(false), "\(String(describing: found))") }
   }
 
-  /// A page for people is no refusal, at neither of the two.
-  @Test func aCaptivePortalIsNoAnswer() async throws {
+  /// An HTML page is no refusal, neither from the store nor from the server.
+  @Test("HTML pages in place of both responses are reported as not the server")
+  func aCaptivePortalIsNoAnswer() async throws {
     let page = answer("<p>Log in</p>", status: "403 No", type: "text/html")
     let store = try RawServer(answering: page)
     let server = try server(naming: store, then: page)
@@ -167,7 +174,8 @@ import WebTransport
     }
   }
 
-  @Test func aFileThatChangesIsNotSent() async throws {
+  @Test("A file that is shorter than announced or larger than the limit is not sent")
+  func aFileThatChangesIsNotSent() async throws {
     let server = try RawServer(answering: answer("{}"))
     defer { server.close() }
     var short = source
@@ -180,8 +188,10 @@ import WebTransport
     #expect(server.requests.isEmpty)
   }
 
-  /// Neither an address that is not encrypted nor one with a password is one for a file.
-  @Test(arguments: ["http://s3.example.org/k", "https://a:b@s3.example.org/k", "ftp://127.0.0.1/k", "file:///etc/k"])
+  /// Neither an unencrypted URL nor a URL with a password is accepted for a file.
+  @Test(
+    "A URL that is unencrypted, contains a password or has another scheme is rejected",
+    arguments: ["http://s3.example.org/k", "https://a:b@s3.example.org/k", "ftp://127.0.0.1/k", "file:///etc/k"])
   func anAddressThatIsNotTaken(url: String) async throws {
     let server = try RawServer(answering: answer("{\"url\": \"\(url)\"}"))
     defer { server.close() }
@@ -190,7 +200,7 @@ import WebTransport
     #expect(server.requests.allSatisfy { $0.line.hasPrefix("POST /a") })
   }
 
-  @Test func wordsInAnswersOfStores() {
+  @Test("Only a well-formed error code is read from the response of a store") func wordsInAnswersOfStores() {
     #expect(ObjectStoreError.read(Array("<?xml?><Error><Code>NoSuchKey</Code></Error>".utf8)) == "NoSuchKey")
     for text in ["", "<Code>", "<Code></Code>x", "</Code><Code>", "<Code>a b</Code>", "<Code>\u{1B}[2J</Code>"] {
       #expect(ObjectStoreError.read(Array(text.utf8)) ?? "" == "", "\(text)")
@@ -198,7 +208,7 @@ import WebTransport
   }
 }
 
-/// SHA-256 in the forms of which an API may want one.
+/// A SHA-256 digest in the encodings that an API may require.
 private struct SHA256Text {
   let base64: String
   let hexadecimal: String

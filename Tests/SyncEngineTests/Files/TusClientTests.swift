@@ -7,7 +7,7 @@ import WebTransport
 
 @testable import SyncEngine
 
-/// The client against servers with any responses.
+/// The client against servers with scripted responses.
 @Suite struct TusClientTests {
   private let content = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 7) }
 
@@ -17,7 +17,7 @@ import WebTransport
     var isRememberedFirst = true
   }
 
-  /// A server of one upload, with checksums; `meddle` may answer in its place.
+  /// Returns a server of one upload, with checksums. `meddle` may replace a response.
   private func server(
     _ stored: Locked<Stored>, location: String = "/v1/files/uploads/1",
     meddle: @escaping @Sendable (RawRequest) -> String? = { _ in nil }
@@ -64,7 +64,8 @@ import WebTransport
       remember: { address in stored.withLock { $0.remembered.append(address == nil ? nil : "set") } })
   }
 
-  @Test func aFileGoesWithItsChecksumAndItsAddressIsKnownFirst() async throws {
+  @Test("An upload sends checksums, and its address is stored before the first byte")
+  func aFileGoesWithItsChecksumAndItsAddressIsKnownFirst() async throws {
     let stored = Locked(Stored())
     let server = try server(stored)
     defer { server.close() }
@@ -81,7 +82,7 @@ import WebTransport
     #expect(server.requests.allSatisfy { $0.headers["authorization"] == "Bearer secret-token" })
   }
 
-  @Test func aChecksumThatDoesNotFitIsSentAgain() async throws {
+  @Test("A part whose checksum does not match is sent again") func aChecksumThatDoesNotFitIsSentAgain() async throws {
     let stored = Locked(Stored())
     let isFirst = Locked(true)
     let server = try server(stored) { request in
@@ -100,7 +101,9 @@ import WebTransport
     #expect(stored.withLock { $0.bytes } == content)
   }
 
-  @Test(arguments: ["200 OK", "404 Not Found", "403 Forbidden"])
+  @Test(
+    "An HTML page from a proxy fails the upload and keeps its address",
+    arguments: ["200 OK", "404 Not Found", "403 Forbidden"])
   func aPageOfSomebodyOnTheWayForgetsNothing(status: String) async throws {
     let stored = Locked(Stored())
     let server = try server(stored) { request in
@@ -115,7 +118,8 @@ import WebTransport
     #expect(stored.withLock { $0.remembered }.isEmpty)
   }
 
-  @Test func anUploadElsewhereIsNotFollowed() async throws {
+  @Test("An upload address on another server is rejected and not stored")
+  func anUploadElsewhereIsNotFollowed() async throws {
     let other = try RawServer(answering: healthy)
     let stored = Locked(Stored())
     let server = try server(stored, location: "\(other.url)/v1/files/uploads/1")
@@ -127,11 +131,11 @@ import WebTransport
     #expect(
       result.problem == .transport(.notTheServer(detail: "it keeps the upload at an address of another server")))
     #expect(other.accepted == 0)
-    // It is not remembered either: the server may say the right one the next time.
+    // The address is not stored either: the next response of the server may name the right address.
     #expect(stored.withLock { $0.remembered }.isEmpty)
   }
 
-  @Test("An upload that was begun under another address of the server begins anew")
+  @Test("An upload that started under another address of the server restarts")
   func anotherAddress() async throws {
     let stored = Locked(Stored())
     let server = try server(stored)
@@ -142,17 +146,18 @@ import WebTransport
     #expect(stored.withLock { $0.bytes } == content)
   }
 
-  @Test func anUploadOfAnotherLengthBeginsAnew() async throws {
+  @Test("An upload of another length restarts") func anUploadOfAnotherLengthBeginsAnew() async throws {
     let stored = Locked(Stored())
     let server = try server(stored)
     defer { server.close() }
-    // It says that it is of 9 GB, which is also no reason to refuse an answer without a body.
+    // The server reports a length of 9 GB, which is also no reason to reject a response without a body.
     let result = try await upload(server, stored, from: "\(server.url)/v1/files/uploads/0")
     #expect(result.problem == nil)
     #expect(stored.withLock { $0.remembered } == [nil, "set"])
   }
 
-  @Test func aFileThatBecomesShorterIsUnreadable() async throws {
+  @Test("A file that is shorter than announced is unreadable, and nothing is stored")
+  func aFileThatBecomesShorterIsUnreadable() async throws {
     let stored = Locked(Stored())
     let server = try server(stored)
     defer { server.close() }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncEngine
 
-/// The machine of uploads, without a network.
+/// The state machine of tus uploads, without a network.
 @Suite struct TusPlanTests {
   private let tus = TusServer(["tus-extension": "creation,checksum", "tus-checksum-algorithm": "sha1,sha256"])
 
@@ -14,7 +14,7 @@ import Testing
     return plan
   }
 
-  @Test func theAddressIsRememberedBeforeTheFirstByte() {
+  @Test("The address is stored before the first byte is sent") func theAddressIsRememberedBeforeTheFirstByte() {
     var plan = TusPlan(byteCount: 10, address: nil)
     #expect(plan.first == .ask)
     #expect(plan.next(after: .asked(tus)) == .create)
@@ -23,7 +23,7 @@ import Testing
     #expect(plan.next(after: .sent(offset: 10, bytes: 10, seconds: 1)) == .done(address: "a"))
   }
 
-  @Test func anUploadThatWasBegunIsLookedAtFirst() {
+  @Test("An upload that was started earlier is looked up first") func anUploadThatWasBegunIsLookedAtFirst() {
     var plan = TusPlan(byteCount: 10, address: "a", server: tus)
     #expect(plan.first == .look(address: "a"))
     #expect(plan.next(after: .found(offset: 7, length: 10)) == .send(address: "a", offset: 7, bytes: 3))
@@ -31,7 +31,9 @@ import Testing
     #expect(whole.next(after: .found(offset: 10, length: nil)) == .done(address: "a"))
   }
 
-  @Test(arguments: [(404, true), (410, true), (403, true), (404, false), (410, false)])
+  @Test(
+    "An upload that the server has forgotten restarts",
+    arguments: [(404, true), (410, true), (403, true), (404, false), (410, false)])
   func whatTheServerHasForgottenBeginsAnew(status: Int, isLooking: Bool) {
     var plan = isLooking ? TusPlan(byteCount: 3 << 20, address: "a", server: tus) : begun()
     #expect(plan.next(after: .refused(status: status, retryAfterSeconds: nil)) == .remember(address: nil))
@@ -40,8 +42,9 @@ import Testing
     #expect(plan.next(after: .remembered) == .send(address: "b", offset: 0, bytes: 1 << 20))
   }
 
-  /// Bytes that were sent before are no progress. Otherwise they would be sent forever.
-  @Test func anUploadThatIsForgottenAgainAndAgainEnds() {
+  /// Bytes that were sent before are no progress. Otherwise the upload would repeat endlessly.
+  @Test("An upload that the server repeatedly forgets stops with noProgress")
+  func anUploadThatIsForgottenAgainAndAgainEnds() {
     var plan = begun(30 << 20)
     let gone = TusPlan.Event.refused(status: 404, retryAfterSeconds: nil)
     for number in 0...TusPlan.mostRepetitions {
@@ -58,14 +61,15 @@ import Testing
     #expect(plan.next(after: gone) == .stop(.noProgress))
   }
 
-  @Test func somebodyElsesUploadIsNotGoneOnWith() {
+  @Test("An upload of another length is not resumed") func somebodyElsesUploadIsNotGoneOnWith() {
     for event in [TusPlan.Event.found(offset: 3, length: 11), .found(offset: 11, length: nil)] {
       var plan = TusPlan(byteCount: 10, address: "a", server: tus)
       #expect(plan.next(after: event) == .remember(address: nil))
     }
   }
 
-  @Test(arguments: [409, 460]) func aMismatchIsLookedAt(status: Int) {
+  @Test("A mismatch is looked up, and repeated mismatches without progress stop the upload", arguments: [409, 460])
+  func aMismatchIsLookedAt(status: Int) {
     var plan = begun()
     let refusal = TusPlan.Event.refused(status: status, retryAfterSeconds: nil)
     for _ in 0..<TusPlan.mostRepetitions {
@@ -82,7 +86,7 @@ import Testing
     }
   }
 
-  @Test func whatEndsAnAttempt() {
+  @Test("Refusals, a cancellation and size limits end the attempt with a specific problem") func whatEndsAnAttempt() {
     let ends: [(Int, Int?, UploadProblem)] = [
       (401, nil, .credentials), (412, nil, .refused(status: 412)), (423, nil, .later(seconds: 2)),
       (429, 7, .later(seconds: 7)), (503, nil, .later(seconds: nil)), (500, nil, .serverFailed(status: 500)),
@@ -104,19 +108,20 @@ import Testing
     #expect(large.next(after: .asked(TusServer(["tus-max-size": "9"]))) == .stop(.tooLarge))
   }
 
-  /// Only this problem type means it: another server's 409 does not prove that a file has arrived.
-  @Test func aContentThatIsThereAlreadyIsDone() {
+  /// Only the problem type `content-exists` means that the file has arrived. Another 409 does not.
+  @Test("A content that the server already holds completes the upload") func aContentThatIsThereAlreadyIsDone() {
     let exists = TusPlan.Event.refused(status: 409, retryAfterSeconds: nil, type: "urn:fieldvault:content-exists")
     var creating = TusPlan(byteCount: 10, address: nil, server: tus)
     #expect(creating.next(after: exists) == .done(address: nil))
-    // Another device has sent the same meanwhile.
+    // Meanwhile another device has sent the same content.
     var sending = begun()
     #expect(sending.next(after: exists) == .done(address: nil))
     var other = TusPlan(byteCount: 10, address: nil, server: tus)
     #expect(other.next(after: .refused(status: 409, retryAfterSeconds: nil)) == .stop(.refused(status: 409)))
   }
 
-  @Test func aProxyThatTakesLessGetsLess() {
+  @Test("A proxy that rejects a request as too large receives smaller requests from then on")
+  func aProxyThatTakesLessGetsLess() {
     var plan = begun()
     var bytes: Int64 = 1 << 20
     let refusal = TusPlan.Event.refused(status: 413, retryAfterSeconds: nil)
@@ -125,12 +130,12 @@ import Testing
       bytes /= 2
       #expect(plan.next(after: .found(offset: 0, length: nil)) == .send(address: "a", offset: 0, bytes: bytes))
     }
-    // And never more than that again.
+    // The size never exceeds this limit again.
     _ = plan.next(after: .sent(offset: bytes, bytes: bytes, seconds: 0.01))
     #expect(plan.chunk.bytes == bytes)
   }
 
-  @Test func theChunkFollowsTheLink() {
+  @Test("The chunk size follows the speed of the link") func theChunkFollowsTheLink() {
     var chunk = ChunkSize()
     for _ in 0..<10 { chunk.succeeded(bytes: chunk.bytes, seconds: 0.001) }
     #expect(chunk.bytes == ChunkSize.most)
@@ -142,7 +147,7 @@ import Testing
     #expect(chunk.bytes == ChunkSize.least)
   }
 
-  @Test func aFileOfUnknownLengthEndsWithAShorterRequest() {
+  @Test("A file of unknown length ends with a shorter request") func aFileOfUnknownLengthEndsWithAShorterRequest() {
     var plan = TusPlan(byteCount: nil, address: nil, server: tus)
     _ = plan.next(after: .created(address: "a"))
     #expect(plan.next(after: .remembered) == .send(address: "a", offset: 0, bytes: 1 << 20))
@@ -154,8 +159,9 @@ import Testing
     #expect(plan.next(after: .sent(offset: 1 << 20, bytes: 0, seconds: 1)) == .done(address: "a"))
   }
 
-  /// For any behaviour of a server within its protocol: the upload ends, and the server's bytes are the file.
-  @Test func everyUploadEndsWithTheWholeFileOrAProblem() {
+  /// Random behavior of a server within the protocol. Every upload ends, and the server then holds the complete
+  /// file.
+  @Test("Every upload ends with the complete file or a problem") func everyUploadEndsWithTheWholeFileOrAProblem() {
     let seed = UInt64.random(in: 0..<1 << 48)
     print("everyUploadEndsWithTheWholeFileOrAProblem: seed \(seed)")
     var random = SplitMix(seed)
@@ -214,7 +220,7 @@ import Testing
   }
 }
 
-/// Numbers that follow from a seed.
+/// A generator whose numbers follow from a seed.
 struct SplitMix: RandomNumberGenerator {
   private var state: UInt64
 

@@ -6,7 +6,7 @@ import WebTransport
 
 @testable import SyncEngine
 
-/// The client against a server of tus that others wrote. `Tests/Tus/tuspyserver` installs it and runs these.
+/// The client against a third-party tus server. `Tests/Tus/tuspyserver` installs the server and runs these tests.
 @Suite(
   .serialized,
   .enabled(
@@ -42,7 +42,7 @@ struct TuspyserverTests {
     return [UInt8](try Data(contentsOf: folder.appendingPathComponent(String(name))))
   }
 
-  /// Goes on until it is done, as the worker does.
+  /// Repeats the upload until it is complete, as the worker does.
   private func upload(
     _ client: TusClient, _ source: UploadSource, from address: String? = nil, attempts: Int = 30
   ) async throws -> (result: TusResult, attempts: Int) {
@@ -56,13 +56,13 @@ struct TuspyserverTests {
       result = next
       guard let problem = next.problem else { return (next, attempt) }
       guard case .transport = problem else { throw problem }
-      // This server waits 30 s for itself when it has not noticed the cut yet.
+      // This server waits 30 s for its own request if it has not noticed the disconnect yet.
       try await Task.sleep(for: .milliseconds(200))
     }
     throw try #require(result?.problem)
   }
 
-  @Test func filesArriveWhole() async throws {
+  @Test("Files of different sizes arrive complete") func filesArriveWhole() async throws {
     let server = try await Tuspyserver(folder)
     defer { server.stop() }
     let client = try client(server.port)
@@ -74,7 +74,8 @@ struct TuspyserverTests {
     }
   }
 
-  @Test(arguments: [5, 20]) func aLinkThatIsCutAgainAndAgain(cuts: Int) async throws {
+  @Test("An upload over a link that is cut repeatedly completes", arguments: [5, 20])
+  func aLinkThatIsCutAgainAndAgain(cuts: Int) async throws {
     let server = try await Tuspyserver(folder)
     let link = try CuttingLink(to: server.port, cuts: cuts, greatest: 400_000)
     defer {
@@ -87,11 +88,12 @@ struct TuspyserverTests {
     #expect(try stored(result.address) == content)
   }
 
-  @Test func aServerThatIsKilledIsGoneOnWith() async throws {
+  @Test("An upload resumes after the server was killed") func aServerThatIsKilledIsGoneOnWith() async throws {
     var server = try await Tuspyserver(folder)
     let port = server.port
     let address = Locked<String?>(nil)
-    // One request goes through. This server writes how much it has when a request ends: it is killed between two.
+    // One request succeeds. This server records its offset at the end of a request, so the test kills it between
+    // two requests.
     let first = await (try client(port)).upload(
       source(content, failsAt: 1 << 20), metadata: metadata, address: nil,
       remember: { new in address.withLock { $0 = new } })
@@ -108,7 +110,8 @@ struct TuspyserverTests {
     #expect(try stored(result.address) == content)
   }
 
-  @Test func aServerThatHasForgottenEverythingGetsItAnew() async throws {
+  @Test("An upload that the server does not know restarts, and a finished upload can be terminated")
+  func aServerThatHasForgottenEverythingGetsItAnew() async throws {
     let server = try await Tuspyserver(folder)
     defer { server.stop() }
     let client = try client(server.port)
@@ -121,7 +124,8 @@ struct TuspyserverTests {
     #expect(throws: (any Error).self) { try stored(result.address) }
   }
 
-  @Test func aFileWhoseLengthIsKnownAtItsEndOnly() async throws {
+  @Test("A file whose length is known only at its end arrives complete")
+  func aFileWhoseLengthIsKnownAtItsEndOnly() async throws {
     let server = try await Tuspyserver(folder)
     defer { server.stop() }
     let client = try client(server.port)
@@ -132,7 +136,7 @@ struct TuspyserverTests {
   }
 }
 
-/// The server as a process.
+/// The third-party server as a process.
 private final class Tuspyserver {
   let port: UInt16
   private let process = Process()

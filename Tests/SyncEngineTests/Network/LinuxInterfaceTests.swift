@@ -5,7 +5,7 @@
 
   @testable import SyncEngine
 
-  /// Linux's reports about interfaces, with a real one that is added and removed.
+  /// Interface information of Linux, with a virtual interface that the test creates and removes.
   @Suite struct LinuxInterfaceTests {
     @discardableResult
     private static func ip(_ arguments: String...) -> Bool {
@@ -22,16 +22,19 @@
       return process.terminationStatus == 0
     }
 
-    /// Of this process alone: tests may run in several places at once.
+    /// The name is unique to this process, because tests may run in several places at once.
     static let name = "fv\(getpid() % 100_000)"
 
-    /// Making interfaces needs root, `ip`, and a kernel that has pairs of virtual ones.
+    /// Whether the tests can create interfaces. That requires root, `ip`, and a kernel with pairs of virtual
+    /// interfaces.
     static let canMakeInterfaces: Bool = {
       defer { ip("link", "delete", name + "p") }
       return ip("link", "add", name + "p", "type", "veth", "peer", "name", name + "q")
     }()
 
-    @Test(.enabled(if: canMakeInterfaces, "needs root and virtual interfaces"))
+    @Test(
+      "The monitor reports an interface that comes up and goes down",
+      .enabled(if: canMakeInterfaces, "needs root and virtual interfaces"))
     func theKernelTellsOfAnInterface() async throws {
       defer { Self.ip("link", "delete", Self.name + "0") }
       let monitor = NetlinkInterfaceMonitor()
@@ -42,7 +45,7 @@
       #expect(Self.ip("link", "add", Self.name + "0", "type", "veth", "peer", "name", Self.name + "1"))
       #expect(Self.ip("address", "add", "203.0.113.7/32", "dev", Self.name + "0"))
       #expect(Self.ip("link", "set", Self.name + "0", "up"))
-      // Up alone is not enough: there is no carrier before the other end is up, too.
+      // Being up is not enough: the interface has no carrier before the other end is up, too.
       #expect(try !monitor.status().addresses.contains("\(Self.name)0 cb.0.71.7"))
       #expect(Self.ip("link", "set", Self.name + "1", "up"))
       let address = "\(Self.name)0 cb.0.71.7"
@@ -52,7 +55,8 @@
       while let status = await iterator.next(), status.addresses.contains(address) {}
     }
 
-    @Test func aStoppedMonitorTellsNothingAndCanStartAgain() throws {
+    @Test("Repeated starts and stops of monitors leave no thread")
+    func aStoppedMonitorTellsNothingAndCanStartAgain() throws {
       for _ in 0..<50 {
         let monitor = NetlinkInterfaceMonitor()
         try monitor.start { _ in }
@@ -60,7 +64,7 @@
         monitor.stop()
         monitor.stop()
       }
-      // Neither threads nor descriptors stay.
+      // No thread of the monitors remains.
       let limit = Date().addingTimeInterval(20)
       while try threadCount() > 0, Date() < limit { usleep(10_000) }
       #expect(try threadCount() == 0)
@@ -73,7 +77,7 @@
       }.count
     }
 
-    @Test func defaultRoutesAreFound() {
+    @Test("Default routes are found in the routing table") func defaultRoutesAreFound() {
       let table = """
         Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT
         wwan0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0
@@ -84,10 +88,12 @@
           == ["wwan0"])
     }
 
-    @Test(arguments: [
-      ("wwan0", true), ("wwp0s20f0u2", true), ("ppp0", true), ("rmnet_data0", true), ("eth0", false),
-      ("wlan0", false), ("wlp3s0", false),
-    ])
+    @Test(
+      "Mobile interfaces are recognized by their names",
+      arguments: [
+        ("wwan0", true), ("wwp0s20f0u2", true), ("ppp0", true), ("rmnet_data0", true), ("eth0", false),
+        ("wlan0", false), ("wlp3s0", false),
+      ])
     func modemsAreKnownByTheirNames(name: String, isMobile: Bool) {
       #expect(LinuxInterfaces.isMobile(name) == isMobile)
     }

@@ -6,7 +6,7 @@ import WebTransport
 
 @testable import SyncEngine
 
-/// The state of the network, from interfaces, reports and probes.
+/// The network state, derived from interfaces, reports and probes.
 @Suite struct NetworkMonitorTests {
   private let nobody = InterfaceStatus(hasInterface: false, isUnmetered: true)
   private let mobile = InterfaceStatus(hasInterface: true, isUnmetered: false, addresses: ["wwan0 10.0.0.2"])
@@ -19,7 +19,7 @@ import WebTransport
       remote: FieldVaultRemote(transport: transport), address: local ? transport.address : nil, interfaces: interfaces)
   }
 
-  @Test func aProbeFindsTheServer() async throws {
+  @Test("A probe finds the server") func aProbeFindsTheServer() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     let monitor = try monitor(server, FakeInterfaces(true))
@@ -28,7 +28,9 @@ import WebTransport
     #expect(monitor.state == .online)
   }
 
-  @Test(arguments: [answer("<html></html>", type: "text/html"), problem(500), problem(401), "garbage\r\n\r\n"])
+  @Test(
+    "An error or a response of another service leaves the state limited",
+    arguments: [answer("<html></html>", type: "text/html"), problem(500), problem(401), "garbage\r\n\r\n"])
   func somebodyElseIsNotTheServer(text: String) async throws {
     let server = try RawServer { _, connection in
       connection.send(text)
@@ -38,7 +40,7 @@ import WebTransport
     #expect(try await monitor(server, FakeInterfaces(true)).probe() == .limited)
   }
 
-  @Test func withoutAnInterfaceNothingIsAsked() async throws {
+  @Test("Without an interface, no request is sent") func withoutAnInterfaceNothingIsAsked() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     let monitor = try monitor(server, FakeInterfaces(false))
@@ -50,7 +52,7 @@ import WebTransport
     #expect(server.accepted == 0)
   }
 
-  @Test func aServerOnThisMachineNeedsNoInterface() async throws {
+  @Test("A server on this machine needs no interface") func aServerOnThisMachineNeedsNoInterface() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     let monitor = try monitor(server, FakeInterfaces(false), local: true)
@@ -58,7 +60,7 @@ import WebTransport
     #expect(await monitor.probe() == .online)
   }
 
-  @Test func callersAtOneTimeShareOneRequest() async throws {
+  @Test("Concurrent probes share one request") func callersAtOneTimeShareOneRequest() async throws {
     let server = try RawServer { _, connection in
       usleep(200_000)
       return connection.send(healthy)
@@ -74,7 +76,7 @@ import WebTransport
     #expect(server.requests.count == 2)
   }
 
-  @Test func requestsMoveTheStateWithoutAProbe() async throws {
+  @Test("Requests change the state without a probe") func requestsMoveTheStateWithoutAProbe() async throws {
     let server = try RawServer(answering: healthy)
     let monitor = try monitor(server, FakeInterfaces(true))
     let remote = MonitoredRemote(FieldVaultRemote(transport: try transport(server)), monitor: monitor)
@@ -88,7 +90,7 @@ import WebTransport
     #expect(monitor.state == .limited)
   }
 
-  @Test func anInterfaceThatComesIsProbed() async throws {
+  @Test("A new interface is probed") func anInterfaceThatComesIsProbed() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     let interfaces = FakeInterfaces(false)
@@ -102,7 +104,7 @@ import WebTransport
     #expect(await states.next() == .offline)
   }
 
-  @Test("Each listener is told that the network is gone and that it is back", .timeLimit(.minutes(1)))
+  @Test("Each listener is notified of the loss and the return of the network", .timeLimit(.minutes(1)))
   func everyListenerIsTold() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
@@ -120,7 +122,7 @@ import WebTransport
     #expect(monitor.state == .online)
   }
 
-  @Test func offlineCanBeForced() async throws {
+  @Test("The offline state can be forced") func offlineCanBeForced() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     let monitor = try monitor(server, FakeInterfaces(true))
@@ -133,7 +135,7 @@ import WebTransport
     #expect(monitor.state == .online)
   }
 
-  @Test func aFixedStateStays() async {
+  @Test("A fixed state ignores reports and probes, but can be forced offline") func aFixedStateStays() async {
     let monitor = NetworkMonitor(fixed: .online, isUnmetered: false)
     monitor.report(.unreachable)
     #expect(await monitor.probe() == .online)
@@ -142,7 +144,7 @@ import WebTransport
     #expect(monitor.state == .offline)
   }
 
-  @Test func aSystemThatDoesNotTellIsNoObstacle() async throws {
+  @Test("A failing interface monitor does not prevent a probe") func aSystemThatDoesNotTellIsNoObstacle() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     let refusal = InterfaceFailure("netlink", code: 1)
@@ -151,7 +153,8 @@ import WebTransport
     #expect(await monitor.probe() == .online)
   }
 
-  @Test(.timeLimit(.minutes(1))) func listenersComeAndGoFromManyThreads() async throws {
+  @Test("Listeners can be added and removed from many threads", .timeLimit(.minutes(1)))
+  func listenersComeAndGoFromManyThreads() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     let interfaces = FakeInterfaces(true)
@@ -168,7 +171,7 @@ import WebTransport
         }
       }
     }
-    // A released listener has no effect.
+    // Removed listeners do not block a new listener.
     var states = monitor.states.makeAsyncIterator()
     #expect(await states.next() == monitor.state)
     interfaces.set(nobody)

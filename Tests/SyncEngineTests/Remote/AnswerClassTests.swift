@@ -4,9 +4,10 @@ import WebTransport
 
 @testable import SyncEngine
 
-/// The meaning of each status, with and without a problem of the server.
+/// The meaning of each status, with and without a problem document of the server.
 @Suite struct ResponseClassTests {
   @Test(
+    "A status is classified with and without the server's problem document",
     arguments: [
       (200, .ok, .ok), (201, .unreachable, .unreachable), (204, .unreachable, .unreachable),
       (302, .unreachable, .unreachable), (304, .unreachable, .unreachable), (400, .refused, .unreachable),
@@ -24,12 +25,13 @@ import WebTransport
     #expect(ResponseClass(status: status, problem: nil, retryAfterSeconds: 9) == unsaid)
   }
 
-  @Test func aConflictOfSchemas() {
+  @Test("A 409 for an old schema has its own class") func aConflictOfSchemas() {
     let problem = ServerProblem(type: ServerProblem.schemaTooOld, title: "", status: 409, detail: "")
     #expect(ResponseClass(status: 409, problem: problem) == .schemaTooOld)
   }
 
   @Test(
+    "A transport failure is classified and has a hint",
     arguments: [
       (.noConnection(detail: ""), .unreachable), (.notTheServer(detail: ""), .unreachable),
       (.timedOut(seconds: 1), .unreachable), (.cancelled, .cancelled), (.tooLarge(limitBytes: 1), .tooLarge),

@@ -5,13 +5,14 @@ import WebTransport
 
 @testable import SyncEngine
 
-/// The remote against servers that respond, refuse, or are another service.
+/// The remote against servers that respond, refuse, or belong to another service.
 @Suite struct RemoteTests {
   private func remote(_ server: RawServer) throws -> FieldVaultRemote {
     FieldVaultRemote(transport: try transport(server))
   }
 
-  @Test func whatIsAskedAndAnswered() async throws {
+  @Test("Each call sends its request, with the token except for health, and parses the response")
+  func whatIsAskedAndAnswered() async throws {
     let page = ChangesPage(serverTime: 0, epoch: "e", changes: [], cursor: "c2", hasMore: false, remaining: nil)
     let answers: [String: any WireMessage] = [
       "GET /v1/health": health,
@@ -55,6 +56,7 @@ import WebTransport
   }
 
   @Test(
+    "An unexpected response is classified, and its error does not contain the token",
     arguments: [
       ("a page", answer("<html>Welcome to the hotel</html>", type: "text/html"), .unreachable),
       ("a page that says JSON", answer("<html></html>"), .unreachable),
@@ -82,7 +84,7 @@ import WebTransport
     #expect(failure?.description.contains("secret-token") == false)
   }
 
-  @Test func aServerThatIsBusyMaySayForHowLong() async throws {
+  @Test("A busy server can state a retry time") func aServerThatIsBusyMaySayForHowLong() async throws {
     let server = try RawServer(answering: problem(503, headers: ["Retry-After: 60"]))
     defer { server.close() }
     let remote = try remote(server)
@@ -91,7 +93,7 @@ import WebTransport
     #expect(failure?.retryAfterSeconds == 60)
   }
 
-  @Test func aTokenThatIsNoneIsNotSent() async throws {
+  @Test("A malformed token is not sent") func aTokenThatIsNoneIsNotSent() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     let remote = FieldVaultRemote(transport: try transport(server, token: "secret\r\nX-Other: 1"))

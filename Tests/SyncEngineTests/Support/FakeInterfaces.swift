@@ -2,7 +2,7 @@ import CipherSQL
 
 @testable import SyncEngine
 
-/// Interfaces that a test plugs in and out.
+/// An interface monitor that a test controls.
 final class FakeInterfaces: InterfaceMonitor {
   typealias Listener = @Sendable (Result<InterfaceStatus, InterfaceFailure>) -> Void
 

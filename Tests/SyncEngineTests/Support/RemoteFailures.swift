@@ -1,6 +1,6 @@
 import SyncEngine
 
-/// The error of a call to a remote; `nil` without one.
+/// Returns the failure that a call of a remote throws, or `nil`.
 func remoteFailure<Value>(_ body: () async throws(RemoteFailure) -> Value) async -> RemoteFailure? {
   do throws(RemoteFailure) {
     _ = try await body()

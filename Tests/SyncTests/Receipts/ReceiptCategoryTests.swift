@@ -8,7 +8,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// The ten categories that every device and the server make by themselves.
+/// The ten default categories, which every device and the server create automatically.
 @Suite struct ReceiptCategoryTests {
   private let home: Household
 
@@ -22,7 +22,8 @@ import Testing
     try await device.value("SELECT name || ', ' || icon FROM OfflineCategory WHERE sortOrder = \(order)")
   }
 
-  @Test func theTenCategoriesAreThereOnceForAll() async throws {
+  @Test("The ten default categories exist exactly once on every device")
+  func theTenCategoriesAreThereOnceForAll() async throws {
     #expect(try await home.phone.sync().pushed == 0)
     #expect(try await home.tablet.sync().pushed == 0)
     let third = try await Device("laptop", at: home.server, schema: ReceiptsSchema.schema)
@@ -35,15 +36,16 @@ import Testing
     try await home.expectAgreement()
   }
 
-  @Test func aCategoryOfOnesOwnComesToTheOthers() async throws {
+  @Test("A category that a user adds reaches the other device") func aCategoryOfOnesOwnComesToTheOthers() async throws {
     try await home.phone.run("INSERT INTO OfflineCategory (name, icon, sortOrder) VALUES ('Books', 'book', 11)")
     for device in [home.phone, home.tablet] { try await device.sync() }
     #expect(try await count(home.tablet) == 11)
     try await home.expectAgreement()
   }
 
-  /// Each device changes another thing of a category before it has ever spoken to the server.
-  @Test func firstEditsOfADefaultCategoryComeTogether() async throws {
+  /// Each device edits a different field of a category before its first sync.
+  @Test("First edits of different fields of a default category merge")
+  func firstEditsOfADefaultCategoryComeTogether() async throws {
     try await home.phone.run("UPDATE OfflineCategory SET name = 'Gadgets' WHERE sortOrder = 1")
     try await home.tablet.run("UPDATE OfflineCategory SET icon = 'plug' WHERE sortOrder = 1")
     for device in [home.phone, home.tablet, home.phone] { try await device.sync() }
@@ -55,8 +57,9 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// The same without a pull first: the server finds the device's changes itself.
-  @Test func aFirstEditThatIsPushedBeforeAnyPullChangesOneField() async throws {
+  /// The same edits without an initial pull. The server determines which field the device has changed.
+  @Test("A first edit that is pushed before any pull changes only the edited field")
+  func aFirstEditThatIsPushedBeforeAnyPullChangesOneField() async throws {
     try await home.phone.run("UPDATE OfflineCategory SET name = 'Gadgets' WHERE sortOrder = 1")
     try await home.tablet.run("UPDATE OfflineCategory SET icon = 'plug' WHERE sortOrder = 1")
     try await home.phone.sync()
@@ -67,8 +70,10 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// Both devices rename it. The later edit wins in any order of syncs, and the overwritten value is kept.
-  @Test(arguments: [false, true]) func theLaterNameOfADefaultCategoryWins(isFirst: Bool) async throws {
+  /// Both devices rename the category. The later edit wins in either sync order, and the overwritten value stays
+  /// visible.
+  @Test("The later rename of a default category wins, in either sync order", arguments: [false, true])
+  func theLaterNameOfADefaultCategoryWins(isFirst: Bool) async throws {
     try await home.phone.run("UPDATE OfflineCategory SET name = 'Gadgets' WHERE sortOrder = 1")
     try await Task.sleep(for: .milliseconds(20))
     try await home.tablet.run("UPDATE OfflineCategory SET name = 'Devices' WHERE sortOrder = 1")
@@ -79,7 +84,8 @@ import Testing
     try await home.expectAgreement()
   }
 
-  @Test func aFirstEditThatIsTakenBackLeavesTheQueue() async throws {
+  @Test("Undoing the first edit or deletion of a default category removes its operation from the outbox")
+  func aFirstEditThatIsTakenBackLeavesTheQueue() async throws {
     try await home.phone.run("UPDATE OfflineCategory SET name = 'Gadgets' WHERE sortOrder = 1")
     #expect(try await home.phone.waiting() == 1)
     try await home.phone.run("UPDATE OfflineCategory SET name = 'Electronics' WHERE sortOrder = 1")
@@ -91,7 +97,8 @@ import Testing
     #expect(try await home.phone.sync().pushed == 0)
   }
 
-  @Test func aFirstEditThatIsDiscardedGoesBackToTheDefault() async throws {
+  @Test("Discarding the first edit of a default category restores the default")
+  func aFirstEditThatIsDiscardedGoesBackToTheDefault() async throws {
     try await home.phone.run("UPDATE OfflineCategory SET name = 'Gadgets' WHERE sortOrder = 1")
     try home.phone.discardAll()
     #expect(try await category(home.phone, 1) == "Electronics, laptop")
@@ -100,8 +107,10 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// Also from a device that the server has never seen, also after an edit, and for a device that comes later.
-  @Test(arguments: [false, true]) func aDefaultCategoryThatIsDeletedStaysAway(isEdited: Bool) async throws {
+  /// The deletion also holds from a device that the server has never seen, after an edit, and for a device that
+  /// joins later.
+  @Test("A deleted default category stays deleted on all devices, including new ones", arguments: [false, true])
+  func aDefaultCategoryThatIsDeletedStaysAway(isEdited: Bool) async throws {
     if isEdited { try await home.phone.run("UPDATE OfflineCategory SET name = 'Gadgets' WHERE sortOrder = 1") }
     try await home.phone.run("DELETE FROM OfflineCategory WHERE sortOrder = 1")
     #expect(try await home.phone.waiting() == 1)
@@ -113,7 +122,8 @@ import Testing
     try await home.expectAgreement()
   }
 
-  @Test func anEditedDefaultCategoryGoesToAnotherServer() async throws {
+  @Test("An edited default category is sent to another server when the vault moves there")
+  func anEditedDefaultCategoryGoesToAnotherServer() async throws {
     try await home.phone.run("UPDATE OfflineCategory SET name = 'Gadgets' WHERE sortOrder = 1")
     try await home.phone.sync()
     let other = try LocalServer(schemas: [ReceiptsSchema.schema])
@@ -125,8 +135,9 @@ import Testing
     #expect(try await count(third) == 10)
   }
 
-  /// A device of another trade keeps unknown entities in its inbox, and continues.
-  @Test func aDeviceWithoutReceiptsKeepsTheCategoriesAside() async throws {
+  /// A device with another schema keeps records of unknown entities in its inbox, and its syncs succeed.
+  @Test("A device without the receipts schema keeps the ten categories in its inbox")
+  func aDeviceWithoutReceiptsKeepsTheCategoriesAside() async throws {
     let server = try LocalServer(schemas: [RestorationSchema.schema, ReceiptsSchema.schema])
     let device = try await Device("ada", at: server)
     let report = try await device.sync()

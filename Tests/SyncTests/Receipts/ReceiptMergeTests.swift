@@ -7,7 +7,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A machine at the server reads a receipt again while its owner corrects it.
+/// An extraction service reads a receipt again on the server while the owner corrects it.
 @Suite struct ReceiptMergeTests {
   private let home: Household
   private let ikea = Receipt(
@@ -16,8 +16,9 @@ import Testing
 
   init() async throws { home = try await Household() }
 
-  /// The owner has said which IKEA it was, and an improved model says something else and reads the total better.
-  @Test func theNameThatTheUserCorrectedStaysWhileTheTotalImproves() async throws {
+  /// The owner has corrected the store name. An improved model reads another name and a better total.
+  @Test("A name that the user corrected stays while the service improves the total")
+  func theNameThatTheUserCorrectedStaysWhileTheTotalImproves() async throws {
     let uuid = try await home.shareReceipt(ikea)
     try await home.phone.run("UPDATE OfflineReceipt SET storeName = 'IKEA Thessaloniki'")
     #expect(try await home.phone.receipt("userEditedFields") == #"["storeName"]"#)
@@ -38,8 +39,9 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// Where the owner has said nothing, the better reading comes.
-  @Test func aNameThatNobodyCorrectedImproves() async throws {
+  /// Where the owner made no correction, the improved reading wins.
+  @Test("A name that the user did not correct is updated by the service")
+  func aNameThatNobodyCorrectedImproves() async throws {
     let uuid = try await home.shareReceipt(ikea)
     try await home.phone.run("UPDATE OfflineReceipt SET userNotes = 'blue chair'")
     _ = try await home.extract(uuid, ["storeName": "IKEA Greece"])
@@ -50,8 +52,8 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// A reading that began before the correction and ends after it.
-  @Test func aLateReadingDoesNotTakeBackACorrection() async throws {
+  /// An extraction that started before the correction and ended after it.
+  @Test("A late extraction does not undo a correction") func aLateReadingDoesNotTakeBackACorrection() async throws {
     let uuid = try await home.shareReceipt(ikea)
     try await home.phone.run("UPDATE OfflineReceipt SET storeName = 'IKEA Thessaloniki'")
     try await home.phone.sync()
@@ -66,8 +68,9 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// If both sides changed it, a server-owned field takes the server's value, and a user-owned field the user's.
-  @Test func eachSideWinsWhatIsItsOwn() async throws {
+  /// Both sides change server-owned and user-owned fields. Each side wins in the fields that it owns.
+  @Test("Server-owned fields take the server's value and user-owned fields the user's")
+  func eachSideWinsWhatIsItsOwn() async throws {
     let uuid = try await home.shareReceipt(ikea)
     try await home.phone.run("UPDATE OfflineReceipt SET extractedTotal = 'phone', isFavorite = 1, userNotes = 'phone'")
     _ = try await home.extract(
@@ -80,8 +83,9 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// The user decides about a field without an owner.
-  @Test func aTotalThatBothSidesChangedIsAConflict() async throws {
+  /// A user decides about a field without an owner.
+  @Test("A total that both sides changed becomes a conflict that a user resolves")
+  func aTotalThatBothSidesChangedIsAConflict() async throws {
     let uuid = try await home.shareReceipt(ikea)
     try await home.phone.run("UPDATE OfflineReceipt SET totalAmount = 49.9")
     _ = try await home.extract(uuid, ["totalAmount": SyncValue(real: 499) ?? .null])
@@ -96,8 +100,10 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// The day comes from the owner and the months from the machine: the end of the warranty follows from both, everywhere.
-  @Test func theEndOfAWarrantyFollowsFromBothSides() async throws {
+  /// The purchase date comes from the owner and the months from the service. The end of the warranty follows from
+  /// both on every device.
+  @Test("The end of a warranty is computed from the changes of both sides on every device")
+  func theEndOfAWarrantyFollowsFromBothSides() async throws {
     let uuid = try await home.shareReceipt(Receipt(storeName: "IKEA"))
     try await home.phone.run("UPDATE OfflineReceipt SET purchaseDate = '2025-01-31'")
     _ = try await home.extract(uuid, ["warrantyMonths": 13])
@@ -106,7 +112,7 @@ import Testing
     for device in [home.phone, home.tablet] {
       #expect(try await device.receipt("warrantyExpiryDate") == "2026-02-28")
     }
-    // A program changes only the months, and the server computes the dependent columns.
+    // The service writes only the months, and the server computes the expiry date.
     _ = try await home.extract(uuid, ["warrantyMonths": 25])
     try await home.tablet.sync()
     #expect(try await home.tablet.receipt("warrantyExpiryDate") == "2027-02-28")
@@ -114,8 +120,8 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// Tags, keys of images and marks of both devices come together.
-  @Test func setsOfBothDevicesComeTogether() async throws {
+  /// User tags, image keys and lists of edited fields of both devices merge.
+  @Test("Set-valued fields of both devices merge as sets") func setsOfBothDevicesComeTogether() async throws {
     try await home.shareReceipt(
       Receipt(storeName: "IKEA", userTags: JSONText(#"["gift","old"]"#), imageKeys: JSONText(#"["a"]"#)))
     try await home.phone.run(
@@ -131,8 +137,9 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// A deletion has a time, and a repeated extraction at the server does not stand against it.
-  @Test func aDeletionStandsAgainstAReadingOfAMachine() async throws {
+  /// A deletion has a timestamp, and an extraction on the server does not override it.
+  @Test("A deletion wins over an extraction on the server")
+  func aDeletionStandsAgainstAReadingOfAMachine() async throws {
     let uuid = try await home.shareReceipt(ikea)
     try await home.phone.run("DELETE FROM OfflineReceipt")
     _ = try await home.extract(uuid, ["extractedTotal": "49.90 EUR"])

@@ -7,7 +7,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// The worked example of the receipts document, with a service that writes through a token of its own.
+/// The worked example of the receipts document, with a service that writes through its own token.
 @Suite struct ReceiptRoleTests {
   private let home: Household
   private let ikea = Receipt(
@@ -16,7 +16,7 @@ import Testing
 
   init() async throws { home = try await Household() }
 
-  @Test("A service on the current version does not overwrite a corrected name, and its better total is applied")
+  @Test("A service on the current version does not overwrite a corrected name but improves the total")
   func aServiceThatHasSeenTheCorrection() async throws {
     let uuid = try await home.shareReceipt(ikea)
     try await home.phone.run("UPDATE OfflineReceipt SET storeName = 'IKEA Thessaloniki'")
@@ -35,7 +35,7 @@ import Testing
     try await home.expectAgreement()
   }
 
-  @Test("A device fills a server-owned field until a service has written it, and then the service's value stays")
+  @Test("A device fills a server-owned field until a service writes it; then the service's value stays")
   func aFieldOfTheServer() async throws {
     let uuid = try await home.shareReceipt(ikea)
     try await home.phone.run("UPDATE OfflineReceipt SET extractedTotal = 'phone'")

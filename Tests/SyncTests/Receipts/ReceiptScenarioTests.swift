@@ -8,7 +8,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// The scenarios of the requirements for receipts, with real devices and a real server.
+/// Receipts under realistic conditions of devices, network and server.
 @Suite struct ReceiptScenarioTests {
   private static let photo = URL(filePath: #filePath).deletingLastPathComponent().path + "/../../Data/rocket.jpg"
 
@@ -20,7 +20,8 @@ import Testing
 
   // MARK: One receipt, two devices
 
-  @Test func aReceiptEditedOnTwoOfflineDevicesHasBothEdits() async throws {
+  @Test("A receipt edited on two offline devices has both edits")
+  func aReceiptEditedOnTwoOfflineDevicesHasBothEdits() async throws {
     let home = try await Household()
     try await home.shareReceipt(Receipt(storeName: "IKEA"))
     try await home.phone.run("UPDATE OfflineReceipt SET storeName = 'IKEA Thessaloniki'")
@@ -32,9 +33,10 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// The same user-owned field: the second device to sync wins, and the overwritten value is kept.
-  @Test(arguments: ["userNotes", "storeName"]) func ofTwoEditsOfOneFieldTheSecondToSyncWins(field: String) async throws
-  {
+  /// Both devices change the same user-owned field. The second device to sync wins, and the overwritten value stays
+  /// visible.
+  @Test("Of two edits of one field, the second to sync wins", arguments: ["userNotes", "storeName"])
+  func ofTwoEditsOfOneFieldTheSecondToSyncWins(field: String) async throws {
     let home = try await Household()
     try await home.shareReceipt(Receipt(storeName: "IKEA"))
     try await home.phone.run("UPDATE OfflineReceipt SET \(identifier: field) = 'phone'")
@@ -49,14 +51,16 @@ import Testing
 
   // MARK: Many receipts
 
-  /// In batches of 25, each of which is durable: an interrupted sync continues, and nothing is sent twice.
-  @Test func aLargeImportWhileOfflineGoesInBatchesAndSurvivesACut() async throws {
+  /// The import is pushed in batches of 25, each stored permanently. After an interruption the push resumes and
+  /// sends nothing twice.
+  @Test("A large offline import is pushed in batches and resumes after an interruption")
+  func aLargeImportWhileOfflineGoesInBatchesAndSurvivesACut() async throws {
     let pushes = Locked(0)
     let monitor = NetworkMonitor(fixed: .online)
     let home = try await Household(
       log: RequestLog { line in
         guard line.contains("POST /v1/push 200") else { return }
-        // The signal goes in the middle.
+        // The connection drops in the middle of the import.
         if pushes.withLock({
           $0 += 1; return $0
         }) == 2 {
@@ -84,8 +88,9 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// Page by page. Thumbnails are downloaded automatically, the full image on request.
-  @Test func theFirstSyncOfANewDeviceBringsEverythingAndThumbnailsFirst() async throws {
+  /// The records arrive page by page. Thumbnails download automatically, the full image when the user opens it.
+  @Test("The first sync of a new device fetches all records and the thumbnails, but no full image")
+  func theFirstSyncOfANewDeviceBringsEverythingAndThumbnailsFirst() async throws {
     let pages = Locked(0)
     let home = try await Household(
       log: RequestLog { line in if line.contains("GET /v1/changes") { pages.withLock { $0 += 1 } } })
@@ -112,8 +117,9 @@ import Testing
 
   // MARK: Images
 
-  /// The receipt is everywhere while its image is still on one device; then the image comes too.
-  @Test func aReceiptDoesNotWaitForAnImageThatFails() async throws {
+  /// The receipt syncs while its image is still on one device. The image follows later.
+  @Test("A receipt syncs without waiting for an image whose upload fails")
+  func aReceiptDoesNotWaitForAnImageThatFails() async throws {
     let home = try await Household { $0.fileBytes = 2_000 }
     let uuid = Receipt(storeName: "IKEA")
     try await home.phone.write { _ = try $0.insert(uuid) }
@@ -125,10 +131,10 @@ import Testing
     #expect(try await home.tablet.values("SELECT storeName || ' ' || full FROM receiptImages") == ["IKEA absent"])
     #expect(try await home.tablet.receipt("imageKeys") == "[]")
     #expect(home.tablet.content(image) == nil)
-    // It was asked for, and the server does not have it yet.
+    // The image was requested, but the server does not have it yet.
     try await home.tablet.sync()
     #expect(try home.tablet.attachment(image).full == "absent" && home.tablet.attachment(image).waitsForUpload)
-    // It is requested early if the user wants the newest data, and when records arrive.
+    // The device requests the image early when the user asks for a sync, and when records arrived.
     #expect(try await home.tablet.filesAskedFor(in: .timer) == 0)
     #expect(try await home.tablet.filesAskedFor(in: .request) == 1)
     try await home.tablet.sync()
@@ -137,7 +143,7 @@ import Testing
     #expect(try home.phone.retryFiles() == 1)
     #expect(try await home.phone.sync().filesSent == 1)
     #expect(try await home.tablet.filesAskedFor(in: .timer) == 0)
-    // Then an app names the key of the stored image.
+    // As an app does then, the phone stores the key of the image.
     try await home.phone.run(#"UPDATE OfflineReceipt SET imageKeys = '["users/1/receipt.jpg"]'"#)
     try await home.phone.sync()
     #expect(try await home.tablet.filesAskedFor(in: .timer) == 1)
@@ -150,8 +156,10 @@ import Testing
 
   // MARK: The server
 
-  /// An outage counts against no operation, however often it is tried, and much waiting is compared afterwards.
-  @Test func anOutageOfTheServerFailsNothing() async throws {
+  /// An outage counts as no failed attempt, however often the device retries. After an outage with many pending
+  /// operations, the device runs a full comparison.
+  @Test("A server outage fails no operation, and local work continues")
+  func anOutageOfTheServerFailsNothing() async throws {
     let home = try await Household()
     try await home.phone.sync()
     try await home.tablet.sync()
@@ -162,7 +170,7 @@ import Testing
       #expect(
         try await home.phone.value(
           "SELECT count(*) FROM OfflineSyncQueue WHERE status <> 'pending' OR retryCount > 0", as: Int.self) == 0)
-      // The receipts are here to read, to search and to change meanwhile.
+      // Meanwhile the receipts can be read, searched and changed on the device.
       try await home.phone.run("UPDATE OfflineReceipt SET isFavorite = 1 WHERE storeName = 'shop 7'")
       let found = try await home.phone.value(
         "SELECT count(*) FROM ReceiptSearch WHERE ReceiptSearch MATCH 'shop 7'", as: Int.self)
@@ -175,14 +183,15 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// Clocks that are wrong by days decide nothing: the server's order counts.
-  @Test func wrongClocksLoseNothingAndWinNothing() async throws {
+  /// One clock is two days ahead, the other two days behind. Neither clock decides, because the order of the server
+  /// counts.
+  @Test("Wrong device clocks neither lose nor win an edit") func wrongClocksLoseNothingAndWinNothing() async throws {
     let home = try await Household()
     let ahead = Date.nowInMilliseconds().addingTimeInterval(2 * 86_400)
     let behind = Date.nowInMilliseconds().addingTimeInterval(-2 * 86_400)
     let receipt = Receipt(storeName: "IKEA", createdAt: ahead, updatedAt: ahead)
     try await home.shareReceipt(receipt)
-    // No time is later than the server's now.
+    // No timestamp is later than the clock of the server.
     let created = try #require(try await home.tablet.value("SELECT createdAt FROM OfflineReceipt", as: Date.self))
     #expect(created <= Date.nowInMilliseconds())
 
@@ -192,7 +201,7 @@ import Testing
     #expect(try await home.phone.receipt("storeName || ', ' || userNotes") == "ahead, behind")
     try await home.expectAgreement()
 
-    // Of two names of a category the later one wins, although the first claims to be of the day after tomorrow.
+    // The later of two category names wins, although the first claims to be from the day after tomorrow.
     try await home.phone.run(
       "UPDATE OfflineCategory SET name = 'first', updatedAt = \(ahead) WHERE sortOrder = 1")
     try await home.phone.sync()
@@ -203,7 +212,7 @@ import Testing
       #expect(try await device.values("SELECT name FROM OfflineCategory WHERE sortOrder = 1") == ["second"])
     }
 
-    // The day on which a receipt was made stays.
+    // A creation time in the past stays.
     try await home.tablet.run("INSERT INTO OfflineReceipt (storeName, createdAt) VALUES ('old', \(behind))")
     for device in [home.tablet, home.phone] {
       try await device.sync()
@@ -213,11 +222,12 @@ import Testing
     try await home.expectAgreement()
   }
 
-  // MARK: With the cloud and without
+  // MARK: Device-only mode
 
-  /// Nothing is sent or fetched any more, and nothing is lost: the outbox and the cursor are kept for a return to the
+  /// A device-only vault sends, fetches and loses nothing. It keeps the outbox and the cursor for its return to the
   /// cloud.
-  @Test func aVaultThatGoesDeviceOnlyKeepsItsDataItsQueueAndItsPlace() async throws {
+  @Test("A vault that becomes device-only keeps its data, its outbox and its cursor")
+  func aVaultThatGoesDeviceOnlyKeepsItsDataItsQueueAndItsPlace() async throws {
     let home = try await Household()
     try await home.shareReceipt(Receipt(storeName: "IKEA"))
     let place = try await home.phone.value("SELECT value FROM Setting WHERE name = 'cursor'", as: String.self)
@@ -229,7 +239,7 @@ import Testing
     #expect(try await home.phone.waiting() == 3)
     #expect(place != nil)
     #expect(try await home.phone.value("SELECT value FROM Setting WHERE name = 'cursor'", as: String.self) == place)
-    // The server keeps its data, and the other device continues with it.
+    // The server keeps its records, and the other device continues to sync with them.
     let third = try await Device("laptop", at: home.server, schema: ReceiptsSchema.schema)
     try await third.sync()
     #expect(try await third.values("SELECT storeName FROM OfflineReceipt") == ["IKEA"])
@@ -237,9 +247,10 @@ import Testing
     #expect(try await home.tablet.sync().pushed == 1)
   }
 
-  /// Everything is compared, sent, fetched and merged: the receipts and images of this device, and the changes of
-  /// others.
-  @Test func aVaultThatComesBackToTheCloudIsComparedAndMerged() async throws {
+  /// The round compares, sends, fetches and merges: receipts and images of this device, and the changes of the
+  /// other device.
+  @Test("A vault that returns to the cloud is compared and merged")
+  func aVaultThatComesBackToTheCloudIsComparedAndMerged() async throws {
     let home = try await Household()
     let uuid = try await home.shareReceipt(Receipt(storeName: "IKEA"))
     try home.phone.set(.mode, "device")
@@ -254,7 +265,7 @@ import Testing
     let events = try await home.phone.worker.events {
       let report = try await home.phone.sync()
       #expect(report.hasCompared && report.conflicts == 0)
-      // A receipt that was edited, three new ones and an image; its content and its thumbnail.
+      // An edited receipt, three new receipts and an image record; the content of the image and its thumbnail.
       #expect(report.pushed == 5 && report.filesSent == 2)
     }
     let sent = events.compactMap { event in if case .pushed(let count) = event { count } else { nil } }
@@ -272,8 +283,9 @@ import Testing
     try await home.expectAgreement()
   }
 
-  /// A vault that was device-only from its first day.
-  @Test func aVaultThatNeverHadACloudSendsAllItHas() async throws {
+  /// A vault that was device-only from the start.
+  @Test("A vault that was always device-only sends all its records when it joins the cloud")
+  func aVaultThatNeverHadACloudSendsAllItHas() async throws {
     let home = try await Household()
     try home.phone.set(.mode, "device")
     try await makeReceipts(4, on: home.phone)

@@ -9,7 +9,7 @@ import Testing
 @testable import OfflineStore
 @testable import SyncEngine
 
-/// A person's phone and tablet, and the server that reads receipts.
+/// A user's phone and tablet, and the server that extracts receipt data.
 struct Household {
   let server: LocalServer
   let phone: Device
@@ -21,7 +21,7 @@ struct Household {
     tablet = try await Device("tablet", at: server, schema: ReceiptsSchema.schema)
   }
 
-  /// Both have the one receipt, and nothing waits.
+  /// Creates the receipt on the phone and syncs both devices, so that nothing waits. Returns its UUID.
   @discardableResult
   func shareReceipt(_ receipt: Receipt) async throws -> UUID {
     try await phone.write { _ = try $0.insert(receipt) }
@@ -30,8 +30,8 @@ struct Household {
     return receipt.uuid
   }
 
-  /// A write of an extraction service at the server: server-owned values on top of the newest version.
-  /// - Parameter version: another version to base the write on.
+  /// Pushes values as an extraction service, on top of the newest version. Returns the outcome.
+  /// - Parameter version: Another version that the service started from.
   func extract(_ uuid: UUID, _ fields: SyncObject, base: SyncObject = [:], version: Int64? = nil) async throws
     -> PushResult.Outcome
   {
@@ -52,7 +52,7 @@ struct Household {
     return try #require(answer.results.first).outcome
   }
 
-  /// The devices agree with each other and with the server, and nothing waits.
+  /// Expects that the devices agree with each other and with the server, and that nothing waits.
   func expectAgreement(_ place: SourceLocation = #_sourceLocation) async throws {
     #expect(try await phone.digests() == tablet.digests(), sourceLocation: place)
     for device in [phone, tablet] {
@@ -66,12 +66,12 @@ struct Household {
 extension Device {
   func run(_ sql: SQL) async throws { try await write { _ = try $0.execute(sql) } }
 
-  /// How many operations the server does not have.
+  /// Returns the number of operations that the server has not acknowledged.
   func waiting() async throws -> Int {
     try await value("SELECT count(*) FROM OfflineSyncQueue WHERE completedAt IS NULL", as: Int.self) ?? 0
   }
 
-  /// An expression over the one receipt that is not deleted.
+  /// Evaluates an expression over the only receipt that is not deleted.
   func receipt(_ expression: SQL) async throws -> String? {
     try await values("SELECT ifnull(CAST(\(expression) AS TEXT), 'none') FROM OfflineReceipt WHERE isDeleted = 0").first
   }
@@ -86,7 +86,7 @@ extension Device {
     return try attach(path, to: receipt)
   }
 
-  /// How many bytes of an image this device shows; asks for it where it is not here.
+  /// Returns the size of an image in bytes. Returns `nil` and requests the file if it is missing on the device.
   func content(_ image: UUID, _ variant: AttachmentVariant = .full) -> Int? {
     do {
       var count = 0
@@ -97,10 +97,10 @@ extension Device {
     }
   }
 
-  /// The progress of unsent files for a progress bar.
+  /// Returns the number of unsent changes that a progress bar shows.
   func pending() throws -> Int { try vault.status().pending }
 
-  /// How many files that the server lacked are due after a round.
+  /// Runs a round. Returns the number of due downloads of files that the server lacked before.
   func filesAskedFor(in cause: Schedule.Cause) async throws -> Int? {
     _ = try await worker.round(cause, RoundRequest())
     return try await value(
