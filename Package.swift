@@ -7,7 +7,9 @@ let package = Package(
   products: [
     .library(
       name: "FieldVault",
-      targets: ["FieldVault", "SyncEngine", "WebTransport", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys"]),
+      targets: [
+        "FieldVault", "SyncEngine", "WebTransport", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "Platform",
+      ]),
     .library(name: "CipherSQL", targets: ["CipherSQL"]),
     .library(name: "RestorationModel", targets: ["RestorationModel"]),
     .library(name: "RangeModel", targets: ["RangeModel"]),
@@ -37,16 +39,17 @@ let package = Package(
     .systemLibrary(name: "CExif", pkgConfig: "libexif", providers: [.apt(["libexif-dev"])]),
 
     // The modules, from the lowest up. Imports run downward only.
+    .target(name: "Platform", dependencies: ["CPlatform"]),
     .target(name: "CStatementPolicy", dependencies: ["CSQLCipher"]),
     .target(name: "ShellGuard", dependencies: ["CStatementPolicy", "CSQLCipher"]),
     .target(
-      name: "CipherSQL", dependencies: ["CSQLCipher", "CSodium", "CPlatform", "CStatementPolicy"],
+      name: "CipherSQL", dependencies: ["Platform", "CSQLCipher", "CSodium", "CPlatform", "CStatementPolicy"],
       exclude: ["README.md"]),
     .target(name: "SchemaCompiler", dependencies: ["CipherSQL"]),
     .executableTarget(name: "fieldvault-schema", dependencies: ["SchemaCompiler"]),
     .plugin(
       name: "SchemaPlugin", capability: .buildTool(), dependencies: ["fieldvault-schema"], path: "Sources/SchemaPlugin"),
-    .target(name: "VaultKeys", dependencies: ["CSodium", "CPlatform"], exclude: ["KeyringFormat.md"]),
+    .target(name: "VaultKeys", dependencies: ["Platform", "CSodium", "CPlatform"], exclude: ["KeyringFormat.md"]),
     .target(
       name: "SealedFiles",
       dependencies: [
@@ -129,9 +132,10 @@ let package = Package(
       path: "Tests/Demo"),
 
     // Tests.
+    .testTarget(name: "PlatformTests", dependencies: ["Platform"]),
     .testTarget(name: "CipherSQLTests", dependencies: ["CipherSQL"]),
     .testTarget(name: "SchemaCompilerTests", dependencies: ["SchemaCompiler", "CipherSQL"]),
-    .testTarget(name: "VaultKeysTests", dependencies: ["VaultKeys"]),
+    .testTarget(name: "VaultKeysTests", dependencies: ["VaultKeys", "Platform"]),
     .testTarget(name: "SealedFilesTests", dependencies: ["SealedFiles", "VaultKeys"]),
     .testTarget(name: "PicturesTests", dependencies: ["Pictures"]),
     .testTarget(
@@ -220,7 +224,7 @@ if Context.environment["FIELDVAULT_FUZZ"] != nil {
   ]
   let tool = "fieldvault-schema"
   let modules: Set = [
-    "CStatementPolicy", "CipherSQL", "SchemaCompiler", "VaultKeys", "SealedFiles", "Pictures", "SyncModel",
+    "Platform", "CStatementPolicy", "CipherSQL", "SchemaCompiler", "VaultKeys", "SealedFiles", "Pictures", "SyncModel",
     "WebTransport",
     "OfflineStore", "SyncEngine", "SyncServer", tool,
   ]

@@ -15,6 +15,7 @@
 #include <spawn.h>
 #if defined(__APPLE__)
 #include <mach-o/dyld.h>
+#include <sys/random.h>
 #endif
 #if defined(__linux__)
 #include <ifaddrs.h>
@@ -42,6 +43,18 @@ static inline int cplatform_forbid_dumps(void) {
 static inline void cplatform_wipe(void *memory, size_t count) {
   volatile unsigned char *byte = (volatile unsigned char *)memory;
   while (count--) *byte++ = 0;
+}
+
+// Fills memory with random bytes of the system, which are fit for keys. 0 on success.
+static inline int cplatform_random(void *memory, size_t count) {
+  unsigned char *byte = (unsigned char *)memory;
+  while (count) {
+    size_t part = count < 256 ? count : 256;  // the most that one call accepts
+    if (getentropy(byte, part)) return -1;
+    byte += part;
+    count -= part;
+  }
+  return 0;
 }
 
 // The path of the running program with all links resolved, for free(3); NULL with errno on failure. The system is asked, because a

@@ -1,3 +1,4 @@
+import Platform
 import Testing
 
 @testable import VaultKeys
@@ -18,7 +19,7 @@ import Testing
 
   @Test func aCodeIsReadAsPeopleTypeIt() throws {
     // 20 bytes of zeros give only 0 before the checks; 1 comes from the numbers of the groups.
-    let zeros = try RecoveryCode.random(from: Randomness { $0.initializeMemory(as: UInt8.self, repeating: 0) })
+    let zeros = try RecoveryCode.random(from: RandomSource { $0.initializeMemory(as: UInt8.self, repeating: 0) })
     #expect(text(try zeros.text()) == "00000-00001-00002-00003-00004-00005-00006-00007")
     #expect(parses("ooooo oooOI-00002\t00003\r\n0000400005 0000600007\n"))
     #expect(parses("00000-0000l-00002-00003-00004-00005-00006-00007"))

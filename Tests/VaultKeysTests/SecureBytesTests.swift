@@ -30,18 +30,6 @@ import Testing
       } == .damaged)
   }
 
-  @Test func timesAreWrittenInUTC() {
-    // Whole seconds from Foundation; its milliseconds suffer from binary fractions.
-    for second in [0, 951_782_400, 1_772_348_709, 4_102_444_799, 253_402_300_799] as [Int64] {
-      let expected = Date(timeIntervalSince1970: Double(second)).formatted(.iso8601)
-      let written = Timestamp.text(milliseconds: second * 1000 + 4)
-      #expect(written == expected.dropLast() + ".004Z")
-      #expect(Timestamp.isWellFormed(written))
-    }
-    #expect(!Timestamp.isWellFormed("2026-13-01T00:00:00.000Z"))
-    #expect(!Timestamp.isWellFormed("2026-01-01T24:00:00.000Z"))
-  }
-
   @Test func coreDumpsAreForbidden() throws {
     #expect(forbidCoreDumps())
     #if os(Linux)

@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import Synchronization
 import Testing
 
@@ -37,7 +38,7 @@ extension KeyringSettings {
     let next = Mutex<UInt8>(0)
     return KeyringSettings(
       derivation: .smallest,
-      randomness: Randomness { bytes in
+      randomness: RandomSource { bytes in
         next.withLock { next in
           for index in bytes.indices {
             bytes[index] = next

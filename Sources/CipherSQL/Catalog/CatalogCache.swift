@@ -1,3 +1,5 @@
+import Platform
+
 /// The catalogues that this process has read, by the text of their definitions, of which they are a function. A migration reads the
 /// catalogue after each file, and a process may open many databases of one schema.
 final class CatalogCache: Sendable {

@@ -1,5 +1,6 @@
 import CSQLCipher
 import Dispatch
+import Platform
 import Synchronization
 
 /// One connection to a database, for reading. Received by the closures of `Database.read`; not to be kept

@@ -1,4 +1,5 @@
 import CPlatform
+import Platform
 
 /// Something that can show the 32 bytes of a database key for the time of a call.
 ///
@@ -19,10 +20,7 @@ public struct PlainKey: EncryptionKey {
   }
 
   /// A fresh random key.
-  public static func random() -> PlainKey {
-    var generator = SystemRandomNumberGenerator()
-    return PlainKey(random: (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
-  }
+  public static func random() -> PlainKey { PlainKey(random: RandomSource.system.bytes(32)) }
 
   private init(random: [UInt8]) { bytes = random }
 
@@ -45,8 +43,8 @@ extension EncryptionKey {
         text[0] = UInt8(ascii: "x")
         text[1] = UInt8(ascii: "'")
         for index in 0..<32 {
-          text[2 + index * 2] = UUIDText.digit(key[index] >> 4)
-          text[3 + index * 2] = UUIDText.digit(key[index] & 15)
+          text[2 + index * 2] = HexText.digit(key[index] >> 4)
+          text[3 + index * 2] = HexText.digit(key[index] & 15)
         }
         text[66] = UInt8(ascii: "'")
         return try body(text)

@@ -1,4 +1,5 @@
 import CSQLCipher
+import Platform
 
 /// Migrates a database to a list of schemas.
 ///

@@ -1,4 +1,5 @@
 import CSQLCipher
+import Platform
 import Synchronization
 
 /// Notifies observers of the changes of each transaction.

@@ -1,3 +1,5 @@
+import Platform
+
 /// Wakes one observer when a transaction changed a table that its query read.
 final class ChangeSignal: Sendable {
   private struct State: Sendable {

@@ -1,4 +1,5 @@
 import Dispatch
+import Platform
 
 /// Checks at intervals whether another process has committed, as long as the database has observers.
 final class DataVersionMonitor: Sendable {

@@ -1,4 +1,5 @@
 import Dispatch
+import Platform
 
 /// Hands out connections, each to one user at a time, and to waiting users in the order of their arrival. With a
 /// capacity of one it is the lock of the writer.

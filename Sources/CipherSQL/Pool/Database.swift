@@ -1,5 +1,6 @@
 import CSQLCipher
 import Dispatch
+import Platform
 import Synchronization
 
 /// An encrypted database: one connection that writes and a pool of connections that read.

@@ -1,3 +1,5 @@
+import Platform
+
 /// The names of a record type that composed statements need, looked up once per type.
 final class RecordShape: Sendable {
   let tableName: StaticString

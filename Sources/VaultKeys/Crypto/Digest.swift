@@ -1,4 +1,5 @@
 import CSodium
+import Platform
 
 /// The hashes of the keyring.
 enum Digest {
@@ -6,7 +7,7 @@ enum Digest {
   static func sha256Hex(_ bytes: ArraySlice<UInt8>) -> String {
     var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
     _ = crypto_hash_sha256(&digest, Array(bytes), UInt64(bytes.count))
-    return hex(digest)
+    return HexText.text(digest)
   }
 
   /// BLAKE2b with 32 bytes of output under a key of 16...64 bytes. The output is no secret.
@@ -43,11 +44,5 @@ enum Digest {
   /// Whether both are the same, in constant time.
   static func isEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
     one.count == other.count && sodium_memcmp(one, other, one.count) == 0
-  }
-
-  /// Lower-case hexadecimal digits of bytes that are no secret.
-  static func hex(_ bytes: some Sequence<UInt8>) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 }

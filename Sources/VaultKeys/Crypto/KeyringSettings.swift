@@ -1,20 +1,22 @@
+import Platform
+
 /// The injected settings for creating and changing a keyring: cost, randomness and time.
 public struct KeyringSettings: Sendable {
   /// The Argon2id parameters of passphrase slots that are made or changed.
   public var derivation: KeyDerivation
   /// Where keys, salts, nonces and ids come from.
-  public var randomness: Randomness
+  public var randomness: RandomSource
   /// The time, in milliseconds since 1970-01-01 UTC, for `createdAt` of a slot.
   public var now: @Sendable () -> Int64
 
-  /// Settings; each has the default that a program wants.
+  /// Creates settings. Each has a default that suits programs; `nil` is the time of the system.
   public init(
-    derivation: KeyDerivation = .standard, randomness: Randomness = .system,
-    now: @escaping @Sendable () -> Int64 = Timestamp.systemMilliseconds
+    derivation: KeyDerivation = .standard, randomness: RandomSource = .system,
+    now: (@Sendable () -> Int64)? = nil
   ) {
     self.derivation = derivation
     self.randomness = randomness
-    self.now = now
+    self.now = now ?? Clock.system.now
   }
 
   /// The default cost, the random numbers of the system and its clock.

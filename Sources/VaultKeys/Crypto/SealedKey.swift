@@ -1,4 +1,5 @@
 import CSodium
+import Platform
 
 /// A 32-byte key under another one: XChaCha20-Poly1305 with the data that it is bound to.
 struct SealedKey: Sendable, Equatable {
@@ -16,7 +17,7 @@ struct SealedKey: Sendable, Equatable {
   }
 
   /// Encrypts `key` under `wrappingKey`; it can be opened only with the same `context`.
-  init(sealing key: SecureBytes, under wrappingKey: SecureBytes, context: String, randomness: Randomness) {
+  init(sealing key: SecureBytes, under wrappingKey: SecureBytes, context: String, randomness: RandomSource) {
     precondition(key.count == 32 && wrappingKey.count == 32)
     let associated = Array(context.utf8)
     let nonce = randomness.bytes(SealedKey.nonceCount)

@@ -1,3 +1,5 @@
+import Platform
+
 extension Keyring {
   /// Creates a keyring with one slot: a new vault id, a new root key, and a new database key as generation 1.
   ///
@@ -11,7 +13,7 @@ extension Keyring {
   public static func create(
     with secret: UnlockSecret, label: String = "", settings: KeyringSettings = .standard
   ) throws(KeyError) -> (keyring: Keyring, unlocked: UnlockedKeyring) {
-    let vaultID = UUIDText.random(from: settings.randomness)
+    let vaultID = UUIDText.text(.version4(random: settings.randomness))
     let rootKey = try SecureBytes.random(count: 32, from: settings.randomness)
     let databaseKey = try SecureBytes.random(count: 32, from: settings.randomness)
     let generation = try Generation(
@@ -40,7 +42,7 @@ extension Keyring {
 extension Keyring.Generation {
   /// Returns a generation whose key is wrapped by the root key.
   init(
-    number: Int, databaseKey: SecureBytes, rootKey: SecureBytes, vaultID: String, randomness: Randomness
+    number: Int, databaseKey: SecureBytes, rootKey: SecureBytes, vaultID: String, randomness: RandomSource
   ) throws(KeyError) {
     self.number = number
     wrappedDatabaseKey = SealedKey(
@@ -62,9 +64,9 @@ extension Keyring.Generation {
 
 extension KeySlot {
   /// Returns a random id that no slot of `slots` has.
-  static func freshID(besides slots: [KeySlot], from randomness: Randomness) -> String {
+  static func freshID(besides slots: [KeySlot], from randomness: RandomSource) -> String {
     while true {
-      let id = Digest.hex(randomness.bytes(4))
+      let id = HexText.text(randomness.bytes(4))
       if !slots.contains(where: { $0.id == id }) { return id }
     }
   }

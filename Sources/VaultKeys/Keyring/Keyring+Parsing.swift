@@ -1,3 +1,5 @@
+import Platform
+
 extension Keyring {
   /// Reads the bytes of a keyring file. No key is tried.
   ///
@@ -13,7 +15,7 @@ extension Keyring {
     let version = try reader.number("version")
     guard version == Keyring.version else { throw Keyring.unknownVersion(version) }
     try reader.expect(",\n  \"vaultId\": ", as: "vaultId")
-    vaultID = try reader.string("vaultId", where: UUIDText.isWellFormed)
+    vaultID = try reader.string("vaultId", where: { UUIDText.isCanonical($0) })
     try reader.expect(",\n  \"generation\": {\n    \"number\": ", as: "generation")
     generation = try Generation(reading: &reader)
     try reader.expect("\n  },\n  \"slots\": [\n", as: "slots")

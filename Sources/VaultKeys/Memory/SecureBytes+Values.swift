@@ -1,8 +1,9 @@
 import CSodium
+import Platform
 
 extension SecureBytes {
   /// Fresh random bytes.
-  public static func random(count: Int, from randomness: Randomness = .system) throws(KeyError) -> SecureBytes {
+  public static func random(count: Int, from randomness: RandomSource = .system) throws(KeyError) -> SecureBytes {
     try SecureBytes(count: count, filling: { bytes in randomness.fill(bytes) })
   }
 

@@ -1,3 +1,5 @@
+import Platform
+
 /// Key files: any file of 32 bytes to 1 MiB, every byte of which counts.
 public enum KeyFile {
   /// The sizes that are accepted, in bytes.
@@ -23,7 +25,7 @@ public enum KeyFile {
   /// The file has mode 0600 and is on the disk when the call returns. Its content is returned, to make a slot of it.
   ///
   /// - Throws: ``KeyError`` `alreadyExists`, `noSpace` or `cannotWrite`. Never overwrites.
-  public static func create(at path: String, randomness: Randomness = .system) throws(KeyError) -> SecureBytes {
+  public static func create(at path: String, randomness: RandomSource = .system) throws(KeyError) -> SecureBytes {
     let hex = try SecureBytes.random(count: 32, from: randomness).hexText()
     let content = try SecureBytes(
       count: header.utf8.count + hex.count + 1,

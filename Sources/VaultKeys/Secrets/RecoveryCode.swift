@@ -1,3 +1,5 @@
+import Platform
+
 /// A recovery code: 160 random bits in a form that a user can write down, with check characters that find mistakes.
 ///
 /// Eight groups of five characters of Crockford's base32, such as `000GD-40R4X-0M300-E209K-185G3-R38ED-1W811-24GKZ`.
@@ -18,7 +20,7 @@ public struct RecoveryCode: Sendable {
   }
 
   /// A new code.
-  public static func random(from randomness: Randomness = .system) throws(KeyError) -> RecoveryCode {
+  public static func random(from randomness: RandomSource = .system) throws(KeyError) -> RecoveryCode {
     RecoveryCode(secret: try .random(count: secretCount, from: randomness))
   }
 

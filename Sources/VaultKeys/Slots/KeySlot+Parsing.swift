@@ -1,3 +1,5 @@
+import Platform
+
 extension KeySlot {
   /// Reads one slot of the file.
   init(reading reader: inout CanonicalReader) throws(KeyError) {
@@ -11,7 +13,7 @@ extension KeySlot {
     try reader.expect(",\n      \"label\": ", as: "label")
     label = try reader.string("label", where: Label.isAcceptable)
     try reader.expect(",\n      \"createdAt\": ", as: "createdAt")
-    createdAt = try reader.string("createdAt", where: Timestamp.isWellFormed)
+    createdAt = try reader.string("createdAt", where: { TimestampText.isCanonical($0) })
     try reader.expect(",\n      \"parameters\": {", as: "parameters")
     derivation = kind == .passphrase ? try KeySlot.derivation(in: &reader) : nil
     try reader.expect("},\n      \"salt\": ", as: "salt")

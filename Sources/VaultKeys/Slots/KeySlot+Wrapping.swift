@@ -1,3 +1,5 @@
+import Platform
+
 extension KeySlot {
   /// A slot that wraps `rootKey` for `secret`. A passphrase pays `settings.derivation`.
   static func wrapping(
@@ -11,7 +13,7 @@ extension KeySlot {
     let context = wrappingContext(vaultID: vaultID, id: id, kind: secret.kind, derivation: derivation)
     return KeySlot(
       id: id, kind: secret.kind, label: label,
-      createdAt: createdAt ?? Timestamp.text(milliseconds: settings.now()), derivation: derivation, salt: salt,
+      createdAt: createdAt ?? TimestampText.text(settings.now()), derivation: derivation, salt: salt,
       wrappedRootKey: SealedKey(
         sealing: rootKey, under: try SubKey.slotWrapping.key(from: key), context: context,
         randomness: settings.randomness),

@@ -1,7 +1,8 @@
-import CipherSQL
 import Foundation
 import Synchronization
 import Testing
+
+@testable import Platform
 
 /// RFC 9562, section 5.7.
 @Suite struct UUIDVersion7Tests {
@@ -21,12 +22,24 @@ import Testing
     let all = Mutex<[UUID]>([])
     DispatchQueue.concurrentPerform(iterations: 8) { _ in
       let own = (0..<5000).map { _ in UUID.version7() }
-      let texts = own.map(\.sqlText)
+      let texts = own.map { UUIDText.text($0) }
       #expect(zip(texts, texts.dropFirst()).allSatisfy { $0 < $1 })
       all.withLock { $0 += own }
     }
     let made = all.withLock { $0 }
     #expect(made.count == 40_000)
     #expect(Set(made).count == 40_000)
+  }
+
+  @Test("A source takes time and bits from its clock and its random source, and counts within a millisecond")
+  func injected() {
+    let clock = Clock(now: { 0x0123_4567_89AB }, instant: { ContinuousClock.now }, sleep: { _ in })
+    let zeros = RandomSource { $0.initializeMemory(as: UInt8.self, repeating: 0) }
+    let source = UUIDSource(clock: clock, random: zeros)
+    #expect(
+      (0..<3).map { _ in UUIDText.text(source.next()) } == [
+        "01234567-89ab-7000-8000-000000000000", "01234567-89ab-7001-8000-000000000000",
+        "01234567-89ab-7002-8000-000000000000",
+      ])
   }
 }

@@ -3,12 +3,12 @@
 /// Source of the formulas: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
 /// https://howardhinnant.github.io/date_algorithms.html (`days_from_civil`, `civil_from_days`).
 @usableFromInline
-enum Calendar {
+package enum Calendar {
   @inlinable
-  static func isLeap(_ year: Int) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }
+  package static func isLeap(_ year: Int) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }
 
   @inlinable
-  static func days(in month: Int, of year: Int) -> Int {
+  package static func days(in month: Int, of year: Int) -> Int {
     switch month {
     case 2: isLeap(year) ? 29 : 28
     case 4, 6, 9, 11: 30
@@ -17,7 +17,7 @@ enum Calendar {
   }
 
   @inlinable
-  static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
+  package static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
     let shifted = month <= 2 ? year - 1 : year
     let era = (shifted >= 0 ? shifted : shifted - 399) / 400
     let yearOfEra = shifted - era * 400
@@ -27,7 +27,7 @@ enum Calendar {
   }
 
   @inlinable
-  static func date(daysSince1970 days: Int) -> (year: Int, month: Int, day: Int) {
+  package static func date(daysSince1970 days: Int) -> (year: Int, month: Int, day: Int) {
     let shifted = days + 719_468
     let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
     let dayOfEra = shifted - era * 146_097

@@ -13,14 +13,16 @@
 ///
 /// `@unchecked Sendable` holds because `content` is accessed in `withLock` only, between locking and unlocking, and
 /// `State` may move between threads.
+@usableFromInline
 package final class Locked<State: Sendable>: @unchecked Sendable {
-  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  private var content: Content
+  @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  @usableFromInline var content: Content
 
   /// For a value without size, such as `()`, the thread sanitizer uses the address of this object, which every thread
   /// reads. The second field gives the content a size.
-  private struct Content {
-    var value: State
+  @usableFromInline
+  struct Content {
+    @usableFromInline var value: State
     let size: UInt8 = 0
   }
 
@@ -38,6 +40,7 @@ package final class Locked<State: Sendable>: @unchecked Sendable {
   }
 
   /// Runs a body with the value, to the exclusion of all other threads. Must not be nested.
+  @inlinable
   package func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }

@@ -1,7 +1,7 @@
 import Dispatch
 import Testing
 
-@testable import CipherSQL
+@testable import Platform
 
 /// The thread sanitizer runs these tests.
 @Suite struct LockedTests {
