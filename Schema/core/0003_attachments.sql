@@ -15,8 +15,8 @@ CREATE TABLE AttachmentContent (
   -- evicted: its local file was removed because the server has it, and it is downloaded again on request.
   full TEXT NOT NULL DEFAULT 'absent' CHECK (full IN ('absent', 'here', 'evicted')),
   thumbnail TEXT NOT NULL DEFAULT 'absent' CHECK (thumbnail IN ('absent', 'here', 'evicted')),
-  fullBytes INTEGER CHECK (fullBytes >= 0), -- of the encrypted file on this device
-  thumbnailBytes INTEGER CHECK (thumbnailBytes >= 0), -- of the encrypted file on this device
+  fullBytes INTEGER CHECK (fullBytes >= 0), -- of the encrypted file on this device, or before its eviction
+  thumbnailBytes INTEGER CHECK (thumbnailBytes >= 0), -- of the encrypted file on this device, or before its eviction
   serverHasFull INTEGER NOT NULL DEFAULT 0 CHECK (serverHasFull IN (0, 1)), -- was uploaded or downloaded
   serverHasThumbnail INTEGER NOT NULL DEFAULT 0 CHECK (serverHasThumbnail IN (0, 1)), -- was uploaded or downloaded
   addedAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))

@@ -7,24 +7,24 @@ enum AttachmentContentRow {
     case absent, here, evicted
   }
 
-  /// Stores whether a file is on this device and the bytes that it occupies on disk.
+  /// Stores whether a file is on this device and the bytes that it occupies on disk. An evicted file keeps its number of
+  /// bytes, so that it is fetched again only where it fits.
   static func note(
     _ presence: LocalState, sealedBytes: Int64?, of contentUuid: String, _ variant: AttachmentVariant,
     in connection: WriteConnection
   ) throws {
-    let bytes = presence == .here ? sealedBytes.sqlArgument : .null
-    switch variant {
-    case .full:
-      try connection.execute(
-        "UPDATE AttachmentContent SET full = \(presence.rawValue), fullBytes = \(bytes) WHERE contentUuid = \(contentUuid)"
-      )
-    case .thumbnail:
-      try connection.execute(
-        """
-        UPDATE AttachmentContent SET thumbnail = \(presence.rawValue), thumbnailBytes = \(bytes)
-        WHERE contentUuid = \(contentUuid)
-        """)
-    }
+    let column = "\(variant.rawValue)Bytes"
+    let bytes: SQL =
+      switch presence {
+      case .here: "\(sealedBytes.sqlArgument)"
+      case .evicted: "\(identifier: column)"
+      case .absent: "NULL"
+      }
+    try connection.execute(
+      """
+      UPDATE AttachmentContent SET \(identifier: variant.rawValue) = \(presence.rawValue), \(identifier: column) = \(bytes)
+      WHERE contentUuid = \(contentUuid)
+      """)
   }
 
   /// Queues uploads of the local files that the server lacks, thumbnails first.

@@ -42,8 +42,9 @@ public struct AttachmentUsage: Sendable, Hashable {
   /// Returns the bytes that the files occupy on disk.
   static func bytesUsed(in connection: Connection) throws -> Int64 {
     try connection.fetchOne(
-      "SELECT coalesce(sum(coalesce(fullBytes, 0) + coalesce(thumbnailBytes, 0)), 0) FROM AttachmentContent",
-      as: Int64.self)
-      ?? 0
+      """
+      SELECT coalesce(sum(CASE full WHEN 'here' THEN coalesce(fullBytes, 0) ELSE 0 END
+        + CASE thumbnail WHEN 'here' THEN coalesce(thumbnailBytes, 0) ELSE 0 END), 0) FROM AttachmentContent
+      """, as: Int64.self) ?? 0
   }
 }

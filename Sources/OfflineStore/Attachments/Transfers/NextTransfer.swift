@@ -36,12 +36,13 @@ extension SyncTransaction {
     if let wanted = try claim(wantedDownload(free, time)) { return wanted }
     let settings = try AttachmentSettings.read(from: connection)
     let room = try settings.limit - AttachmentUsage.bytesUsed(in: connection)
-    // Evicted thumbnails are fetched again once a tenth of the limit is free.
-    let lacking: SQL =
-      room > settings.limit / 10 ? "thumbnail <> 'here'" : "thumbnail <> 'here' AND thumbnail = 'absent'"
-    if let content = try missing(lacking + " AND thumbnailDigest IS NOT NULL", .thumbnail) {
-      return try begin(content, .thumbnail)
-    }
+    // An evicted thumbnail is fetched again only if a tenth of the limit stays free behind it. Otherwise it would be
+    // evicted again, and the two would repeat for ever.
+    let lacking: SQL = """
+      thumbnail <> 'here' AND thumbnailDigest IS NOT NULL
+        AND (thumbnail = 'absent' OR coalesce(thumbnailBytes, 0) < \(room - settings.limit / 10))
+      """
+    if let content = try missing(lacking, .thumbnail) { return try begin(content, .thumbnail) }
     guard settings.fetchesAll,
       let content = try missing("full = 'absent' AND coalesce(byteCount, 0) <= \(min(room, free))", .full)
     else { return nil }
