@@ -1,3 +1,5 @@
+import Platform
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -35,6 +37,9 @@ public struct Configuration: Sendable {
 
   /// Opens without the ability to write; the file must exist.
   public var isReadOnly = false
+
+  /// The clock and the random source that the database and its SQL see.
+  package var environment = Environment.system
 
   /// Reads the readable parts of a damaged file and leaves the file unchanged.
   var isForDamagedFile = false
