@@ -8,7 +8,7 @@ let package = Package(
     .library(
       name: "FieldVault",
       targets: [
-        "FieldVault", "SyncEngine", "WebTransport", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "Platform",
+        "FieldVault", "SyncEngine", "HTTPClient", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "Platform",
       ]),
     .library(name: "CipherSQL", targets: ["CipherSQL"]),
     .library(name: "RestorationModel", targets: ["RestorationModel"]),
@@ -64,7 +64,7 @@ let package = Package(
       ]),
     .target(name: "SyncModel", dependencies: ["CSodium"], exclude: ["WireFormat.md", "FileEndpoints.md"]),
     .target(
-      name: "WebTransport",
+      name: "HTTPClient",
       dependencies: ["CipherSQL", "SyncModel", .target(name: "CCurl", condition: .when(platforms: [.linux]))]),
     .target(
       name: "OfflineStore",
@@ -85,24 +85,24 @@ let package = Package(
     .target(
       name: "SyncEngine",
       dependencies: [
-        "OfflineStore", "WebTransport", "SyncModel", "CipherSQL", "SealedFiles", "Pictures", "VaultKeys", "CPlatform",
+        "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "Pictures", "VaultKeys", "CPlatform",
       ],
       exclude: ["README.md"]),
     // What an app imports.
     .target(
       name: "FieldVault",
-      dependencies: ["CipherSQL", "OfflineStore", "SyncEngine", "SyncModel", "VaultKeys", "WebTransport"]),
+      dependencies: ["CipherSQL", "OfflineStore", "SyncEngine", "SyncModel", "VaultKeys", "HTTPClient"]),
     .target(
       name: "SyncServer",
       dependencies: [
-        "OfflineStore", "WebTransport", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CMicroHTTPD", "CSodium",
+        "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CMicroHTTPD", "CSodium",
         "CPlatform",
       ], exclude: ["README.md", "Backup/BackupFormat.md"]),
     .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
     .executableTarget(
       name: "FieldVaultCommand",
       dependencies: [
-        "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "WebTransport", "SyncModel", "RestorationModel",
+        "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "HTTPClient", "SyncModel", "RestorationModel",
         "RangeModel", "ReceiptsModel", "CommandLineSupport", "CPlatform",
       ]),
 
@@ -118,7 +118,7 @@ let package = Package(
     .executableTarget(
       name: "fieldvault-bench",
       dependencies: [
-        "CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "WebTransport",
+        "CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "HTTPClient",
         "SyncServer", "SealedFiles", "BenchmarkFloor", "CSodium",
       ],
       path: "Tests/Benchmarks", exclude: ["RESULTS.md", "Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
@@ -127,7 +127,7 @@ let package = Package(
     .executableTarget(
       name: "fieldvault-demo",
       dependencies: [
-        "CipherSQL", "OfflineStore", "RestorationModel", "SyncEngine", "WebTransport", "SyncModel", "VaultKeys",
+        "CipherSQL", "OfflineStore", "RestorationModel", "SyncEngine", "HTTPClient", "SyncModel", "VaultKeys",
       ],
       path: "Tests/Demo"),
 
@@ -147,28 +147,28 @@ let package = Package(
       dependencies: ["RangeModel", "RestorationModel", "CipherSQL", "OfflineStore", "SyncModel", "VaultKeys"]),
     .testTarget(name: "ReceiptsModelTests", dependencies: ["ReceiptsModel", "CipherSQL", "OfflineStore"]),
     .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"]),
-    .target(name: "RawNetwork", dependencies: ["WebTransport", "SyncModel", "CipherSQL"], path: "Tests/RawNetwork"),
-    .testTarget(name: "WebTransportTests", dependencies: ["WebTransport", "RawNetwork", "SyncModel", "CipherSQL"]),
+    .target(name: "RawNetwork", dependencies: ["HTTPClient", "SyncModel", "CipherSQL"], path: "Tests/RawNetwork"),
+    .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "RawNetwork", "SyncModel", "CipherSQL"]),
     .testTarget(
       name: "SyncEngineTests",
-      dependencies: ["SyncEngine", "WebTransport", "RawNetwork", "SyncModel", "CipherSQL", "SealedFiles"]),
+      dependencies: ["SyncEngine", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL", "SealedFiles"]),
     .testTarget(
       name: "SyncServerTests",
       dependencies: [
-        "FieldVaultServerCommand", "SyncServer", "WebTransport", "RawNetwork", "SyncModel", "OfflineStore", "CipherSQL",
+        "FieldVaultServerCommand", "SyncServer", "HTTPClient", "RawNetwork", "SyncModel", "OfflineStore", "CipherSQL",
         "SealedFiles", "RestorationModel", "CommandLineSupport", "CPlatform",
       ]),
     .testTarget(
       name: "SyncTests",
       dependencies: [
-        "SyncEngine", "WebTransport", "RawNetwork", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL",
+        "SyncEngine", "HTTPClient", "RawNetwork", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL",
         "VaultKeys", "RestorationModel", "ReceiptsModel", "DrawnSchema",
       ]),
     .target(name: "DrawnSchema", dependencies: ["OfflineStore", "CipherSQL"], path: "Tests/DrawnSchema"),
     .testTarget(
       name: "RestTests",
       dependencies: [
-        "SyncEngine", "WebTransport", "RawNetwork", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "RangeModel",
+        "SyncEngine", "HTTPClient", "RawNetwork", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "RangeModel",
       ]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(
@@ -194,7 +194,7 @@ let package = Package(
     .executableTarget(
       name: "fieldvault-simulation",
       dependencies: [
-        "CipherSQL", "OfflineStore", "SyncEngine", "WebTransport", "SyncModel", "SyncServer", "VaultKeys",
+        "CipherSQL", "OfflineStore", "SyncEngine", "HTTPClient", "SyncModel", "SyncServer", "VaultKeys",
         "RestorationModel", "CPlatform",
       ],
       path: "Tests/Simulation", exclude: ["RESULTS.md", "Schemas"]),
@@ -216,7 +216,7 @@ if Context.environment["FIELDVAULT_FUZZ"] != nil {
     ("RequestHeads", ["SyncServer"]),
     ("Requests", ["SyncServer", "SyncModel", "CipherSQL", "FuzzStore"]),
     ("Responses", ["SyncModel"]),
-    ("RESTResponses", ["SyncEngine", "SyncModel", "WebTransport"]),
+    ("RESTResponses", ["SyncEngine", "SyncModel", "HTTPClient"]),
     ("RouteFiles", ["SyncEngine", "SyncModel"]),
     ("SchemaFolders", ["SchemaCompiler", "OfflineStore", "CipherSQL"]),
     ("SealedFiles", ["SealedFiles", "VaultKeys"]),
@@ -225,7 +225,7 @@ if Context.environment["FIELDVAULT_FUZZ"] != nil {
   let tool = "fieldvault-schema"
   let modules: Set = [
     "Platform", "CStatementPolicy", "CipherSQL", "SchemaCompiler", "VaultKeys", "SealedFiles", "Pictures", "SyncModel",
-    "WebTransport",
+    "HTTPClient",
     "OfflineStore", "SyncEngine", "SyncServer", tool,
   ]
   package.products = []

@@ -6,4 +6,4 @@
 @_exported import SyncEngine
 @_exported import SyncModel
 @_exported import VaultKeys
-@_exported import WebTransport
+@_exported import HTTPClient

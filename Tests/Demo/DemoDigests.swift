@@ -1,6 +1,6 @@
 import OfflineStore
 import SyncEngine
-import WebTransport
+import HTTPClient
 
 /// Compares a vault with its server by digests: anybody can compute them (`WireFormat.md` says how).
 enum DemoDigests {

@@ -1,6 +1,6 @@
 import Foundation
 import SyncModel
-import WebTransport
+import HTTPClient
 
 #if canImport(Glibc)
   import Glibc

@@ -4,7 +4,7 @@ import RangeModel
 import SyncModel
 import Testing
 import VaultKeys
-import WebTransport
+import HTTPClient
 
 @testable import OfflineStore
 @testable import SyncEngine

@@ -1,7 +1,7 @@
 import CipherSQL
 import Foundation
 import Testing
-import WebTransport
+import HTTPClient
 
 @testable import OfflineStore
 @testable import SyncEngine

@@ -1,6 +1,6 @@
 import CipherSQL
 import SyncModel
-import WebTransport
+import HTTPClient
 
 @testable import SyncEngine
 

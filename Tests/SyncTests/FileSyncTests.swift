@@ -4,7 +4,7 @@ import RestorationModel
 import SealedFiles
 import SyncServer
 import Testing
-import WebTransport
+import HTTPClient
 
 @testable import OfflineStore
 @testable import SyncEngine

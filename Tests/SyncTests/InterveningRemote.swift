@@ -1,7 +1,7 @@
 import CipherSQL
 import SyncModel
 import Testing
-import WebTransport
+import HTTPClient
 
 @testable import SyncEngine
 

@@ -3,7 +3,7 @@ import Foundation
 import RestorationModel
 import SyncModel
 import Testing
-import WebTransport
+import HTTPClient
 
 @testable import OfflineStore
 @testable import SyncEngine

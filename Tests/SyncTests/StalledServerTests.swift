@@ -4,7 +4,7 @@ import RawNetwork
 import RestorationModel
 import SyncModel
 import Testing
-import WebTransport
+import HTTPClient
 
 @testable import OfflineStore
 @testable import SyncEngine

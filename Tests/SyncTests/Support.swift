@@ -4,7 +4,7 @@ import RestorationModel
 import SyncModel
 import Testing
 import VaultKeys
-import WebTransport
+import HTTPClient
 
 @testable import OfflineStore
 @testable import SyncEngine

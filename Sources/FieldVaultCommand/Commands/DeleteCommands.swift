@@ -2,7 +2,7 @@ import CipherSQL
 import CommandLineSupport
 import OfflineStore
 import SyncEngine
-import WebTransport
+import HTTPClient
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

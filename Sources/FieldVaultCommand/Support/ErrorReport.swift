@@ -3,7 +3,7 @@ import CommandLineSupport
 import OfflineStore
 import SyncEngine
 import VaultKeys
-import WebTransport
+import HTTPClient
 
 /// The text and the exit code of an error.
 struct ErrorReport {

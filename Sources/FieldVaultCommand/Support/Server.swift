@@ -1,6 +1,6 @@
 import OfflineStore
 import SyncEngine
-import WebTransport
+import HTTPClient
 
 /// The way to a vault's server.
 struct Server: Sendable {

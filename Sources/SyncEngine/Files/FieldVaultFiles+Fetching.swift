@@ -1,6 +1,6 @@
 import CipherSQL
 import SealedFiles
-import WebTransport
+import HTTPClient
 
 /// Fetching.
 extension FieldVaultFiles {

@@ -1,6 +1,6 @@
 import CipherSQL
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// The files of a FieldVault server, as `FileEndpoints.md` has them.
 public struct FieldVaultFiles: FileRemote {

@@ -1,4 +1,4 @@
-import WebTransport
+import HTTPClient
 
 /// A file to upload.
 public struct UploadSource: Sendable {

@@ -1,4 +1,4 @@
-import WebTransport
+import HTTPClient
 
 /// The upload protocol of a server.
 enum UploadProtocol: Sendable {

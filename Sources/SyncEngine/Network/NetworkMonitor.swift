@@ -1,5 +1,5 @@
 import CipherSQL
-import WebTransport
+import HTTPClient
 
 /// The state of the way to the server, in two layers: whether there is an interface (``InterfaceMonitor``), and
 /// whether the server responds, which requests and probes report.

@@ -1,5 +1,5 @@
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// A FieldVault server over HTTP, as `WireFormat.md` has it.
 public struct FieldVaultRemote: Remote {

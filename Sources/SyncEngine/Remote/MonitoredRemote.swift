@@ -1,5 +1,5 @@
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// A remote that reports the results of its requests to the network monitor, and that fails at once without a network
 /// instead of waiting for a timeout.

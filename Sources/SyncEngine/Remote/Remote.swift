@@ -1,5 +1,5 @@
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// The peer of the engine: a FieldVault server, or an existing API through a route file.
 ///

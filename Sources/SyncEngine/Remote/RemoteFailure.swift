@@ -1,5 +1,5 @@
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// The reason why a request to a remote failed. It names fields and rules, never values or tokens.
 public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible {

@@ -1,5 +1,5 @@
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// The meaning of a response to a whole request for its sender; see `WireFormat.md`, "Statuses of whole requests".
 public enum ResponseClass: Equatable, Sendable {

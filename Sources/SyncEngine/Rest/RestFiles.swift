@@ -2,7 +2,7 @@ import CipherSQL
 import OfflineStore
 import SealedFiles
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// The images of a REST remote, sent as its route file says. Such an API processes images, so it receives the
 /// decrypted content.

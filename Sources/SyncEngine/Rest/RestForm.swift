@@ -1,7 +1,7 @@
 import CipherSQL
 import OfflineStore
 import SyncModel
-import WebTransport
+import HTTPClient
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

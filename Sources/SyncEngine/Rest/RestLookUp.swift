@@ -1,6 +1,6 @@
 import OfflineStore
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// Finds out whether an attempt whose response was lost has created a record: a record of the API with the same
 /// fields that is no record of the vault.

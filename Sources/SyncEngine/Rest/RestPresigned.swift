@@ -1,6 +1,6 @@
 import OfflineStore
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// An image on its way to an address that the API gives.
 struct RestPresigned: Sendable {

@@ -1,6 +1,6 @@
 import OfflineStore
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// One operation on its way to an API.
 struct RestPush: Sendable {

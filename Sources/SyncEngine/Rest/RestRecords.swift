@@ -1,7 +1,7 @@
 import CipherSQL
 import OfflineStore
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// The records of the vault as a REST remote needs them. Failures of the vault count as failed attempts.
 struct RestRecords: Sendable {

@@ -1,6 +1,6 @@
 import OfflineStore
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// An existing API, used as a route file says: each record is sent with requests of its own, and the lists of
 /// server-owned entities are fetched.

@@ -1,5 +1,5 @@
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// The response of an API to one request, read by the rules of its route file.
 package enum RestResponse: Equatable, Sendable {

@@ -1,6 +1,6 @@
 import CipherSQL
 import SyncModel
-import WebTransport
+import HTTPClient
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

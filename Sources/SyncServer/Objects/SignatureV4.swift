@@ -1,7 +1,7 @@
 import CSodium
 import SyncModel
 import VaultKeys
-import WebTransport
+import HTTPClient
 
 /// Signs requests to an object store: AWS Signature Version 4
 /// (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html).

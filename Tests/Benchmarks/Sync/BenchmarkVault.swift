@@ -4,7 +4,7 @@ import OfflineStore
 import RestorationModel
 import SyncEngine
 import VaultKeys
-import WebTransport
+import HTTPClient
 
 /// Vaults of the restoration schema for the benchmarks.
 enum BenchmarkVault {

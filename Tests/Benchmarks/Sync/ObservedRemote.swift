@@ -1,7 +1,7 @@
 import CipherSQL
 import SyncEngine
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// The observed requests of a worker.
 final class RemoteNotes: Sendable {

@@ -3,7 +3,7 @@ import Foundation
 import OfflineStore
 import RestorationModel
 import SyncEngine
-import WebTransport
+import HTTPClient
 
 /// Sending photos against the same bytes from a client that has no store, and data that are written meanwhile against the
 /// same data with no photos on their way. By the clock on the wall: both wait for the server.

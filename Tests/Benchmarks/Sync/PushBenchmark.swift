@@ -2,7 +2,7 @@ import Foundation
 import OfflineStore
 import SyncEngine
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// Pushing a queue against the same requests from a client that has no store. Each side has a server of its own with
 /// nothing in it.

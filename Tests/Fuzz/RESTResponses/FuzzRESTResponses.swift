@@ -1,7 +1,7 @@
 import FuzzSupport
 import SyncEngine
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// Responses of a REST API: status, body and the address of a next page. The input is a status (two bytes), the length of a
 /// reference (one byte), the reference, the body.

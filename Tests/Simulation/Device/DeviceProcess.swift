@@ -3,7 +3,7 @@ import Foundation
 import OfflineStore
 import SyncEngine
 import VaultKeys
-import WebTransport
+import HTTPClient
 
 /// A device for a while: a person writes and decides, and a worker syncs beside that.
 /// `device NAME FOLDER URL SEED MILLISECONDS CLOCK-ERROR photos|data WORKLOAD`

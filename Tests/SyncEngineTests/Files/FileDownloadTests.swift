@@ -3,7 +3,7 @@ import Foundation
 import RawNetwork
 import SealedFiles
 import Testing
-import WebTransport
+import HTTPClient
 
 @testable import SyncEngine
 

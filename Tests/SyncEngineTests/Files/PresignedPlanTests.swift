@@ -1,5 +1,5 @@
 import Testing
-import WebTransport
+import HTTPClient
 
 @testable import SyncEngine
 

@@ -3,7 +3,7 @@ import Foundation
 import RawNetwork
 import SyncModel
 import Testing
-import WebTransport
+import HTTPClient
 
 @testable import SyncEngine
 

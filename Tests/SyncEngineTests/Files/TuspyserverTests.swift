@@ -2,7 +2,7 @@ import CipherSQL
 import Foundation
 import RawNetwork
 import Testing
-import WebTransport
+import HTTPClient
 
 @testable import SyncEngine
 

@@ -2,7 +2,7 @@ import Foundation
 import RawNetwork
 import SyncModel
 import Testing
-import WebTransport
+import HTTPClient
 
 @testable import SyncEngine
 

@@ -1,6 +1,6 @@
 import SyncModel
 import Testing
-import WebTransport
+import HTTPClient
 
 @testable import SyncEngine
 

@@ -1,7 +1,7 @@
 import RawNetwork
 import SyncModel
 import Testing
-import WebTransport
+import HTTPClient
 
 @testable import SyncEngine
 

@@ -2,7 +2,7 @@ import CipherSQL
 import Foundation
 import ReceiptsModel
 import SyncModel
-import WebTransport
+import HTTPClient
 import SyncServer
 import Testing
 

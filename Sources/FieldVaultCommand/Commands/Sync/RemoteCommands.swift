@@ -2,7 +2,7 @@ import CommandLineSupport
 import OfflineStore
 import SyncEngine
 import VaultKeys
-import WebTransport
+import HTTPClient
 
 enum RemoteSetCommand {
   static func run(_ context: CommandContext) throws {

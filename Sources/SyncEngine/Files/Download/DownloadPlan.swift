@@ -1,4 +1,4 @@
-import WebTransport
+import HTTPClient
 
 /// The steps of one download, as a pure function of events, without a clock, a network or a disk.
 public struct DownloadPlan: Equatable, Sendable {

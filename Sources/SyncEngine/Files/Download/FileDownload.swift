@@ -1,5 +1,5 @@
 import CipherSQL
-import WebTransport
+import HTTPClient
 
 /// Downloads a file into a partial file and resumes an earlier attempt.
 struct FileDownload: Sendable {

@@ -1,5 +1,5 @@
 import SyncModel
-import WebTransport
+import HTTPClient
 
 extension FieldVaultFiles {
   /// How many times one attempt requests an address.

@@ -1,4 +1,4 @@
-import WebTransport
+import HTTPClient
 
 /// The steps of one upload to an address that the server names, as a pure function of events, without a clock, a
 /// network or a disk.

@@ -1,6 +1,6 @@
 import SealedFiles
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// The requests, and the meaning of their responses.
 extension PresignedUpload {

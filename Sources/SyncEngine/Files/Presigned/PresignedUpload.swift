@@ -1,5 +1,5 @@
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// How an upload to an address that the server names has ended.
 public struct PresignedResult: Sendable {

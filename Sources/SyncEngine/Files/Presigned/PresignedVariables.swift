@@ -1,6 +1,6 @@
 import Foundation
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// The values of the variables of a ``PresignedAPI``.
 struct PresignedVariables {

@@ -1,7 +1,7 @@
 import Foundation
 import SealedFiles
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// The requests of tus 1.0, and the meaning of their responses.
 extension TusClient {

@@ -1,4 +1,4 @@
-import WebTransport
+import HTTPClient
 
 /// How an upload ended.
 public struct TusResult: Sendable {

@@ -1,4 +1,4 @@
-import WebTransport
+import HTTPClient
 
 /// The steps of one upload by tus 1.0, as a pure function of events, without a clock, a network or a disk.
 public struct TusPlan: Equatable, Sendable {

@@ -1,7 +1,7 @@
 import CipherSQL
 import OfflineStore
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// Compares the records of a list with those of the vault. A new or different record is a change.
 struct RestComparison: Sendable {

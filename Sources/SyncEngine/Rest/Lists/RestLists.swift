@@ -1,6 +1,6 @@
 import OfflineStore
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// The lists of an API, fetched one after the other: each is a page of changes.
 struct RestLists: Sendable {

@@ -1,5 +1,5 @@
 import SyncModel
-import WebTransport
+import HTTPClient
 
 /// The limits for reading one list. A list beyond a limit is reported as incomplete. Other lists and sending
 /// continue.

@@ -1,4 +1,4 @@
-import WebTransport
+import HTTPClient
 
 /// A path with variables, such as `/sessions/{sessionId}/dope`.
 ///

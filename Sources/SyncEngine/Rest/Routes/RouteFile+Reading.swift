@@ -1,5 +1,5 @@
 import SyncModel
-import WebTransport
+import HTTPClient
 
 extension RouteFile {
   /// The version of the format that ``init(json:)`` reads.

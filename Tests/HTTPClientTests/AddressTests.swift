@@ -1,7 +1,7 @@
 import SyncModel
 import Testing
 
-@testable import WebTransport
+@testable import HTTPClient
 
 /// Which addresses are taken, and why not.
 @Suite struct AddressTests {

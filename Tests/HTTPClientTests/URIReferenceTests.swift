@@ -1,6 +1,6 @@
 import Testing
 
-@testable import WebTransport
+@testable import HTTPClient
 
 /// References are resolved as RFC 3986 says, and the token stays with its origin.
 @Suite struct URIReferenceTests {

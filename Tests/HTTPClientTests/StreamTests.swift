@@ -3,7 +3,7 @@ import Foundation
 import RawNetwork
 import Testing
 
-@testable import WebTransport
+@testable import HTTPClient
 
 /// Bodies that are read and written as they go, other methods, headers.
 @Suite struct StreamTests {

@@ -3,7 +3,7 @@ import RawNetwork
 import SyncModel
 import Testing
 
-@testable import WebTransport
+@testable import HTTPClient
 
 /// Answers that are cut, never end, or are none.
 @Suite struct CutTests {

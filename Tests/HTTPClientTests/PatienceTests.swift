@@ -3,7 +3,7 @@ import RawNetwork
 import SyncModel
 import Testing
 
-@testable import WebTransport
+@testable import HTTPClient
 
 /// Limits of time, and cancellation.
 @Suite struct PatienceTests {

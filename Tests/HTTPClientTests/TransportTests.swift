@@ -3,7 +3,7 @@ import RawNetwork
 import SyncModel
 import Testing
 
-@testable import WebTransport
+@testable import HTTPClient
 
 /// A transport against servers that do what they should not.
 @Suite struct TransportTests {
