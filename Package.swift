@@ -8,7 +8,8 @@ let package = Package(
     .library(
       name: "FieldVault",
       targets: [
-        "FieldVault", "SyncEngine", "HTTPClient", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "Platform",
+        "FieldVault", "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient", "SyncModel", "OfflineStore",
+        "CipherSQL", "VaultKeys", "Platform",
       ]),
     .library(name: "CipherSQL", targets: ["CipherSQL"]),
     .library(name: "RestorationModel", targets: ["RestorationModel"]),
@@ -83,15 +84,27 @@ let package = Package(
       name: "ReceiptsModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
       plugins: ["SchemaPlugin"]),
     .target(
+      name: "FileTransfers",
+      dependencies: ["OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "Pictures", "VaultKeys"],
+      exclude: ["README.md"]),
+    .target(
       name: "SyncEngine",
+      dependencies: ["FileTransfers", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "CPlatform"],
+      exclude: ["README.md"]),
+    .target(
+      name: "RESTRemote",
       dependencies: [
-        "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "Pictures", "VaultKeys", "CPlatform",
+        "SyncEngine", "FileTransfers", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles",
+        "VaultKeys",
       ],
       exclude: ["README.md"]),
     // What an app imports.
     .target(
       name: "FieldVault",
-      dependencies: ["CipherSQL", "OfflineStore", "SyncEngine", "SyncModel", "VaultKeys", "HTTPClient"]),
+      dependencies: [
+        "CipherSQL", "OfflineStore", "SyncEngine", "RESTRemote", "FileTransfers", "SyncModel", "VaultKeys",
+        "HTTPClient",
+      ]),
     .target(
       name: "SyncServer",
       dependencies: [
@@ -102,7 +115,8 @@ let package = Package(
     .executableTarget(
       name: "FieldVaultCommand",
       dependencies: [
-        "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "HTTPClient", "SyncModel", "RestorationModel",
+        "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "RESTRemote", "HTTPClient", "SyncModel",
+        "RestorationModel",
         "RangeModel", "ReceiptsModel", "CommandLineSupport", "CPlatform",
       ]),
 
@@ -118,7 +132,8 @@ let package = Package(
     .executableTarget(
       name: "fieldvault-bench",
       dependencies: [
-        "CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "HTTPClient",
+        "CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "FileTransfers",
+        "HTTPClient",
         "SyncServer", "SealedFiles", "BenchmarkFloor", "CSodium",
       ],
       path: "Tests/Benchmarks", exclude: ["RESULTS.md", "Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
@@ -150,8 +165,11 @@ let package = Package(
     .target(name: "RawNetwork", dependencies: ["HTTPClient", "SyncModel", "CipherSQL"], path: "Tests/RawNetwork"),
     .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "RawNetwork", "SyncModel", "CipherSQL"]),
     .testTarget(
+      name: "FileTransfersTests",
+      dependencies: ["FileTransfers", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL", "SealedFiles"]),
+    .testTarget(
       name: "SyncEngineTests",
-      dependencies: ["SyncEngine", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL", "SealedFiles"]),
+      dependencies: ["SyncEngine", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL"]),
     .testTarget(
       name: "SyncServerTests",
       dependencies: [
@@ -161,14 +179,16 @@ let package = Package(
     .testTarget(
       name: "SyncTests",
       dependencies: [
-        "SyncEngine", "HTTPClient", "RawNetwork", "SyncServer", "SyncModel", "OfflineStore", "CipherSQL",
+        "SyncEngine", "FileTransfers", "HTTPClient", "RawNetwork", "SyncServer", "SyncModel", "OfflineStore",
+        "CipherSQL",
         "VaultKeys", "RestorationModel", "ReceiptsModel", "DrawnSchema",
       ]),
     .target(name: "DrawnSchema", dependencies: ["OfflineStore", "CipherSQL"], path: "Tests/DrawnSchema"),
     .testTarget(
       name: "RestTests",
       dependencies: [
-        "SyncEngine", "HTTPClient", "RawNetwork", "SyncModel", "OfflineStore", "CipherSQL", "VaultKeys", "RangeModel",
+        "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient", "RawNetwork", "SyncModel", "OfflineStore",
+        "CipherSQL", "VaultKeys", "RangeModel",
       ]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(
@@ -216,8 +236,8 @@ if Context.environment["FIELDVAULT_FUZZ"] != nil {
     ("RequestHeads", ["SyncServer"]),
     ("Requests", ["SyncServer", "SyncModel", "CipherSQL", "FuzzStore"]),
     ("Responses", ["SyncModel"]),
-    ("RESTResponses", ["SyncEngine", "SyncModel", "HTTPClient"]),
-    ("RouteFiles", ["SyncEngine", "SyncModel"]),
+    ("RESTResponses", ["RESTRemote", "SyncModel", "HTTPClient"]),
+    ("RouteFiles", ["RESTRemote", "SyncModel"]),
     ("SchemaFolders", ["SchemaCompiler", "OfflineStore", "CipherSQL"]),
     ("SealedFiles", ["SealedFiles", "VaultKeys"]),
     ("WhereConditions", ["OfflineStore", "CipherSQL", "FuzzStore"]),
@@ -226,7 +246,7 @@ if Context.environment["FIELDVAULT_FUZZ"] != nil {
   let modules: Set = [
     "Platform", "CStatementPolicy", "CipherSQL", "SchemaCompiler", "VaultKeys", "SealedFiles", "Pictures", "SyncModel",
     "HTTPClient",
-    "OfflineStore", "SyncEngine", "SyncServer", tool,
+    "OfflineStore", "SyncEngine", "FileTransfers", "RESTRemote", "SyncServer", tool,
   ]
   package.products = []
   package.targets.removeAll { ![.system, .plugin].contains($0.type) && !modules.contains($0.name) }

@@ -6,7 +6,7 @@ import Testing
 import HTTPClient
 
 @testable import OfflineStore
-@testable import SyncEngine
+@testable import RESTRemote
 
 /// An API with scripted responses by path.
 final class ScriptedAPI: Sendable {

@@ -8,6 +8,7 @@ import HTTPClient
 
 @testable import OfflineStore
 @testable import SyncEngine
+@testable import RESTRemote
 
 /// A process that serves the REST API of the range app and knows nothing of FieldVault.
 final class RangeAPI: Sendable {

@@ -5,7 +5,7 @@ import Testing
 import VaultKeys
 
 @testable import OfflineStore
-@testable import SyncEngine
+@testable import RESTRemote
 
 @Suite struct RouteFileTests {
   let folder = NSTemporaryDirectory() + "fieldvault-routes-\(UUID().uuidString)"

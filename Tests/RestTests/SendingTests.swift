@@ -4,7 +4,7 @@ import Testing
 import HTTPClient
 
 @testable import OfflineStore
-@testable import SyncEngine
+@testable import RESTRemote
 
 @Suite(.serialized) struct SendingTests {
   @Test("A session is sent record by record, each after its parent")

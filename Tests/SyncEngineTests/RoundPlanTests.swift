@@ -1,6 +1,7 @@
 import Testing
 
 @testable import SyncEngine
+import HTTPClient
 
 /// The next step of a round for each event.
 @Suite struct RoundPlanTests {

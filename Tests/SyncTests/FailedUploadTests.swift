@@ -7,6 +7,7 @@ import HTTPClient
 
 @testable import OfflineStore
 @testable import SyncEngine
+@testable import FileTransfers
 
 /// A file remote that fails every upload with the planned problem.
 private struct FailingFiles: FileRemote {

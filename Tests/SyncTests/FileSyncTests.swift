@@ -8,6 +8,7 @@ import HTTPClient
 
 @testable import OfflineStore
 @testable import SyncEngine
+@testable import FileTransfers
 
 /// Photo transfers between devices. Files follow the records and never delay them.
 @Suite struct FileSyncTests {

@@ -4,6 +4,7 @@ import Testing
 import HTTPClient
 
 @testable import SyncEngine
+@testable import FileTransfers
 
 /// A remote that runs a closure before each push and can change responses.
 final class InterveningRemote: Remote {

@@ -8,6 +8,7 @@ import Testing
 
 @testable import OfflineStore
 @testable import SyncEngine
+@testable import FileTransfers
 
 /// Photo transfers through a third-party object store. `Tests/S3/run` runs these tests.
 @Suite(.serialized, .enabled(if: ObjectStoreProcess.isThere, "Tests/S3/run runs these"))

@@ -6,6 +6,8 @@ import Testing
 
 @testable import OfflineStore
 @testable import SyncEngine
+@testable import FileTransfers
+import HTTPClient
 
 /// A file remote that claims to hold a file already, although it holds other bytes or does not report digests.
 private struct MistakenFiles: FileRemote {

@@ -6,6 +6,7 @@ import Testing
 
 @testable import OfflineStore
 @testable import SyncEngine
+import HTTPClient
 
 /// The triggers that start a round of a running worker.
 @Suite struct TriggerTests {

@@ -1,5 +1,6 @@
 import OfflineStore
 import SyncEngine
+import RESTRemote
 import HTTPClient
 
 /// The way to a vault's server.

@@ -1,3 +1,4 @@
+import FileTransfers
 import SyncModel
 import HTTPClient
 

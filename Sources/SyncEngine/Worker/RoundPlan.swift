@@ -1,3 +1,4 @@
+import HTTPClient
 import SyncModel
 
 /// The steps of a sync round, as a pure function of events, without a clock, a network or a database.

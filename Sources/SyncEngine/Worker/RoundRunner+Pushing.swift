@@ -1,3 +1,4 @@
+import HTTPClient
 import CipherSQL
 import OfflineStore
 import SyncModel

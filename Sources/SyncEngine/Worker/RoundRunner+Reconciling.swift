@@ -1,3 +1,4 @@
+import HTTPClient
 import OfflineStore
 import SyncModel
 

@@ -1,3 +1,4 @@
+import HTTPClient
 /// A step of a sync round.
 public enum RoundStep: Equatable, Sendable {
   /// Identifies server and account.

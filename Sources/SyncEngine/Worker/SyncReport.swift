@@ -1,3 +1,5 @@
+import FileTransfers
+import HTTPClient
 import OfflineStore
 import SyncModel
 
@@ -95,18 +97,6 @@ public struct SyncReport: Equatable, Sendable {
     conflicts += counts.conflicts
     kept += counts.kept
   }
-}
-
-/// The progress of the transfer of an attachment.
-public struct FileProgress: Equatable, Sendable {
-  /// Which one.
-  public var name: FileName
-  /// Whether it is an upload.
-  public var isUpload: Bool
-  /// Bytes that are on the other side.
-  public var bytesDone: Int64
-  /// Bytes of all of it; nil where that is not known.
-  public var byteCount: Int64?
 }
 
 /// Events of sync for a user interface.

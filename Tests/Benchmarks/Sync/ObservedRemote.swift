@@ -1,5 +1,6 @@
 import CipherSQL
 import SyncEngine
+import FileTransfers
 import SyncModel
 import HTTPClient
 

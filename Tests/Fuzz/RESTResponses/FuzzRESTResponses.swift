@@ -1,5 +1,5 @@
 import FuzzSupport
-import SyncEngine
+import RESTRemote
 import SyncModel
 import HTTPClient
 

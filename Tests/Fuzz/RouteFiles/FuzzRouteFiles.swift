@@ -1,5 +1,5 @@
 import FuzzSupport
-import SyncEngine
+import RESTRemote
 import SyncModel
 
 /// A route file is refused with a place, or accepted; then every field has a place of its own in a body.

@@ -1,4 +1,5 @@
 import SyncEngine
+import HTTPClient
 
 /// Returns the failure that a call of a remote throws, or `nil`.
 func remoteFailure<Value>(_ body: () async throws(RemoteFailure) -> Value) async -> RemoteFailure? {

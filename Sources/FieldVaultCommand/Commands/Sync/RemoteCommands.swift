@@ -1,6 +1,6 @@
 import CommandLineSupport
 import OfflineStore
-import SyncEngine
+import RESTRemote
 import VaultKeys
 import HTTPClient
 

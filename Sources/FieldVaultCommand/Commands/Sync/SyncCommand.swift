@@ -1,6 +1,7 @@
 import CommandLineSupport
 import OfflineStore
 import SyncEngine
+import HTTPClient
 
 enum SyncCommand {
   static func run(_ context: CommandContext) throws {

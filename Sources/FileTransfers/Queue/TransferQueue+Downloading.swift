@@ -1,0 +1,54 @@
+import HTTPClient
+import OfflineStore
+
+extension TransferQueue {
+  mutating func fetch(_ transfer: FileTransfer) async throws -> Verdict {
+    let name = FileName(contentUuid: transfer.contentUuid, variant: transfer.variant)
+    let tell = tell
+    do {
+      try vault.makeFolder(for: transfer)
+      let sealing = ContentSealing(key: try transfer.sealingKey, identity: try transfer.identity)
+      try await files.fetch(name, into: vault.layout.unfinishedFile(of: transfer), sealing) { bytes, whole in
+        tell(.progress(FileProgress(name: name, isUpload: false, bytesDone: bytes, byteCount: whole)))
+      }
+      guard try await accept(transfer) else { return .goOn }
+    } catch let problem as DownloadProblem {
+      return try await verdict(of: problem, transfer)
+    } catch let error as VaultError {
+      // One file that cannot be stored does not delay the others.
+      switch error.code {
+      case .damaged, .unreadable: return try await failed(transfer, error.message)
+      case .noSpace, .cannotWrite: return try await waits(transfer, error.message)
+      case .busy: return try await interrupted(transfer, waiting: 5, .goOn)
+      default: return try await refused(transfer, error.message)
+      }
+    }
+    report.fetched += 1
+    tell(.moved(FileProgress(name: name, isUpload: false, bytesDone: 0, byteCount: nil)))
+    return .goOn
+  }
+
+  /// Reads and verifies the whole file, which takes time.
+  private func accept(_ transfer: FileTransfer) async throws -> Bool {
+    let vault = vault
+    return try await offload { try vault.acceptDownload(transfer) }
+  }
+
+  private mutating func verdict(of problem: DownloadProblem, _ transfer: FileTransfer) async throws -> Verdict {
+    switch problem {
+    case .transport(.cancelled): throw CancellationError()
+    case .transport(let failure): return try await interrupted(transfer, .stop(.unreachable, failure.message))
+    case .storeNotReached: return try await interrupted(transfer, waiting: Self.storePause, .goOn)
+    case .later(let seconds): return try await interrupted(transfer, waiting: max(seconds ?? 5, 1), .goOn)
+    case .absent:
+      try await store { try $0.downloadAbsent(transfer) }
+      return .goOn
+    case .credentials:
+      return try await interrupted(transfer, .stop(.pauseCredentials, "the server does not give files for this token"))
+    case .serverFailed(let status): return try await failed(transfer, "the server failed at it (status \(status))")
+    case .damaged: return try await failed(transfer, "what the server has is damaged")
+    case .notWritten: return try await waits(transfer, "it could not be written; look whether the disk has room")
+    case .refused(let status): return try await refused(transfer, "the server does not give it (status \(status))")
+    }
+  }
+}

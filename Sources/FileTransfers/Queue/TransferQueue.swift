@@ -1,0 +1,159 @@
+import HTTPClient
+import OfflineStore
+
+/// Transfers attachments, a few at a time, with lower priority than records: before each part a sync round may run.
+package struct TransferQueue {
+  let vault: Vault
+  let files: any FileRemote
+  let network: any TransferNetwork
+  let jitter: @Sendable () -> Double
+  let tell: @Sendable (FileEvent) -> Void
+  /// Returns when no round of sync is under way.
+  let letDataGoFirst: @Sendable () async -> Void
+  /// The purposes of the run.
+  package var uploads = true
+  package var downloads = true
+  package var report = FileReport()
+  /// Files that are due until this time are transferred, in milliseconds since 1970.
+  private var begun: Int64 = 0
+  var link = FileServerState()
+
+  package init(
+    vault: Vault, files: any FileRemote, network: any TransferNetwork, jitter: @escaping @Sendable () -> Double,
+    tell: @escaping @Sendable (FileEvent) -> Void, letDataGoFirst: @escaping @Sendable () async -> Void
+  ) {
+    (self.vault, self.files, self.network) = (vault, files, network)
+    (self.jitter, self.tell, self.letDataGoFirst) = (jitter, tell, letDataGoFirst)
+  }
+
+  /// The result of a transfer.
+  enum Verdict: Equatable {
+    /// On to the next one.
+    case goOn
+    /// The connection or a valid token is missing, so all transfers end.
+    case stop(ResponseClass, String)
+  }
+
+  /// The number of concurrent transfers. While one waits for a disk or the server, the others continue.
+  private static let atOnce = 3
+  /// Seconds until a file is retried whose store could not be reached. The server itself responds, so other files
+  /// continue.
+  static let storePause = 30
+
+  /// Transfers files until no file is due, `isEnough` returns `true` after a file, or the server cannot be reached.
+  /// - Throws: errors of this device; `CancellationError`.
+  package mutating func run(until isEnough: @escaping @Sendable () async throws -> Bool = { false }) async throws {
+    try await confirm()
+    // Files that become due during the run belong to the next one. If all files have to wait, this run ends.
+    begun = Vault.now
+    let lane = self
+    report = try await withThrowingTaskGroup(of: FileReport.self) { group in
+      for number in 0..<Self.atOnce {
+        group.addTask {
+          var part = lane
+          // The kinds take turns, so that thumbnails do not wait behind the photos of a whole day.
+          try await part.moveOneByOne(isUploadNext: number != 1, isEnough)
+          return part.report
+        }
+      }
+      return try await group.reduce(into: FileReport()) { $0.add($1) }
+    }
+  }
+
+  private mutating func moveOneByOne(
+    isUploadNext: Bool, _ isEnough: @Sendable () async throws -> Bool
+  ) async throws {
+    var isUploadNext = isUploadNext
+    while let transfer = try await next(isUploadNext) {
+      isUploadNext = transfer.direction == .download
+      await letDataGoFirst()
+      let verdict: Verdict
+      do {
+        try Task.checkCancellation()
+        verdict = transfer.direction == .upload ? try await send(transfer) : try await fetch(transfer)
+      } catch {
+        try await store { try $0.transferInterrupted(transfer) }
+        throw error
+      }
+      if case .stop(let answer, let message) = verdict {
+        network.report(answer)
+        report.obstacle = (answer, message)
+        return
+      }
+      if try await isEnough() { return }
+    }
+  }
+
+  private func next(_ isUploadNext: Bool) async throws -> FileTransfer? {
+    guard !network.isOffline else { return nil }
+    let (uploads, downloads, isUnmetered) = (uploads, downloads, network.isUnmetered)
+    let (free, begun) = (try vault.bytesFreeForFiles(), begun)
+    return try await vault.sync { transaction in
+      let settings = try AttachmentSettings.read(from: transaction.connection)
+      if settings.waitsForUnmetered, !isUnmetered { return nil }
+      func upload() throws -> FileTransfer? { uploads ? try transaction.nextUpload(dueBy: begun) : nil }
+      func download() throws -> FileTransfer? {
+        downloads ? try transaction.nextDownload(free: free, dueBy: begun) : nil
+      }
+      return isUploadNext ? try upload() ?? download() : try download() ?? upload()
+    }
+  }
+
+  /// Stores the result of a transfer, also after a cancellation. Otherwise the transfer would stay in the state
+  /// running.
+  func store(_ body: @escaping @Sendable (SyncTransaction) throws -> Void) async throws {
+    let vault = vault
+    try await uncancelled { try await vault.sync(body) }
+  }
+
+  // MARK: What a file comes to that is not where it was to go
+
+  /// The transfer resumes here after this many seconds. No attempt is counted.
+  func interrupted(
+    _ transfer: FileTransfer, waiting seconds: Int = 0, _ verdict: Verdict
+  ) async throws -> Verdict {
+    try await store { try $0.transferInterrupted(transfer, waiting: Int64(seconds) * 1000) }
+    return verdict
+  }
+
+  /// This device is to blame, such as its disk: no attempt is lost, however long that lasts.
+  func waits(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
+    try await store {
+      try $0.transferInterrupted(transfer, waiting: Int64(Self.storePause) * 1000, message: message)
+    }
+    return .goOn
+  }
+
+  /// An attempt failed; the next one comes within seconds.
+  mutating func failed(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
+    let jitter = jitter()
+    try await store { try $0.transferFailed(transfer, message, jitter: jitter) }
+    report.failed += 1
+    return .goOn
+  }
+
+  /// It is of no use to try it again soon.
+  mutating func refused(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
+    let jitter = jitter()
+    try await store { try $0.transferRefused(transfer, message, jitter: jitter) }
+    report.failed += 1
+    return .goOn
+  }
+}
+
+/// The results of a run.
+package struct FileReport {
+  package var sent = 0
+  package var fetched = 0
+  /// Files whose last attempt failed. They are retried automatically.
+  package var failed = 0
+  /// The reason why the run ended early.
+  package var obstacle: (answer: ResponseClass, message: String)?
+
+  mutating func add(_ other: FileReport) {
+    sent += other.sent
+    fetched += other.fetched
+    failed += other.failed
+    obstacle = obstacle ?? other.obstacle
+  }
+}

@@ -1,0 +1,116 @@
+import HTTPClient
+import FileTransfers
+import OfflineStore
+
+/// The lane of photos and files, below that of the data.
+extension SyncWorker {
+  /// Transfers the files that are due, after a manual round.
+  /// - Parameter request: a request without pull downloads nothing, and one without push uploads nothing.
+  func moveFiles(_ request: RoundRequest, adding report: inout SyncReport) async throws {
+    guard var lane = try await lane(request) else { return }
+    // Records that the user writes in the meantime do not wait for files.
+    try await lane.run { try await self.hasDataToSend(request) }
+    report.add(lane.report)
+  }
+
+  /// Downloads the wanted files without a sync round, until there are enough or no more can be downloaded.
+  /// - Parameters:
+  ///   - timeout: how long to wait for another process that syncs the vault, which may download them.
+  ///   - isEnough: called before the first file and after each one.
+  /// - Returns: the results, with the reason why a transfer stopped.
+  /// - Throws: ``SyncRefused``.
+  public func fetchFiles(
+    timeout: Duration = .seconds(60), until isEnough: @escaping @Sendable () async throws -> Bool
+  ) async throws -> SyncReport {
+    try await checkSettings()
+    var report = SyncReport()
+    var lock = try SyncLock(of: vault.layout)
+    let end = ContinuousClock.now + timeout
+    while lock == nil {
+      if try await isEnough() { return report }
+      guard ContinuousClock.now < end else { throw SyncRefused.busy }
+      try await Task.sleep(for: .milliseconds(100))
+      lock = try SyncLock(of: vault.layout)
+    }
+    defer { withExtendedLifetime(lock) {} }
+    guard try await !isEnough(), var lane = try await lane(RoundRequest(pushes: false)) else { return report }
+    try await lane.run(until: isEnough)
+    report.add(lane.report)
+    return report
+  }
+
+  /// Whether the outbox has something to send.
+  func hasDataToSend(_ request: RoundRequest) async throws -> Bool {
+    guard request.pushes else { return false }
+    return try await vault.database.read { try Outbox.hasReady(in: $0) }
+  }
+
+  /// Moves files whenever there is a reason: a round has ended, the network is back, the time of one has come. Ends when
+  /// the task is cancelled.
+  func followFiles(_ request: RoundRequest, _ signals: AsyncStream<Void>) async throws {
+    var waiting = signals.makeAsyncIterator()
+    var timer: Task<Void, any Error>?
+    defer { timer?.cancel() }
+    while !Task.isCancelled {
+      guard await waiting.next() != nil else { return }
+      guard var lane = try await lane(request) else { continue }
+      let begun = Vault.now
+      try await lane.run()
+      tellOfFiles(lane.report)
+      timer?.cancel()
+      // One that became due when the lane had looked for the last time counts as well.
+      guard lane.report.obstacle == nil, let due = try await vault.sync({ try $0.nextTransferDue(after: begun) }) else {
+        continue
+      }
+      timer = Task { [fileSignals] in
+        try await Task.sleep(for: .milliseconds(max(due - Vault.now, 0)))
+        fileSignals.tell(())
+      }
+    }
+  }
+
+  private func lane(_ request: RoundRequest) async throws -> TransferQueue? {
+    guard let files = remote.files, try await mayUseNetwork() else { return nil }
+    // One queue transfers at a time, so a running transfer belongs to a process that died.
+    try await vault.sync { try $0.recoverTransfers() }
+    var lane = TransferQueue(
+      vault: vault, files: files, network: monitor, jitter: { [weak self] in self?.random() ?? 0 },
+      tell: { [weak self] event in self?.tell(SyncEvent(event)) },
+      letDataGoFirst: { [weak self] in await self?.letRoundEnd() })
+    (lane.uploads, lane.downloads) = (request.pushes, request.pulls)
+    return lane
+  }
+
+  /// Returns when no round is under way.
+  private func letRoundEnd() async {
+    let ends = roundEnds
+    while isInRound, !Task.isCancelled { await Self.next(of: ends) }
+  }
+
+  private func tellOfFiles(_ files: FileReport) {
+    guard files.sent + files.fetched + files.failed > 0 else { return }
+    var report = SyncReport()
+    report.add(files)
+    tell(.filesMoved(report))
+  }
+}
+
+extension SyncEvent {
+  init(_ event: FileEvent) {
+    switch event {
+    case .progress(let progress): self = .file(progress)
+    case .moved(let progress): self = .fileMoved(progress)
+    }
+  }
+}
+
+extension SyncReport {
+  mutating func add(_ files: FileReport) {
+    filesSent += files.sent
+    filesFetched += files.fetched
+    filesFailed += files.failed
+    guard let (answer, message) = files.obstacle, outcome == .done else { return }
+    outcome = answer == .pauseCredentials ? .paused : .offline
+    failure = RemoteFailure(answer, message: message, hint: "nothing is lost; it goes on with the next sync")
+  }
+}

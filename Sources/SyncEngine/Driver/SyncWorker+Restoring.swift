@@ -1,0 +1,53 @@
+import HTTPClient
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension SyncWorker {
+  /// Restores deleted records and the dependents that were deleted with them, all or none. Records whose rows sync
+  /// has removed are fetched from the server, which keeps deleted records for a time.
+  ///
+  /// The restoration is queued like an edit. After a round has sent it, the server restores the dependents, and the
+  /// same round pulls them. A round of this or another worker may run in the meantime.
+  ///
+  /// - Throws: ``VaultError`` like `Vault.undelete(_:_:)`, and with `noSuchRecord` for a record that the server does
+  ///   not keep any more; ``SyncRefused``; ``RemoteFailure``. Nothing is changed in these cases.
+  public func undelete(_ entity: Entity, _ uuids: [UUID]) async throws -> Restoration {
+    let vault = vault
+    guard let table = vault.syncCatalog.tables[entity.type] else {
+      return try await vault.database.write { try RecordWriter($0, entities: vault.entities).undelete(entity, uuids) }
+    }
+    let absent = try await vault.database.read { connection in
+      try uuids.map(\.sqlText).filter { try !table.has($0, in: connection) }
+    }
+    if absent.isEmpty {
+      return try await vault.database.write { try RecordWriter($0, entities: vault.entities).undelete(entity, uuids) }
+    }
+    try await checkSettings()
+    guard remote.capabilities.restores else {
+      throw VaultError(
+        .noSuchRecord, "this vault has no \(entity.type) \(absent[0]), and its server keeps no deleted records",
+        hint: "fieldvault list \(entity.type) --deleted shows the deleted records that this vault has")
+    }
+    var runner = RoundRunner(vault: vault, remote: remote, jitter: { 0 }, tell: { _ in })
+    let fetched = try await runner.fetch(absent, of: table)
+    return try await vault.sync { try $0.undelete(table, uuids, from: fetched) }
+  }
+}
+
+extension RoundRunner {
+  /// Fetches records that the vault lacks, and the records that they reference.
+  fileprivate mutating func fetch(_ uuids: [String], of table: RecordTable) async throws -> FetchedRecords {
+    let account = try await remote.account()
+    try Self.checkProtocol(of: account)
+    try await vault.sync { try $0.requireHistory(of: account) }
+    let found = try await records(table.entity.type, uuids)
+    return FetchedRecords(account: account, records: found, parents: try await parents(of: found, withDeleted: true))
+  }
+}

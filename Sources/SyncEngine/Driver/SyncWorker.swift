@@ -1,0 +1,209 @@
+import FileTransfers
+import CipherSQL
+import OfflineStore
+import SyncModel
+
+/// Syncs a vault with its server.
+///
+/// ```swift
+/// let worker = SyncWorker(vault: vault, remote: remote, monitor: monitor)
+/// let report = try await worker.sync()      // one round
+/// try await worker.run()                    // rounds whenever there is a cause, until the task is cancelled
+/// ```
+///
+/// One worker syncs a vault at a time, also across processes. After a crash at any instruction the next worker
+/// continues: operations in flight are sent again under the same key, and the server returns the stored response.
+public actor SyncWorker {
+  let vault: Vault
+  let remote: any Remote
+  let monitor: NetworkMonitor
+  private nonisolated let hub = EventHub<SyncEvent>(keeping: 256)
+  /// Signals the end of each round. It is a hub of its own, because a listener that is slow for many events must not
+  /// miss an end. Of several missed ends, the last one suffices.
+  private nonisolated let rounds = EventHub<Void>(keeping: 1)
+  private nonisolated let jitter: @Sendable () -> Double
+  /// The causes of rounds. Each run listens again, because a stream ends with the task that reads it.
+  nonisolated let signals = EventHub<Signal>(keeping: 64)
+  /// Reasons to look for files that are due.
+  nonisolated let fileSignals = EventHub<Void>(keeping: 1)
+  /// Whether a write was reported and not processed yet.
+  let isTold = Locked(false)
+
+  /// The causes of rounds.
+  enum Signal: Sendable {
+    case want(Schedule.Cause)
+    case wrote
+    case network
+    case tick
+  }
+
+  /// Creates a worker.
+  /// - Parameters:
+  ///   - remote: the server.
+  ///   - monitor: the state of the network.
+  ///   - jitter: random numbers from 0 to 1 that spread retries.
+  public init(
+    vault: Vault, remote: any Remote, monitor: NetworkMonitor,
+    jitter: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
+  ) {
+    self.vault = vault
+    self.monitor = monitor
+    self.remote = MonitoredRemote(remote, monitor: monitor)
+    self.jitter = jitter
+  }
+
+  /// The events from now on. Several streams may exist.
+  public nonisolated var events: AsyncStream<SyncEvent> { hub.events() }
+
+  /// Performs one round now.
+  /// - Throws: ``SyncRefused`` if no round can begin; errors of this device. Errors of the server are in the report.
+  public func sync(_ request: RoundRequest = RoundRequest()) async throws -> SyncReport {
+    guard let lock = try SyncLock(of: vault.layout) else { throw SyncRefused.busy }
+    defer { withExtendedLifetime(lock) {} }
+    var report = try await round(.manual, request)
+    while report.outcome == .done {
+      try await moveFiles(request, adding: &report)
+      guard report.outcome == .done, try await hasDataToSend(request) else { break }
+      let next = try await round(.manual, request)
+      report.add(next)
+      if next.pushed + next.conflicts + next.failed == 0 { break }
+    }
+    return report
+  }
+
+  /// Requests a round from the running worker, for example after a push notification.
+  public nonisolated func requestSync() { signals.tell(.want(.request)) }
+
+  /// The app is in the foreground again.
+  public nonisolated func resume() { signals.tell(.want(.resume)) }
+
+  func round(_ cause: Schedule.Cause, _ request: RoundRequest) async throws -> SyncReport {
+    isInRound = true
+    defer {
+      isInRound = false
+      rounds.tell(())
+    }
+    try await checkSettings()
+    let run = try await vault.sync { try $0.beginRun(cause: cause.rawValue) }
+    let hub = hub
+    let before = remote.traffic
+    hub.tell(.syncing)
+    let capabilities = remote.capabilities
+    var plan = RoundPlan(request, batchLimit: capabilities.batch, compares: capabilities.compares)
+    var runner = RoundRunner(vault: vault, remote: remote, jitter: jitter, tell: { hub.tell($0) })
+    runner.fetchesAnew = capabilities.isCurrent && (request.isFull || cause.isByUser)
+    do {
+      while true {
+        if case .finish(let outcome) = plan.step {
+          try await runner.finish(outcome)
+          break
+        }
+        if Task.isCancelled {
+          plan.advance(.failed(.cancelled, operations: 0))
+          continue
+        }
+        let watch = watch(plan.step)
+        defer { watch.cancel() }
+        plan.advance(try await runner.perform(plan))
+      }
+    } catch {
+      var result = Self.result(of: runner.report)
+      result.outcome = "failed"
+      result.errorMessage = "\(error)"
+      let failed = result
+      // The error itself matters. The history is written if that still works.
+      _ = try? await vault.sync { try $0.endRun(run, failed) }
+      throw error
+    }
+    runner.report.bytesSent = remote.traffic.bytesSent - before.bytesSent
+    runner.report.bytesReceived = remote.traffic.bytesReceived - before.bytesReceived
+    let result = Self.result(of: runner.report)
+    let vault = vault
+    let asked = Self.absentFilesToAskFor(after: runner.report, cause)
+    // Also when the task was cancelled.
+    nextDue = try await Task.detached {
+      let end = try await vault.sync { transaction in
+        if asked > 0 { try transaction.askForAbsent(limit: asked) }
+        return try transaction.endRun(run, result)
+      }
+      var isUntidy = end.isUntidy
+      // In short transactions, at most as many as a round may use. The next round continues.
+      for _ in 0..<Self.tidyingsOfRound where isUntidy { isUntidy = try await vault.sync { try $0.tidy() } }
+      // Removes the files of records that the round has purged.
+      await offload { vault.sweepIfPossible() }
+      return end.due
+    }.value
+    hub.tell(.synced(runner.report))
+    fileSignals.tell(())
+    return runner.report
+  }
+
+  /// Returns how many files that the server lacked are requested again early: many in a round that a user requested,
+  /// some in a round that pulled records, because the device that has them may have sent the files.
+  private static func absentFilesToAskFor(after report: SyncReport, _ cause: Schedule.Cause) -> Int {
+    guard report.outcome == .done else { return 0 }
+    return cause.isByUser ? 1000 : report.pulled > 0 ? 25 : 0
+  }
+
+  /// Stores a step that takes longer than five seconds.
+  private func watch(_ step: RoundStep) -> Task<Void, any Error> {
+    let vault = vault
+    return Task {
+      try await Task.sleep(for: .seconds(5))
+      try await vault.sync { try $0.noteSlow(step: step.name) }
+    }
+  }
+
+  /// Transactions that tidy up at the end of a round.
+  private static let tidyingsOfRound = 40
+
+  /// The rounds of saves that are under way.
+  var saving: Set<Task<SyncReport, any Error>> = []
+  private(set) var isInRound = false
+  /// When the next operation becomes due that waits for its time.
+  private(set) var nextDue: Int64?
+
+  nonisolated func tell(_ event: SyncEvent) { hub.tell(event) }
+
+  nonisolated var roundEnds: AsyncStream<Void> { rounds.events() }
+
+  nonisolated func random() -> Double { jitter() }
+
+  /// Returns whether the settings allow network use now, including files and long polls.
+  func mayUseNetwork() async throws -> Bool {
+    do {
+      try await checkSettings()
+      return true
+    } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
+      return false
+    }
+  }
+
+  func checkSettings() async throws {
+    let (url, mode, unmetered) = try await vault.database.read { connection in
+      (
+        try SyncSettings.value(.remoteURL, in: connection), try SyncSettings.value(.mode, in: connection),
+        try SyncSettings.value(.unmeteredOnly, in: connection)
+      )
+    }
+    guard url != nil else { throw SyncRefused.noRemote }
+    guard mode != "device" else { throw SyncRefused.deviceOnly }
+    guard unmetered != "true" || monitor.isUnmetered else { throw SyncRefused.metered }
+  }
+
+  private static func result(of report: SyncReport) -> SyncTransaction.RunResult {
+    var result = SyncTransaction.RunResult()
+    result.pushed = report.pushed
+    result.merged = report.merged
+    result.conflicts = report.conflicts
+    result.failed = report.failed
+    result.pulled = report.pulled
+    result.repaired = report.repaired
+    result.bytesSent = report.bytesSent
+    result.bytesReceived = report.bytesReceived
+    result.outcome = report.outcome.rawValue
+    let lists = report.lists.map { "list of \($0.entityType): \($0.problem ?? "")" }.joined(separator: "; ")
+    result.errorMessage = report.failure.map { "\($0.message); \($0.hint)" } ?? (lists.isEmpty ? nil : lists)
+    return result
+  }
+}
