@@ -54,7 +54,8 @@ let package = Package(
     .target(
       name: "SealedFiles",
       dependencies: [
-        "CipherSQL", "VaultKeys", "CSodium", .target(name: "CCrypto", condition: .when(platforms: [.linux])),
+        "Platform", "CipherSQL", "VaultKeys", "CSodium",
+        .target(name: "CCrypto", condition: .when(platforms: [.linux])),
       ],
       exclude: ["SealedFileFormat.md"]),
     .target(
@@ -70,7 +71,7 @@ let package = Package(
     .target(
       name: "OfflineStore",
       dependencies: [
-        "CipherSQL", "VaultKeys", "SealedFiles", "Pictures", "SyncModel", "CPlatform", "CStatementPolicy",
+        "Platform", "CipherSQL", "VaultKeys", "SealedFiles", "Pictures", "SyncModel", "CPlatform", "CStatementPolicy",
       ],
       exclude: ["README.md", "Schemas.txt", "Backup/BackupFormat.md"],
       plugins: ["SchemaPlugin"]),
@@ -85,16 +86,16 @@ let package = Package(
       plugins: ["SchemaPlugin"]),
     .target(
       name: "FileTransfers",
-      dependencies: ["OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "Pictures", "VaultKeys"],
+      dependencies: ["Platform", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "Pictures", "VaultKeys"],
       exclude: ["README.md"]),
     .target(
       name: "SyncEngine",
-      dependencies: ["FileTransfers", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "CPlatform"],
+      dependencies: ["Platform", "FileTransfers", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "CPlatform"],
       exclude: ["README.md"]),
     .target(
       name: "RESTRemote",
       dependencies: [
-        "SyncEngine", "FileTransfers", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles",
+        "Platform", "SyncEngine", "FileTransfers", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles",
         "VaultKeys",
       ],
       exclude: ["README.md"]),
@@ -108,14 +109,14 @@ let package = Package(
     .target(
       name: "SyncServer",
       dependencies: [
-        "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CMicroHTTPD", "CSodium",
+        "Platform", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CMicroHTTPD", "CSodium",
         "CPlatform",
       ], exclude: ["README.md", "Backup/BackupFormat.md"]),
     .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
     .executableTarget(
       name: "FieldVaultCommand",
       dependencies: [
-        "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "RESTRemote", "HTTPClient", "SyncModel",
+        "Platform", "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "RESTRemote", "HTTPClient", "SyncModel",
         "RestorationModel",
         "RangeModel", "ReceiptsModel", "CommandLineSupport", "CPlatform",
       ]),
@@ -123,7 +124,8 @@ let package = Package(
     .executableTarget(
       name: "FieldVaultServerCommand",
       dependencies: [
-        "CipherSQL", "VaultKeys", "OfflineStore", "SyncServer", "SyncModel", "RestorationModel", "RangeModel",
+        "Platform", "CipherSQL", "VaultKeys", "OfflineStore", "SyncServer", "SyncModel", "RestorationModel",
+        "RangeModel",
         "ReceiptsModel", "CommandLineSupport", "CPlatform",
       ]),
 
@@ -151,11 +153,13 @@ let package = Package(
     .testTarget(name: "CipherSQLTests", dependencies: ["CipherSQL"]),
     .testTarget(name: "SchemaCompilerTests", dependencies: ["SchemaCompiler", "CipherSQL"]),
     .testTarget(name: "VaultKeysTests", dependencies: ["VaultKeys", "Platform"]),
-    .testTarget(name: "SealedFilesTests", dependencies: ["SealedFiles", "VaultKeys"]),
+    .testTarget(name: "SealedFilesTests", dependencies: ["Platform", "SealedFiles", "VaultKeys"]),
     .testTarget(name: "PicturesTests", dependencies: ["Pictures"]),
     .testTarget(
       name: "OfflineStoreTests",
-      dependencies: ["OfflineStore", "CipherSQL", "SyncModel", "VaultKeys", "RestorationModel", "DrawnSchema"]),
+      dependencies: [
+        "Platform", "OfflineStore", "CipherSQL", "SyncModel", "VaultKeys", "RestorationModel", "DrawnSchema",
+      ]),
     .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "OfflineStore"]),
     .testTarget(
       name: "RangeModelTests",
@@ -166,20 +170,20 @@ let package = Package(
     .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "RawNetwork", "SyncModel", "CipherSQL"]),
     .testTarget(
       name: "FileTransfersTests",
-      dependencies: ["FileTransfers", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL", "SealedFiles"]),
+      dependencies: ["Platform", "FileTransfers", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL", "SealedFiles"]),
     .testTarget(
       name: "SyncEngineTests",
-      dependencies: ["SyncEngine", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL"]),
+      dependencies: ["Platform", "SyncEngine", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL"]),
     .testTarget(
       name: "SyncServerTests",
       dependencies: [
-        "FieldVaultServerCommand", "SyncServer", "HTTPClient", "RawNetwork", "SyncModel", "OfflineStore", "CipherSQL",
+        "Platform", "FieldVaultServerCommand", "SyncServer", "HTTPClient", "RawNetwork", "SyncModel", "OfflineStore", "CipherSQL",
         "SealedFiles", "RestorationModel", "CommandLineSupport", "CPlatform",
       ]),
     .testTarget(
       name: "SyncTests",
       dependencies: [
-        "SyncEngine", "FileTransfers", "HTTPClient", "RawNetwork", "SyncServer", "SyncModel", "OfflineStore",
+        "Platform", "SyncEngine", "FileTransfers", "HTTPClient", "RawNetwork", "SyncServer", "SyncModel", "OfflineStore",
         "CipherSQL",
         "VaultKeys", "RestorationModel", "ReceiptsModel", "DrawnSchema",
       ]),
@@ -226,7 +230,7 @@ let package = Package(
 // `main` of libFuzzer.
 if Context.environment["FIELDVAULT_FUZZ"] != nil {
   let fuzzTargets: [(folder: String, dependencies: [Target.Dependency])] = [
-    ("BackupFiles", ["OfflineStore", "VaultKeys"]),
+    ("BackupFiles", ["OfflineStore", "VaultKeys", "Platform"]),
     ("CSVImport", ["OfflineStore", "FuzzStore"]),
     ("JSONImport", ["OfflineStore", "FuzzStore"]),
     ("JSONValues", ["SyncModel"]),

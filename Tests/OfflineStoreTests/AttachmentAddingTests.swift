@@ -1,6 +1,7 @@
 import CPlatform
 import CipherSQL
 import Foundation
+import Platform
 import RestorationModel
 import SyncModel
 import Testing

@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import Platform
 import RestorationModel
 import Testing
 import VaultKeys
@@ -227,7 +228,7 @@ import VaultKeys
     // The failed operation was the one of this test.
     let file = try #require(try bench.files().first)
     try FileManager.default.createDirectory(
-      atPath: VaultLayout.parent(of: other.folder + "/" + file), withIntermediateDirectories: true)
+      atPath: Files.parent(of: other.folder + "/" + file), withIntermediateDirectories: true)
     try FileManager.default.copyItem(atPath: bench.path + "/" + file, toPath: other.folder + "/" + file)
     let target = try FileHandle(forWritingTo: URL(filePath: other.database(generation: 1) + "-wal"))
     try target.seekToEnd()

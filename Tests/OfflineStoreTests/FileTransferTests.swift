@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import Platform
 import SyncModel
 import Testing
 

@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import Platform
 import RestorationModel
 import Testing
 import VaultKeys

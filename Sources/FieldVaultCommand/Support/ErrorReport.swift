@@ -1,6 +1,7 @@
 import CipherSQL
 import CommandLineSupport
 import OfflineStore
+import Platform
 import SyncEngine
 import VaultKeys
 import HTTPClient
@@ -25,6 +26,9 @@ struct ErrorReport {
       self.init(
         exitCode: Self.exitCode(of: error), message: error.message,
         hint: near.map { "did you mean '\($0)'?" } ?? error.hint)
+    case let error as FileError:
+      self.init(
+        exitCode: error.code == .noSpace ? .noSpace : .failed, message: error.message, hint: error.hint)
     case let error as KeyError:
       self.init(exitCode: Self.exitCode(of: error), message: error.message, hint: error.hint)
     case let error as SQLError:

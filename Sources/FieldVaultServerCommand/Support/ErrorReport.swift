@@ -1,6 +1,7 @@
 import CipherSQL
 import CommandLineSupport
 import OfflineStore
+import Platform
 import SyncServer
 import VaultKeys
 
@@ -20,6 +21,9 @@ struct ErrorReport {
     case let error as ServerError: (exitCode, message, hint) = (Self.exitCode(of: error), error.message, error.hint)
     case let error as VaultError:
       exitCode = error.code == .noSuchEntity ? .notFound : error.code == .noSpace ? .noSpace : .failed
+      (message, hint) = (error.message, error.hint)
+    case let error as FileError:
+      exitCode = error.code == .noSpace ? .noSpace : .failed
       (message, hint) = (error.message, error.hint)
     case let error as KeyError:
       exitCode = error.code == .noSpace ? .noSpace : error.code == .cannotWrite ? .failed : .locked

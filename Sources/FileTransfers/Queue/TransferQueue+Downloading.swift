@@ -1,5 +1,6 @@
 import HTTPClient
 import OfflineStore
+import Platform
 
 extension TransferQueue {
   mutating func fetch(_ transfer: FileTransfer) async throws -> Verdict {
@@ -14,6 +15,9 @@ extension TransferQueue {
       guard try await accept(transfer) else { return .goOn }
     } catch let problem as DownloadProblem {
       return try await verdict(of: problem, transfer)
+    } catch let error as FileError {
+      if error.code == .unreadable { return try await failed(transfer, error.message) }
+      return try await waits(transfer, error.message)
     } catch let error as VaultError {
       // One file that cannot be stored does not delay the others.
       switch error.code {

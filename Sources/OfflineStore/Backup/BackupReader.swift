@@ -1,3 +1,4 @@
+import Platform
 import VaultKeys
 
 /// Reads a backup file sequentially. Every item that it returns is authenticated, including its position. Memory

@@ -1,3 +1,4 @@
+import Platform
 import VaultKeys
 
 /// Writes a backup file sequentially. Memory use does not grow with the file.

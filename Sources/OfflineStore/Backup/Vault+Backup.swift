@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import VaultKeys
 
 #if canImport(Glibc)
@@ -99,7 +100,7 @@ private final class BackupTarget {
     if Files.exists(path) { try Self.refuseOther(path) }
     let name = Self.draftName(of: path)
     // The lock serialises looking for a draft, removing it and creating another one.
-    let makers = try KeyringLock(folder: VaultLayout.parent(of: path))
+    let makers = try KeyringLock(folder: Files.parent(of: path))
     defer { withExtendedLifetime(makers) {} }
     if Files.exists(name) {
       // A killed backup left the draft, unless its lock shows that another process is writing it.
@@ -117,8 +118,8 @@ private final class BackupTarget {
   }
 
   func publish() throws {
-    guard rename(draft.path, path) == 0 else { throw FileProblem.current("make", path) }
-    try Files.syncFolder(VaultLayout.parent(of: path))
+    guard rename(draft.path, path) == 0 else { throw FileError.last("make", path) }
+    try Files.syncFolder(Files.parent(of: path))
   }
 
   /// Removes the draft after a failure. Errors are ignored in favour of the original failure. A later backup to the
@@ -138,7 +139,7 @@ private final class BackupTarget {
   }
 
   private static func draftName(of path: String) -> String {
-    let folder = VaultLayout.parent(of: path)
+    let folder = Files.parent(of: path)
     let name = path.split(separator: "/").last.map(String.init) ?? path
     return folder + "/." + name + ".making"
   }

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import VaultKeys
 
 /// The progress of a restore.
@@ -85,7 +86,7 @@ extension Vault {
   /// Returns the path of an encrypted file and creates its folder if it is missing.
   private static func attachment(_ name: String, in layout: VaultLayout) throws -> String {
     let path = layout.folder + "/" + name
-    let folder = VaultLayout.parent(of: path)
+    let folder = Files.parent(of: path)
     if !Files.exists(folder) { try Files.makeFolder(folder) }
     return path
   }

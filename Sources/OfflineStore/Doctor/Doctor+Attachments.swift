@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 
 /// Checks of the encrypted attachment files. Each file is read and compared with its key and digest.
 extension Doctor {
@@ -14,7 +15,7 @@ extension Doctor {
       diagnosis.checked.append(
         "the attachments: \(counted(found.files, "file")) against their keys and digests, \(found.bytes) bytes")
     } catch {
-      guard error is SQLError || error is VaultError else { throw error }
+      guard error is SQLError || error is VaultError || error is FileError else { throw error }
       diagnosis.unchecked.append("the attachments: \(describe(error))")
     }
   }

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 
 /// Checks of the database. Each check opens its own connection, because a connection that has met a damaged page
 /// may refuse all further statements.
@@ -292,6 +293,7 @@ extension Doctor {
     switch error {
     case let error as SQLError: error.message
     case let error as VaultError: error.message
+    case let error as FileError: error.message
     default: "\(error)"
     }
   }

@@ -1,3 +1,5 @@
+import Platform
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -61,7 +63,7 @@ extension Doctor {
 
   /// Returns the names in a folder. An unreadable folder is reported as not checked.
   private func names(in path: String) -> [String] {
-    do throws(VaultError) {
+    do throws(FileError) {
       return try Files.names(in: path)
     } catch {
       unreadable.insert(error.message)
@@ -103,7 +105,7 @@ extension Doctor {
 
   /// Returns the abandoned drafts of this vault and of salvaged vaults beside it.
   private func abandonedDrafts() -> [String] {
-    let parent = VaultLayout.parent(of: layout.folder)
+    let parent = Files.parent(of: layout.folder)
     let name = layout.folder.split(separator: "/").last.map(String.init) ?? layout.folder
     let salvaged = Salvage.stem(of: name) + ".salvaged"
     return names(in: parent).filter {
@@ -136,7 +138,7 @@ extension Doctor {
 
   func checkSpace(_ diagnosis: inout Diagnosis) {
     let free: Int
-    do throws(VaultError) {
+    do throws(FileError) {
       free = try Files.freeBytes(at: layout.folder)
     } catch {
       unreadable.insert(error.message)

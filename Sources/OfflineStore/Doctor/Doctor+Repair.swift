@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 
 #if canImport(Glibc)
   import Glibc
@@ -64,17 +65,17 @@ extension Doctor {
 
   private func sweep(_ repair: inout RepairReport) {
     // The keyring that makes the old generations leftovers must be on disk before they are removed.
-    do throws(VaultError) {
+    do throws(FileError) {
       try Files.syncFolder(layout.folder)
     } catch {
       repair.failed.append(error.message)
       return
     }
     // The lock prevents other processes from creating a draft beside the vault during the search.
-    let makers = KeyringLock(ifFree: VaultLayout.parent(of: layout.folder))
+    let makers = KeyringLock(ifFree: Files.parent(of: layout.folder))
     defer { withExtendedLifetime(makers) {} }
     for path in ownOrphans() where makers != nil || !path.hasSuffix(".making") {
-      do throws(VaultError) {
+      do throws(FileError) {
         try Files.removeTree(path)
         repair.done.append("removed \(path), a leftover of interrupted work")
       } catch {
@@ -88,7 +89,7 @@ extension Doctor {
       if chmod(item.path, item.wanted) == 0 {
         repair.done.append("gave \(item.path) the mode \(Self.octal(item.wanted)); it had \(Self.octal(item.mode))")
       } else {
-        repair.failed.append(FileProblem.current("change the mode of", item.path).message)
+        repair.failed.append(FileError.last("change the mode of", item.path).message)
       }
     }
   }

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import VaultKeys
 
 /// Examines a vault for damage, even a vault that cannot be opened.

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import VaultKeys
 
 /// The result of salvaging one table.
@@ -129,7 +130,7 @@ struct Salvage {
         unreadable += below.unreadable
         try Files.syncFolder(to)
       } else {
-        do throws(VaultError) {
+        do throws(FileError) {
           try Files.copy(from, to: to)
           count += 1
         } catch {

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 
 /// Copies the readable rows of every table.
 struct SalvageFiller {

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,3 +1,5 @@
+import Platform
+
 /// Database generations and keyrings that an interrupted key rotation left behind.
 enum OrphanedGenerations {
   /// Removes generations that are not current, and an unfinished keyring. This undoes a rotation that was killed

@@ -1,4 +1,5 @@
 import CPlatform
+import Platform
 
 #if canImport(Glibc)
   import Glibc
@@ -17,14 +18,14 @@ final class KeyringLock {
   /// - Throws: ``VaultError`` with `busy`.
   init(folder: String) throws {
     descriptor = cplatform_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-    guard descriptor >= 0 else { throw FileProblem.current("open the folder", folder) }
+    guard descriptor >= 0 else { throw FileError.last("open the folder", folder) }
     for attempt in 0... {
       if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return }
       let reason = errno
       guard reason == EWOULDBLOCK || reason == EINTR, attempt < 500 else {
         let names = LockHolders.names(of: descriptor)
         // `deinit` closes the descriptor. It also runs for an initialiser that throws from here on.
-        guard reason == EWOULDBLOCK else { throw FileProblem.error(reason, "lock", folder) }
+        guard reason == EWOULDBLOCK else { throw FileError("lock", folder, Descriptor.Failure(number: reason)) }
         throw VaultError(
           .busy, "the keyring is being changed by \(names.isEmpty ? "another process" : names.joined(separator: ", "))",
           hint: "try again in a moment")

@@ -1,3 +1,5 @@
+import Platform
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -25,7 +27,7 @@ final class StagedVault {
         .alreadyExists, "\(target.folder) exists already", hint: "choose another name; nothing is overwritten")
     }
     // Only one process at a time removes an old staged vault and creates its own.
-    let makers = try KeyringLock(folder: VaultLayout.parent(of: target.folder))
+    let makers = try KeyringLock(folder: Files.parent(of: target.folder))
     defer { withExtendedLifetime(makers) {} }
     if Files.exists(layout.folder) {
       // Held until the old staged vault is removed, so that a running process keeps its own.
@@ -44,8 +46,8 @@ final class StagedVault {
     guard !Files.exists(target.folder) else {
       throw VaultError(.alreadyExists, "\(target.folder) has come into being meanwhile", hint: "choose another name")
     }
-    guard rename(layout.folder, target.folder) == 0 else { throw FileProblem.current("make", target.folder) }
-    try Files.syncFolder(VaultLayout.parent(of: target.folder))
+    guard rename(layout.folder, target.folder) == 0 else { throw FileError.last("make", target.folder) }
+    try Files.syncFolder(Files.parent(of: target.folder))
     lock = nil
   }
 

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import VaultKeys
 
 #if canImport(FoundationEssentials)

@@ -30,12 +30,6 @@ public struct VaultLayout: Sendable, Hashable {
   /// Returns the database file of a generation.
   public func database(generation number: Int) -> String { generation(number) + "/vault.db" }
 
-  /// Returns the folder of a path.
-  package static func parent(of path: String) -> String {
-    guard let slash = path.lastIndex(of: "/") else { return "." }
-    return slash == path.startIndex ? "/" : String(path[..<slash])
-  }
-
   /// Returns the number of a generation by the name of its folder; `nil` for any other name.
   static func generationNumber(of name: String) -> Int? {
     guard name.utf8.count >= 4, name.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }

@@ -1,4 +1,5 @@
 import CPlatform
+import Platform
 
 #if canImport(Glibc)
   import Glibc
@@ -24,13 +25,13 @@ public final class VaultLock: Sendable {
   public init(path: String, mode: Mode) throws {
     self.path = path
     descriptor = cplatform_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw FileProblem.current("open", path) }
+    guard descriptor >= 0 else { throw FileError.last("open", path) }
     let operation = (mode == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB
     guard flock(descriptor, operation) == 0 else {
       let reason = errno
       // `deinit` closes the descriptor. It also runs for an initialiser that throws from here on.
-      throw reason == EWOULDBLOCK
-        ? Self.held(descriptor, by: mode == .shared ? .exclusive : .shared) : FileProblem.error(reason, "lock", path)
+      guard reason == EWOULDBLOCK else { throw FileError("lock", path, Descriptor.Failure(number: reason)) }
+      throw Self.held(descriptor, by: mode == .shared ? .exclusive : .shared)
     }
   }
 
@@ -44,7 +45,9 @@ public final class VaultLock: Sendable {
   func makeExclusive() throws {
     guard flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return }
     let reason = errno
-    let error = reason == EWOULDBLOCK ? Self.held(descriptor, by: .shared) : FileProblem.error(reason, "lock", path)
+    let error: any Error =
+      reason == EWOULDBLOCK
+      ? Self.held(descriptor, by: .shared) : FileError("lock", path, Descriptor.Failure(number: reason))
     try makeShared()
     throw error
   }
@@ -52,7 +55,7 @@ public final class VaultLock: Sendable {
   /// Converts an exclusive lock into a shared one, or waits for a shared one.
   func makeShared() throws {
     while flock(descriptor, LOCK_SH) != 0 {
-      guard errno == EINTR else { throw FileProblem.current("lock", path) }
+      guard errno == EINTR else { throw FileError.last("lock", path) }
     }
   }
 

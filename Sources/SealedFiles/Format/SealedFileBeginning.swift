@@ -1,3 +1,4 @@
+import Platform
 import VaultKeys
 
 #if canImport(Glibc)

@@ -1,5 +1,6 @@
 import CipherSQL
 import Dispatch
+import Platform
 
 /// Encrypts segments in the background while the next one is read and hashed: both take about as long.
 final class SealingLine: Sendable {

@@ -1,5 +1,6 @@
 import CPlatform
 import OfflineStore
+import Platform
 import SyncModel
 
 #if canImport(Glibc)
@@ -170,7 +171,7 @@ final class BackupWriter {
       throw errno == EEXIST ? Self.exists(target) : SequentialFile.failure("make", target)
     }
     try Files.removeTree(target + ".part")
-    try Files.syncFolder(VaultLayout.parent(of: target))
+    try Files.syncFolder(Files.parent(of: target))
   }
 
   /// Removes the file of an unfinished backup.

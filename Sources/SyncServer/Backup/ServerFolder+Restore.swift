@@ -1,5 +1,6 @@
 import CipherSQL
 import OfflineStore
+import Platform
 
 extension ServerFolder {
   /// Creates a server folder from a backup. It appears under its name when it is complete, verified and in a new
@@ -42,7 +43,7 @@ extension ServerFolder {
       for name in ["lock", "serving", "restoring"] { try Files.removeTree(draft + "/" + name) }
       try syncFolders(draft)
       try Files.rename(draft, to: target)
-      try Files.syncFolder(VaultLayout.parent(of: target))
+      try Files.syncFolder(Files.parent(of: target))
       return summary
     } catch {
       try Files.removeTree(draft)

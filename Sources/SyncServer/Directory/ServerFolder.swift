@@ -1,5 +1,6 @@
 import CipherSQL
 import OfflineStore
+import Platform
 
 /// Where a server keeps everything:
 ///
@@ -32,7 +33,7 @@ public struct ServerFolder: Sendable {
     self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     if isCreating, !Files.exists(self.path) {
       try Files.makeFolder(self.path)
-      try Files.syncFolder(VaultLayout.parent(of: self.path))
+      try Files.syncFolder(Files.parent(of: self.path))
     }
     let directory = self.path + "/" + Self.directoryFile
     let hasAccounts = try Self.hasAccounts(self.path)
@@ -115,7 +116,7 @@ public struct ServerFolder: Sendable {
     }
     database.close()
     try Files.rename(draft, to: target)
-    try Files.syncFolder(VaultLayout.parent(of: target))
+    try Files.syncFolder(Files.parent(of: target))
   }
 
   private func connect(_ target: String, _ keyName: String, _ readers: Int) throws -> Database {

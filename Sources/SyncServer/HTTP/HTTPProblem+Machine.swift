@@ -1,5 +1,6 @@
 import CipherSQL
 import OfflineStore
+import Platform
 
 extension HTTPProblem {
   /// Returns the problem of a failure of the machine that affects any request: no operation has failed, so devices
@@ -12,6 +13,12 @@ extension HTTPProblem {
       case .busy, .readOnly, .cannotOpen, .interrupted: self = .notNow
       case .inputOutput where !error.isOfReading: self = .notNow
       default: return nil
+      }
+    case let error as FileError:
+      switch error.code {
+      case .noSpace: self = .diskFull
+      case .unreadable: return nil
+      default: self = .notNow
       }
     case let error as VaultError:
       switch error.code {

@@ -1,4 +1,5 @@
 import CSodium
+import Platform
 import VaultKeys
 
 #if canImport(Glibc)

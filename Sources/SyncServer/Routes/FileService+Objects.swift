@@ -1,3 +1,4 @@
+import Platform
 import SyncModel
 
 #if canImport(FoundationEssentials)

@@ -1,3 +1,5 @@
+import Platform
+
 /// The database key as other programs take it, for reading a vault with any SQLCipher.
 public enum ExportedKey {
   /// Writes `x'64 hexadecimal digits'` and a line feed to a new file of mode 0600.
@@ -14,6 +16,6 @@ public enum ExportedKey {
         hex.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: target[2...]).copyMemory(from: $0) }
         UnsafeMutableRawBufferPointer(rebasing: target[(hex.count + 2)...]).copyBytes(from: "'\n".utf8)
       })
-    try AtomicFile(path).create(text)
+    try AtomicFile(path).createSecret(text)
   }
 }

@@ -1,3 +1,5 @@
+import Platform
+
 #if canImport(Darwin)
   import Darwin
 #elseif canImport(Glibc)
@@ -26,6 +28,23 @@ extension KeyError {
       KeyError(.noSpace, "\(path): \(failure.text)", hint: "make room and try again")
     default:
       KeyError(.cannotWrite, "\(path): \(failure.text)", hint: "check the folder and who may write to it")
+    }
+  }
+
+  /// A small file could not be replaced or created.
+  static func writing(_ error: FileError) -> KeyError {
+    switch error.code {
+    case .notDurable: KeyError(.cannotWrite, error.message, hint: error.hint ?? "check the disk")
+    default: writing(error.path, Descriptor.Failure(number: error.number))
+    }
+  }
+}
+
+extension AtomicFile {
+  /// Writes bytes of a key file or an exported key to a free path.
+  func createSecret(_ content: SecureBytes) throws(KeyError) {
+    try content.withUnsafeBytes { bytes throws(KeyError) in
+      do throws(FileError) { try create(bytes) } catch { throw .writing(error) }
     }
   }
 }

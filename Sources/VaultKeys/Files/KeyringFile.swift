@@ -1,3 +1,5 @@
+import Platform
+
 #if canImport(Darwin)
   import Darwin
 #elseif canImport(Glibc)
@@ -30,7 +32,7 @@ public enum KeyringFile {
   ///   only the folder could not be flushed.
   public static func write(_ keyring: Keyring, at path: String) throws(KeyError) {
     try keyring.serialized().withBytes { bytes throws(KeyError) in
-      try AtomicFile(path).replace(with: bytes)
+      do throws(FileError) { try AtomicFile(path).replace(with: bytes) } catch { throw .writing(error) }
     }
   }
 
@@ -39,7 +41,7 @@ public enum KeyringFile {
   /// - Throws: ``KeyError`` `alreadyExists` when anything has that name, and the errors of ``write(_:at:)``.
   public static func create(_ keyring: Keyring, at path: String) throws(KeyError) {
     try keyring.serialized().withBytes { bytes throws(KeyError) in
-      try AtomicFile(path).create(bytes)
+      do throws(FileError) { try AtomicFile(path).create(bytes) } catch { throw .writing(error) }
     }
   }
 

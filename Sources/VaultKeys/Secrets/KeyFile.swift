@@ -35,7 +35,7 @@ public enum KeyFile {
         hex.withUnsafeBytes { digits.copyMemory(from: $0) }
         target[target.count - 1] = 0x0A
       })
-    try AtomicFile(path).create(content)
+    try AtomicFile(path).createSecret(content)
     return content
   }
 

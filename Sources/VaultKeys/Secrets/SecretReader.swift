@@ -1,3 +1,5 @@
+import Platform
+
 /// Reads secrets into guarded memory without a copy anywhere else.
 enum SecretReader {
   /// Reads the first line, without its end.

@@ -1,3 +1,5 @@
+import Platform
+
 /// Where a secret is read from. A secret is never an argument of a command and never in the environment.
 public enum SecretSource: Sendable, Equatable {
   /// A file, or a named pipe.

@@ -1,4 +1,5 @@
 import FuzzSupport
+import Platform
 import VaultKeys
 
 @testable import OfflineStore

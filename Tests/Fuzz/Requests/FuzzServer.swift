@@ -2,6 +2,7 @@ import CipherSQL
 import Dispatch
 import FuzzStore
 import FuzzSupport
+import Platform
 import SyncModel
 
 @testable import SyncServer

@@ -1,4 +1,5 @@
 import CPlatform
+import Platform
 
 #if canImport(Glibc)
   import Glibc
@@ -27,7 +28,7 @@ final class AttachmentSource {
     file = try OpenFile(reading: path)
     descriptor = file.number
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw FileProblem.current("read", path) }
+    guard fstat(descriptor, &status) == 0 else { throw FileError.last("read", path) }
     beginning = status
     byteCount = Int(status.st_size)
     fileName = Self.name(of: path)
@@ -44,7 +45,7 @@ final class AttachmentSource {
 
   /// Returns to the first byte.
   func rewind() throws {
-    guard lseek(descriptor, 0, SEEK_SET) == 0 else { throw FileProblem.current("read", path) }
+    guard lseek(descriptor, 0, SEEK_SET) == 0 else { throw FileError.last("read", path) }
     bytesRead = 0
   }
 
@@ -67,7 +68,7 @@ final class AttachmentSource {
   /// - Throws: ``VaultError`` with `unreadable` when the file was changed, replaced or removed after it was opened.
   func checkUnchanged() throws {
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw FileProblem.current("read", path) }
+    guard fstat(descriptor, &status) == 0 else { throw FileError.last("read", path) }
     guard bytesRead == byteCount, Self.isSame(status, beginning) else { throw changed }
     var named = stat()
     guard stat(path, &named) == 0 else {

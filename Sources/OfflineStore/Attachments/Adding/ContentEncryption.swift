@@ -1,4 +1,5 @@
 import Pictures
+import Platform
 import SealedFiles
 
 /// Encrypts the files of one content.

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import SealedFiles
 
 /// An encrypted file on disk that does not belong to a record yet.

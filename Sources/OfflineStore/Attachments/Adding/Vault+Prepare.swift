@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import SealedFiles
 
 #if canImport(FoundationEssentials)

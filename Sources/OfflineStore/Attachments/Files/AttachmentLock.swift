@@ -1,4 +1,5 @@
 import CPlatform
+import Platform
 
 #if canImport(Glibc)
   import Glibc
@@ -20,13 +21,13 @@ package final class AttachmentLock: Sendable {
   package init(sharing layout: VaultLayout) throws {
     if !Files.exists(layout.attachments) { try Files.makeFolder(layout.attachments) }
     descriptor = cplatform_open(layout.attachments, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-    guard descriptor >= 0 else { throw FileProblem.current("open the folder", layout.attachments) }
+    guard descriptor >= 0 else { throw FileError.last("open the folder", layout.attachments) }
     for attempt in 0... {
       if flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return }
       let reason = errno
       // The descriptor is closed by `deinit`, which runs for an initialiser that throws from here on.
       guard reason == EWOULDBLOCK || reason == EINTR else {
-        throw FileProblem.error(reason, "lock", layout.attachments)
+        throw FileError("lock", layout.attachments, Descriptor.Failure(number: reason))
       }
       guard attempt < 500 else {
         throw VaultError(.busy, "another process removes files of this vault", hint: "try again in a moment")

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 
 /// Removes files that belong to no content, for example after a crash or a purge.
 ///
@@ -32,7 +33,7 @@ struct AttachmentSweep {
     for suspect in suspects {
       do {
         if try adopts(suspect) { outcome.adopted.append(suspect.name) }
-      } catch is VaultError {
+      } catch  where error is VaultError || error is FileError {
         // The file cannot be read now, which does not make it an orphan.
         kept.insert(suspect)
       }
@@ -46,7 +47,7 @@ struct AttachmentSweep {
       for orphan in orphans { try Files.removeTree(layout.folder + "/" + orphan.name) }
       return orphans.map(\.name)
     }
-    for folder in Set(outcome.removed.map { VaultLayout.parent(of: layout.folder + "/" + $0) }) {
+    for folder in Set(outcome.removed.map { Files.parent(of: layout.folder + "/" + $0) }) {
       try Files.syncFolder(folder)
     }
     return outcome

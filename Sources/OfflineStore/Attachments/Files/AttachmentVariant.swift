@@ -1,3 +1,5 @@
+import Platform
+
 /// One of the files of a content.
 public enum AttachmentVariant: String, CaseIterable, Sendable {
   /// The content itself.
@@ -24,10 +26,10 @@ extension VaultLayout {
   }
 
   /// Creates the folder of a content's files.
-  func makeAttachmentFolder(of contentUuid: String) throws(VaultError) {
+  func makeAttachmentFolder(of contentUuid: String) throws(FileError) {
     let folder = attachmentFolder(of: contentUuid)
     if !Files.exists(folder) {
-      do throws(VaultError) {
+      do throws(FileError) {
         try Files.makeFolder(folder)
       } catch {
         // Another process may have created the folder in the meantime.

@@ -1,3 +1,5 @@
+import Platform
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -15,7 +17,7 @@ struct StoredFile: Hashable {
   func hash(into hasher: inout Hasher) { hasher.combine(name) }
 
   /// Returns all files, ordered by name.
-  static func all(in layout: VaultLayout) throws(VaultError) -> [StoredFile] {
+  static func all(in layout: VaultLayout) throws(FileError) -> [StoredFile] {
     guard Files.isFolder(layout.attachments) else { return [] }
     var found: [StoredFile] = []
     for folder in try Files.names(in: layout.attachments) {

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 
 /// A problem with an attachment file, or with the key in a record.
 public struct AttachmentProblem: Sendable, Hashable {
@@ -82,8 +83,7 @@ struct AttachmentVerifier {
       } else if let wanted = content.sealedBytes[variant], wanted != Int64(size) {
         try add(.damaged, name, content, variant, "\(name) has \(size) bytes, and was written with \(wanted)", &result)
       }
-    } catch let error as VaultError where error.code == .damaged || error.code == .unreadable || error.code == .refused
-    {
+    } catch let error as VaultError where [.damaged, .unreadable, .refused].contains(error.code) {
       try add(.damaged, name, content, variant, error.message, &result)
     }
   }

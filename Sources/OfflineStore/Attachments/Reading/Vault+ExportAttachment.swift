@@ -1,3 +1,5 @@
+import Platform
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -32,7 +34,7 @@ extension Vault {
       Files.isFolder(target) ? target + "/" + Self.harmlessName(record.fileName ?? record.uuid, variant) : target
     guard overwrites || !Files.exists(path) else { throw Self.exists(path) }
     let reader = try openAttachment(uuid, variant)
-    let folder = VaultLayout.parent(of: path)
+    let folder = Files.parent(of: path)
     let draft = folder + "/.fieldvault-\(UUID().sqlText).part"
     let free = try Files.freeBytes(at: folder)
     guard free > reader.byteCount else {

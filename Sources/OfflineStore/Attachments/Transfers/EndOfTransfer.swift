@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import SyncModel
 
 /// The end of a transfer that ``SyncTransaction/nextUpload(dueBy:)`` or

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import SealedFiles
 import VaultKeys
 
@@ -40,7 +41,7 @@ extension Vault {
       try Files.removeTree(path)
       throw error
     }
-    guard let bytes = Files.size(of: path) else { throw FileProblem.error(ENOENT, "read", path) }
+    guard let bytes = Files.size(of: path) else { throw FileError("read", path, Descriptor.Failure(number: ENOENT)) }
     try Files.syncFile(path)
     let received = try content.digests[transfer.variant] ?? fileDigest(at: path)
     let isWanted = try database.write { connection in
@@ -54,7 +55,7 @@ extension Vault {
 
   /// Returns the length of a file in bytes.
   package func fileSize(at path: String) throws -> Int64 {
-    guard let bytes = Files.size(of: path) else { throw FileProblem.unreadable(path) }
+    guard let bytes = Files.size(of: path) else { throw FileError.unreadable(path) }
     return Int64(bytes)
   }
 
@@ -69,7 +70,7 @@ extension Vault {
         part.withUnsafeBytes { digest.add($0) }
       }
     } catch {
-      throw VaultError(.unreadable, "cannot read \(path): \(error.text)", hint: "check the disk and the permissions")
+      throw FileError.unreadable(path, error)
     }
   }
 }

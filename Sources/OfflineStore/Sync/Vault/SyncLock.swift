@@ -1,4 +1,5 @@
 import CPlatform
+import Platform
 
 #if canImport(Glibc)
   import Glibc
@@ -16,12 +17,12 @@ package final class SyncLock: Sendable {
   /// Takes the lock at once; `nil` if another worker has it.
   package init?(of layout: VaultLayout) throws {
     descriptor = cplatform_open(layout.syncLock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw FileProblem.current("open", layout.syncLock) }
+    guard descriptor >= 0 else { throw FileError.last("open", layout.syncLock) }
     // `deinit` closes the descriptor. It also runs for an initialiser that fails from here on.
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       let reason = errno
       if reason == EWOULDBLOCK { return nil }
-      throw FileProblem.error(reason, "lock", layout.syncLock)
+      throw FileError("lock", layout.syncLock, Descriptor.Failure(number: reason))
     }
   }
 

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import SyncModel
 
 #if canImport(FoundationEssentials)

@@ -1,3 +1,5 @@
+import Platform
+
 #if canImport(Network)
   import CipherSQL
   import Dispatch

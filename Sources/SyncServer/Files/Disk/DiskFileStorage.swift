@@ -1,6 +1,7 @@
 import CipherSQL
 import CSodium
 import OfflineStore
+import Platform
 import SyncModel
 
 #if canImport(FoundationEssentials)
@@ -42,7 +43,7 @@ public final class DiskFileStorage: FileStorage {
       let files: AccountFiles
       do {
         files = try AccountFiles(
-          database, at: FileIdentity(path), in: VaultLayout.parent(of: path), freeBytes: freeBytes)
+          database, at: FileIdentity(path), in: Files.parent(of: path), freeBytes: freeBytes)
       } catch let error as SQLError where error.isOfDamage {
         database.close()
         throw ServerFolder.damage(path, error)

@@ -8,8 +8,7 @@ import CPlatform
   import Musl
 #endif
 
-/// A file descriptor with the calls that the rooms of keys and of encrypted files need; interrupted calls are repeated. Closed at the end of its life when
-/// it was opened here.
+/// A file descriptor. Interrupted calls are repeated. A descriptor that was opened here is closed at the end of its life.
 package struct Descriptor: ~Copyable {
   /// As the system knows it.
   package let number: Int32
@@ -19,6 +18,8 @@ package struct Descriptor: ~Copyable {
   package struct Failure: Error {
     /// The value of `errno`.
     package let number: Int32
+
+    package init(number: Int32) { self.number = number }
 
     /// The failure of the call before.
     package static var last: Failure { Failure(number: errno) }
@@ -39,7 +40,7 @@ package struct Descriptor: ~Copyable {
   }
 
   /// A descriptor that another object owns and closes.
-  init(borrowing number: Int32) {
+  package init(borrowing number: Int32) {
     self.number = number
     isOwned = false
   }
@@ -119,7 +120,7 @@ package struct Descriptor: ~Copyable {
   }
 
   /// Exactly this mode, whatever the umask is.
-  func setMode(_ mode: UInt32) throws(Failure) {
+  package func setMode(_ mode: UInt32) throws(Failure) {
     guard fchmod(number, mode_t(mode)) == 0 else { throw .last }
   }
 

@@ -1,12 +1,12 @@
 /// Parses and formats byte counts such as `1500000`, `500MB`, `2GB` and `4GiB`.
-enum ByteCount {
+package enum ByteCount {
   private static let units: [(name: String, bytes: Int64)] = [
     ("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1000),
     ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1),
   ]
 
   /// Returns the byte count, or `nil` for invalid text and for more than `Int64.max` bytes.
-  static func parse(_ text: String) -> Int64? {
+  package static func parse(_ text: String) -> Int64? {
     let word = text.filter { $0 != " " }
     let unit = units.filter { word.lowercased().hasSuffix($0.name.lowercased()) }.max { $0.name.count < $1.name.count }
     let digits = word.dropLast(unit?.name.count ?? 0)
@@ -18,7 +18,7 @@ enum ByteCount {
   }
 
   /// Returns the shortest text that represents the exact count.
-  static func text(_ bytes: Int64) -> String {
+  package static func text(_ bytes: Int64) -> String {
     guard bytes > 0, let unit = units.first(where: { bytes % $0.bytes == 0 }), unit.name != "B" else {
       return String(bytes)
     }

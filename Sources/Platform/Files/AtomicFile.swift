@@ -11,12 +11,12 @@
 /// The content is written to `.NAME.tmp` in the same folder, with mode 0600, and flushed to the disk. Then one rename
 /// replaces the file, and the folder is flushed. After a crash the file is the old or the new one, and the next write
 /// replaces a remaining `.NAME.tmp`. One process writes at a time: the caller holds the lock of the vault.
-struct AtomicFile {
-  let path: String
+package struct AtomicFile {
+  package let path: String
   private let folder: String
   private let temporary: String
 
-  init(_ path: String) {
+  package init(_ path: String) {
     self.path = path
     let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
     let name = slash.map { String(path[path.utf8.index(after: $0)...]) } ?? path
@@ -26,14 +26,14 @@ struct AtomicFile {
   }
 
   /// Replaces the content of the file.
-  func replace(with content: UnsafeRawBufferPointer) throws(KeyError) {
+  package func replace(with content: UnsafeRawBufferPointer) throws(FileError) {
     try prepare(content)
     guard rename(temporary, path) == 0 else { throw abandon(.last) }
     try synchronizeFolder()
   }
 
-  /// Puts the content where nothing is, or throws `alreadyExists`.
-  func create(_ content: UnsafeRawBufferPointer) throws(KeyError) {
+  /// Writes the content to a free path, or throws an error with the number `EEXIST`.
+  package func create(_ content: UnsafeRawBufferPointer) throws(FileError) {
     try prepare(content)
     // link(2) refuses an existing name, which rename(2) does not.
     if link(temporary, path) != 0 {
@@ -46,12 +46,8 @@ struct AtomicFile {
     try synchronizeFolder()
   }
 
-  func create(_ content: SecureBytes) throws(KeyError) {
-    try content.withUnsafeBytes { bytes throws(KeyError) in try create(bytes) }
-  }
-
   /// For file systems without hard links: an empty file reserves the name first.
-  private func createWithoutLinks() throws(KeyError) {
+  private func createWithoutLinks() throws(FileError) {
     do {
       _ = try Descriptor(opening: path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
     } catch {
@@ -64,7 +60,7 @@ struct AtomicFile {
     }
   }
 
-  private func prepare(_ content: UnsafeRawBufferPointer) throws(KeyError) {
+  private func prepare(_ content: UnsafeRawBufferPointer) throws(FileError) {
     // A leftover of a crash. A symbolic link in its place is removed, never followed.
     _ = unlink(temporary)
     do {
@@ -78,18 +74,18 @@ struct AtomicFile {
   }
 
   /// Removes the temporary file. The original failure is reported.
-  private func abandon(_ failure: Descriptor.Failure) -> KeyError {
+  private func abandon(_ failure: Descriptor.Failure) -> FileError {
     _ = unlink(temporary)
-    return .writing(path, failure)
+    return FileError("write", path, failure)
   }
 
-  private func synchronizeFolder() throws(KeyError) {
+  private func synchronizeFolder() throws(FileError) {
     do {
       try Descriptor(opening: folder, O_RDONLY | O_DIRECTORY).synchronize()
     } catch {
-      throw KeyError(
-        .cannotWrite, "\(path): written, but the folder could not be made durable: \(error.text)",
-        hint: "check the disk; after a power cut the old file may be back")
+      throw FileError(
+        .notDurable, "\(path): written, but the folder could not be made durable: \(error.text)", path: path,
+        number: error.number)
     }
   }
 }

@@ -1,0 +1,148 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// Creates folders and files that only the owner may access, durably.
+package enum Files {
+  /// Returns whether a path exists, including a dangling link.
+  package static func exists(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0
+  }
+
+  /// Returns whether nothing exists at a path; `false` as well if that cannot be determined.
+  package static func isMissing(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) != 0 && (errno == ENOENT || errno == ENOTDIR)
+  }
+
+  /// Returns whether a path is a folder, or a link to one.
+  package static func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// Creates a folder of mode 0700.
+  package static func makeFolder(_ path: String) throws(FileError) {
+    guard mkdir(path, 0o700) == 0 else { throw .last("make the folder", path) }
+  }
+
+  /// Creates an empty file of mode 0600 at a free path. SQLite gives the files next to a database the mode of the
+  /// database.
+  package static func makeFile(_ path: String) throws(FileError) {
+    _ = try OpenFile(creating: path)
+  }
+
+  /// Flushes the content of a file to the disk.
+  package static func syncFile(_ path: String) throws(FileError) {
+    try flush(path, O_RDONLY, "open", "sync")
+  }
+
+  /// Returns the size of a file in bytes; `nil` if it does not exist.
+  package static func size(of path: String) -> Int? {
+    var status = stat()
+    return lstat(path, &status) == 0 ? Int(status.st_size) : nil
+  }
+
+  /// Returns the space that the file system of a folder has left for this user, in bytes.
+  package static func freeBytes(at path: String) throws(FileError) -> Int {
+    var status = statvfs()
+    guard statvfs(path, &status) == 0 else { throw .last("look at the file system of", path) }
+    return Int(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
+  }
+
+  /// Makes names durable that were added to a folder or removed from it.
+  package static func syncFolder(_ path: String) throws(FileError) {
+    try flush(path, O_RDONLY | O_DIRECTORY, "open the folder", "sync the folder")
+  }
+
+  /// Flushes the content of an open file to the disk. On failure, `errno` has the reason.
+  package static func sync(_ descriptor: Int32) -> Bool {
+    do throws(Descriptor.Failure) {
+      try Descriptor(borrowing: descriptor).synchronize()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  private static func flush(
+    _ path: String, _ flags: Int32, _ opening: String, _ flushing: String
+  ) throws(FileError) {
+    var action = opening
+    do throws(Descriptor.Failure) {
+      let file = try Descriptor(opening: path, flags)
+      action = flushing
+      try file.synchronize()
+    } catch {
+      throw FileError(action, path, error)
+    }
+  }
+
+  /// Returns the folder of a path.
+  package static func parent(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  /// Renames a file and replaces the file at the new path.
+  package static func rename(_ source: String, to target: String) throws(FileError) {
+    guard systemRename(source, target) == 0 else { throw .last("make", target) }
+  }
+
+  /// Copies a file to a free path, with mode 0600, durably.
+  package static func copy(_ source: String, to target: String) throws(FileError) {
+    let reading: Descriptor
+    do throws(Descriptor.Failure) { reading = try Descriptor(opening: source, O_RDONLY) } catch {
+      throw .unreadable(source, error)
+    }
+    let writing = try OpenFile(creating: target)
+    while true {
+      let part: [UInt8]
+      do throws(Descriptor.Failure) { part = try reading.chunk(atMost: 256 << 10) } catch {
+        throw .unreadable(source, error)
+      }
+      if part.isEmpty { break }
+      try writing.write(part)
+    }
+    try writing.synchronize()
+  }
+
+  /// Removes a folder and its content. Missing files are no error.
+  package static func removeTree(_ path: String) throws(FileError) {
+    if isFolder(path), !isLink(path) {
+      for name in try names(in: path) { try removeTree(path + "/" + name) }
+      guard rmdir(path) == 0 || errno == ENOENT else { throw .last("remove", path) }
+    } else {
+      guard unlink(path) == 0 || errno == ENOENT else { throw .last("remove", path) }
+    }
+  }
+
+  private static func isLink(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+  }
+
+  /// Returns the names in a folder, sorted, without `.` and `..`.
+  package static func names(in path: String) throws(FileError) -> [String] {
+    guard let folder = opendir(path) else { throw .last("read the folder", path) }
+    defer { closedir(folder) }
+    var names: [String] = []
+    while let entry = readdir(folder) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: pointer.pointee)) {
+          String(cString: $0)
+        }
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names.sorted()
+  }
+}
+
+// Within the type, the name is that of its function.
+private func systemRename(_ source: String, _ target: String) -> Int32 { rename(source, target) }
