@@ -9,7 +9,7 @@ let package = Package(
       name: "FieldVault",
       targets: [
         "FieldVault", "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient", "SyncModel", "OfflineStore",
-        "CipherSQL", "VaultKeys", "Platform",
+        "RecordStore", "SchemaModel", "CipherSQL", "VaultKeys", "Platform",
       ]),
     .library(name: "CipherSQL", targets: ["CipherSQL"]),
     .library(name: "RestorationModel", targets: ["RestorationModel"]),
@@ -40,7 +40,7 @@ let package = Package(
     .systemLibrary(name: "CExif", pkgConfig: "libexif", providers: [.apt(["libexif-dev"])]),
 
     // The modules, from the lowest up. Imports run downward only.
-    .target(name: "Platform", dependencies: ["CPlatform"]),
+    .target(name: "Platform", dependencies: ["CPlatform", "CSodium"]),
     .target(name: "CStatementPolicy", dependencies: ["CSQLCipher"]),
     .target(name: "ShellGuard", dependencies: ["CStatementPolicy", "CSQLCipher"]),
     .target(
@@ -69,12 +69,17 @@ let package = Package(
       name: "HTTPClient",
       dependencies: ["CipherSQL", "SyncModel", .target(name: "CCurl", condition: .when(platforms: [.linux]))]),
     .target(
+      name: "SchemaModel", dependencies: ["Platform", "CipherSQL", "SyncModel"], exclude: ["Schemas.txt"],
+      plugins: ["SchemaPlugin"]),
+    .target(
+      name: "RecordStore", dependencies: ["Platform", "CipherSQL", "SyncModel", "SchemaModel", "CStatementPolicy"]),
+    .target(
       name: "OfflineStore",
       dependencies: [
-        "Platform", "CipherSQL", "VaultKeys", "SealedFiles", "Pictures", "SyncModel", "CPlatform", "CStatementPolicy",
+        "Platform", "CipherSQL", "VaultKeys", "SealedFiles", "Pictures", "SyncModel", "SchemaModel", "RecordStore",
+        "CPlatform",
       ],
-      exclude: ["README.md", "Schemas.txt", "Backup/BackupFormat.md"],
-      plugins: ["SchemaPlugin"]),
+      exclude: ["README.md", "Backup/BackupFormat.md"]),
     .target(
       name: "RestorationModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
       plugins: ["SchemaPlugin"]),
@@ -86,7 +91,9 @@ let package = Package(
       plugins: ["SchemaPlugin"]),
     .target(
       name: "FileTransfers",
-      dependencies: ["Platform", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "Pictures", "VaultKeys"],
+      dependencies: [
+        "Platform", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "Pictures", "VaultKeys",
+      ],
       exclude: ["README.md"]),
     .target(
       name: "SyncEngine",
@@ -95,7 +102,8 @@ let package = Package(
     .target(
       name: "RESTRemote",
       dependencies: [
-        "Platform", "SyncEngine", "FileTransfers", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles",
+        "Platform", "SyncEngine", "FileTransfers", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL",
+        "SealedFiles",
         "VaultKeys",
       ],
       exclude: ["README.md"]),
@@ -109,7 +117,8 @@ let package = Package(
     .target(
       name: "SyncServer",
       dependencies: [
-        "Platform", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys", "CMicroHTTPD", "CSodium",
+        "SchemaModel", "RecordStore", "Platform", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys",
+        "CMicroHTTPD", "CSodium",
         "CPlatform",
       ], exclude: ["README.md", "Backup/BackupFormat.md"]),
     .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
@@ -124,7 +133,7 @@ let package = Package(
     .executableTarget(
       name: "FieldVaultServerCommand",
       dependencies: [
-        "Platform", "CipherSQL", "VaultKeys", "OfflineStore", "SyncServer", "SyncModel", "RestorationModel",
+        "Platform", "CipherSQL", "VaultKeys", "SchemaModel", "SyncServer", "SyncModel", "RestorationModel",
         "RangeModel",
         "ReceiptsModel", "CommandLineSupport", "CPlatform",
       ]),
@@ -158,7 +167,8 @@ let package = Package(
     .testTarget(
       name: "OfflineStoreTests",
       dependencies: [
-        "Platform", "OfflineStore", "CipherSQL", "SyncModel", "VaultKeys", "RestorationModel", "DrawnSchema",
+        "SchemaModel", "RecordStore", "Platform", "OfflineStore", "CipherSQL", "SyncModel", "VaultKeys",
+        "RestorationModel", "DrawnSchema",
       ]),
     .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "OfflineStore"]),
     .testTarget(
@@ -177,17 +187,21 @@ let package = Package(
     .testTarget(
       name: "SyncServerTests",
       dependencies: [
-        "Platform", "FieldVaultServerCommand", "SyncServer", "HTTPClient", "RawNetwork", "SyncModel", "OfflineStore", "CipherSQL",
+        "SchemaModel", "RecordStore", "Platform", "FieldVaultServerCommand", "SyncServer", "HTTPClient", "RawNetwork",
+        "SyncModel", "OfflineStore", "CipherSQL",
         "SealedFiles", "RestorationModel", "CommandLineSupport", "CPlatform",
       ]),
     .testTarget(
       name: "SyncTests",
       dependencies: [
-        "Platform", "SyncEngine", "FileTransfers", "HTTPClient", "RawNetwork", "SyncServer", "SyncModel", "OfflineStore",
+        "SchemaModel", "RecordStore", "Platform", "SyncEngine", "FileTransfers", "HTTPClient", "RawNetwork",
+        "SyncServer", "SyncModel", "OfflineStore",
         "CipherSQL",
         "VaultKeys", "RestorationModel", "ReceiptsModel", "DrawnSchema",
       ]),
-    .target(name: "DrawnSchema", dependencies: ["OfflineStore", "CipherSQL"], path: "Tests/DrawnSchema"),
+    .target(
+      name: "DrawnSchema", dependencies: ["SchemaModel", "RecordStore", "OfflineStore", "CipherSQL"],
+      path: "Tests/DrawnSchema"),
     .testTarget(
       name: "RestTests",
       dependencies: [

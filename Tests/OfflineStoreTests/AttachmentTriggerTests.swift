@@ -176,7 +176,7 @@ struct PhotoBench {
       try DerivedTriggers.drop(in: db)
       try db.execute(
         "UPDATE OfflinePhoto SET contentUuid = \(one), contentKey = zeroblob(32), contentDigest = \(PhotoBench.digest)")
-      try DerivedTriggers.create(in: db)
+      try VaultTriggers.create(in: db)
     }
     #expect(try bench.texts("SELECT contentUuid FROM AttachmentContent") == [one])
   }

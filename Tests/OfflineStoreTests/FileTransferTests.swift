@@ -5,6 +5,7 @@ import SyncModel
 import Testing
 
 @testable import OfflineStore
+import VaultKeys
 
 /// The order of transfers, and their results.
 @Suite struct FileTransferTests {

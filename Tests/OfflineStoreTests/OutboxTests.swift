@@ -256,7 +256,7 @@ import Testing
     try database.write { db in
       try DerivedTriggers.drop(in: db)
       try db.execute("INSERT INTO OfflineRoom (projectId, title) VALUES (1, 'made by a migration')")
-      try DerivedTriggers.create(in: db)
+      try VaultTriggers.create(in: db)
     }
     #expect(try queue().last == "create Room 2")
     #expect(try queue().count == 6)

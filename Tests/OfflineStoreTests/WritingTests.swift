@@ -90,7 +90,7 @@ import Testing
       "CREATE UNIQUE INDEX oneType ON OfflineRoom (projectId, rtrim(roomType, '0123456789') DESC) WHERE roomId <> 3")
     try database.write { db in
       try DerivedTriggers.drop(in: db)
-      try DerivedTriggers.create(in: db)
+      try VaultTriggers.create(in: db)
     }
     if recursive { try database.withWriter { try $0.pragma("PRAGMA recursive_triggers = ON") } }
     let before = try value("SELECT group_concat(roomId || title || uuid) FROM OfflineRoom", as: String.self)
@@ -107,7 +107,7 @@ import Testing
     try run("CREATE UNIQUE INDEX oneTitle ON OfflineRoom (title)")
     try database.write { db in
       try DerivedTriggers.drop(in: db)
-      try DerivedTriggers.create(in: db)
+      try VaultTriggers.create(in: db)
     }
     try run("INSERT OR REPLACE INTO OfflineRoom (projectId, title) VALUES (1, 'Attic')")
     try run("INSERT OR IGNORE INTO OfflineRoom (projectId, title) VALUES (1, 'Hall')")

@@ -5,6 +5,7 @@ import SealedFiles
 import SyncServer
 import Testing
 import HTTPClient
+import VaultKeys
 
 @testable import OfflineStore
 @testable import SyncEngine

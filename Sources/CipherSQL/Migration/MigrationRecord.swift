@@ -63,3 +63,8 @@ public struct MigrationRecord: Sendable, Hashable {
     }
   }
 }
+
+extension MigrationRecord {
+  /// The applied file.
+  package var file: MigrationFile { MigrationFile(version: version, name: name, sql: sql) }
+}

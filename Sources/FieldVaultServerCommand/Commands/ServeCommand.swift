@@ -1,9 +1,9 @@
 import CipherSQL
 import CommandLineSupport
-import OfflineStore
 import RangeModel
 import ReceiptsModel
 import RestorationModel
+import SchemaModel
 import SyncServer
 
 #if canImport(FoundationEssentials)

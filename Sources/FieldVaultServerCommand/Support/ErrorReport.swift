@@ -1,7 +1,7 @@
 import CipherSQL
 import CommandLineSupport
-import OfflineStore
 import Platform
+import SchemaModel
 import SyncServer
 import VaultKeys
 

@@ -1,3 +1,5 @@
+import VaultKeys
+
 /// The constants and parts of a backup file. `BackupFormat.md` specifies the format for other implementations.
 enum BackupFormat {
   /// The first bytes of every backup.

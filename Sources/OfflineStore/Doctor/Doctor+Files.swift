@@ -1,4 +1,5 @@
 import Platform
+import VaultKeys
 
 #if canImport(Glibc)
   import Glibc

@@ -142,7 +142,7 @@ extension Doctor {
         if indexes { try connection.execute("REINDEX") }
         if triggers {
           try DerivedTriggers.drop(in: connection)
-          try DerivedTriggers.create(in: connection)
+          try VaultTriggers.create(in: connection)
         }
         if sync {
           try SyncInvariants.restore(SyncCatalog(try Entities.read(from: connection)), on: connection)

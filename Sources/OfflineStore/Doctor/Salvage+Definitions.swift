@@ -124,7 +124,7 @@ struct Definitions {
         }
       }
       // This also rebuilds full-text search.
-      try DerivedTriggers.create(in: connection)
+      try VaultTriggers.create(in: connection)
       // The salvage may have saved an operation without its record, or a record without its operation.
       if try Self.names(in: connection).contains("OfflineSyncQueue") {
         try SyncInvariants.restore(SyncCatalog(try Entities.read(from: connection)), on: connection)

@@ -1,4 +1,5 @@
 import Platform
+import VaultKeys
 
 /// Database generations and keyrings that an interrupted key rotation left behind.
 enum OrphanedGenerations {

@@ -23,7 +23,7 @@ struct OutboxTriggers {
     self.entity = entity
     priority = behaviour.defaultPriority
     columns = entity.sharedColumns(in: entities)
-    keepsUserEdits = entity.table.column(RecordTable.userEditsColumn) != nil
+    keepsUserEdits = entity.table.column(Entity.userEditsColumn) != nil
     marks = UserEditTriggers(entity)
     computed = ComputedColumns(entity)
     references = entity.table.foreignKeys.compactMap { key in
@@ -95,7 +95,7 @@ struct OutboxTriggers {
 
   private var watched: [String] {
     columns.map(\.name).filter { computed?.names.contains($0) != true }
-      + (keepsUserEdits ? [RecordTable.userEditsColumn] : [])
+      + (keepsUserEdits ? [Entity.userEditsColumn] : [])
   }
   private var isEdited: String { Self.isAnyEdited(of: watched) }
 
@@ -128,7 +128,7 @@ struct OutboxTriggers {
     """
       UPDATE \(table) SET\(goesOn ? "\n    createdAt = createdAt," : "")
         updatedAt = CASE WHEN NEW.updatedAt IS OLD.updatedAt THEN \(Self.now) ELSE NEW.updatedAt END,
-        isDirty = 1,\(marks.map { "\n    \(RecordTable.userEditsColumn) = \($0.value(now: SQL.quoted(RecordTable.userEditsColumn)))," } ?? "")
+        isDirty = 1,\(marks.map { "\n    \(Entity.userEditsColumn) = \($0.value(now: SQL.quoted(Entity.userEditsColumn)))," } ?? "")
         syncStatus = CASE OLD.syncStatus WHEN 'conflict' THEN 'conflict' ELSE 'pending' END
       WHERE \(key) = NEW.\(key)\(condition);
     """
@@ -152,7 +152,7 @@ struct OutboxTriggers {
     """
   }
 
-  private func edits(_ row: String) -> String { "\(row).\(RecordTable.userEditsColumn)" }
+  private func edits(_ row: String) -> String { "\(row).\(Entity.userEditsColumn)" }
 
   private func trigger(_ name: String, _ event: String, when condition: String, _ body: [String]) -> String {
     """
@@ -231,7 +231,7 @@ struct OutboxTriggers {
   /// Continues ``furtherEdit``. It also fires for a program that writes `createdAt` itself. If this program edits the
   /// record as well, there is nothing to do yet; otherwise the work is done already.
   private var queueingAgain: String {
-    let edited = watched.filter { $0 != RecordTable.userEditsColumn }
+    let edited = watched.filter { $0 != Entity.userEditsColumn }
     let isUnedited = edited.isEmpty ? "" : " AND NOT \(Self.isAnyEdited(of: edited))"
     return trigger(
       "queue_again", "AFTER UPDATE OF createdAt",
@@ -359,12 +359,5 @@ struct OutboxTriggers {
           WHERE \(key) = NEW.\(key);
         """
       ])
-  }
-}
-
-extension Entity {
-  /// Whether the table has the common fields.
-  var hasCommonFields: Bool {
-    Set(table.columns.map(\.name)).isSuperset(of: Self.keptColumns.union(["uuid"]))
   }
 }

@@ -56,3 +56,10 @@ struct RelatedRows: Sendable {
     hasFamily = try row.decode(at: index + 3)
   }
 }
+
+extension BaseTable {
+  /// Removes the base of a record, as ``forget(_:_:hasBase:hasFamily:in:)`` does, without queries for absent rows.
+  static func forget(_ type: String, _ key: Int64, _ related: RelatedRows, in connection: WriteConnection) throws {
+    try forget(type, key, hasBase: related.hasBase, hasFamily: related.hasFamily, in: connection)
+  }
+}

@@ -60,7 +60,7 @@ extension Vault {
       didApply: { connection, file in
         try OutboxMigration.follow(file, from: columns.withLock { $0 }, on: connection)
         try AddedColumns.follow(file, on: connection)
-        try DerivedTriggers.create(in: connection)
+        try VaultTriggers.create(in: connection)
         try OutboxMigration.resume(on: connection)
       }, didRebuild: RouteTriggers.copy)
   }

@@ -149,8 +149,3 @@ extension Schema {
     }
   }
 }
-
-extension MigrationRecord {
-  /// The applied file.
-  var file: MigrationFile { MigrationFile(version: version, name: name, sql: sql) }
-}

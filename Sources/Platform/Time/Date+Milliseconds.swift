@@ -15,4 +15,7 @@ extension Date {
   public init(millisecondsSince1970 milliseconds: Int64) {
     self.init(timeIntervalSince1970: Double(milliseconds) / 1000)
   }
+
+  /// Whole milliseconds since 1970-01-01T00:00:00Z.
+  package var milliseconds: Int64 { Int64((timeIntervalSince1970 * 1000).rounded()) }
 }

@@ -1,6 +1,6 @@
 import CPlatform
-import OfflineStore
 import Platform
+import SchemaModel
 import SyncModel
 
 #if canImport(Glibc)

@@ -1,5 +1,4 @@
 import CipherSQL
-import OfflineStore
 
 /// Something that is wrong with a server folder.
 public struct ServerFolderFinding: Sendable, Equatable {

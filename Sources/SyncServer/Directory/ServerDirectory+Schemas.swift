@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import SchemaModel
 
 extension ServerDirectory {
   /// Adds schemas to the served ones, and returns all. Without any named schema, all schemas of the program are

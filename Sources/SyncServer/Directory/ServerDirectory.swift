@@ -1,5 +1,4 @@
 import CipherSQL
-import OfflineStore
 import SyncModel
 
 #if canImport(FoundationEssentials)

@@ -1,6 +1,5 @@
 import CSodium
 import CipherSQL
-import OfflineStore
 import VaultKeys
 
 /// The secret of a server, from which the keys of its databases are derived.

@@ -1,6 +1,7 @@
 import CipherSQL
 import Dispatch
-import OfflineStore
+import RecordStore
+import SchemaModel
 import SyncModel
 
 #if canImport(FoundationEssentials)
@@ -23,7 +24,7 @@ final class AccountStore: Sendable {
     self.database = database
     self.log = log
     self.place = place
-    try Vault.migrator(for: schemas + [BookkeepingSchema.schema]).apply(to: database)
+    try Migrator.records(of: schemas + [BookkeepingSchema.schema]).apply(to: database)
     let entities = try database.read { try Entities.read(from: $0) }
     self.entities = entities
     map = EntityMap(entities)

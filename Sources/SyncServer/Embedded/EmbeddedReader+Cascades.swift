@@ -1,5 +1,4 @@
 import CipherSQL
-import OfflineStore
 import SyncModel
 
 /// The facts that a transaction knows about jobs, so that the records need no query each.

@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import SchemaModel
 import SyncModel
 
 /// One state of an account in its database.

@@ -1,5 +1,6 @@
 import CipherSQL
-import OfflineStore
+import RecordStore
+import SchemaModel
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -34,7 +35,7 @@ public final class EmbeddedStorage: RecordStorage {
     self.schemas = schemas.map { ServedSchema(name: $0.name, version: $0.migrations.count) }
     let trial = try Database.inMemory()
     defer { trial.close() }
-    try Vault.migrator(for: schemas + [BookkeepingSchema.schema]).apply(to: trial)
+    try Migrator.records(of: schemas + [BookkeepingSchema.schema]).apply(to: trial)
     entities = try trial.read { EntityMap(try Entities.read(from: $0)).descriptions }
     for name in names {
       do {

@@ -1,5 +1,4 @@
 import CipherSQL
-import OfflineStore
 import SyncModel
 
 /// The sums of digests: the table `ServerBucket`.

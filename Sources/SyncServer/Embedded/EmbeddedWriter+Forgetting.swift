@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import RecordStore
 import SyncModel
 
 extension EmbeddedWriter {

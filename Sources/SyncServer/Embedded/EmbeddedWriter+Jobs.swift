@@ -1,5 +1,4 @@
 import CipherSQL
-import OfflineStore
 import SyncModel
 
 /// Jobs whose dependents have to follow a record: the table `ServerJob`.

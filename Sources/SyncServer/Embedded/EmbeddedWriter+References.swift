@@ -1,5 +1,4 @@
 import CipherSQL
-import OfflineStore
 import SyncModel
 
 /// The effects of a deletion on records that reference a deleted record and stay.

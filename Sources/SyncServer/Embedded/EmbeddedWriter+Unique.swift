@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import RecordStore
 import SyncModel
 
 /// UNIQUE values of deleted records. A deleted record keeps its values, so that it can be restored with them. Other

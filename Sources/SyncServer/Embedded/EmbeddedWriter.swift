@@ -1,5 +1,6 @@
 import CipherSQL
-import OfflineStore
+import RecordStore
+import SchemaModel
 import SyncModel
 
 /// An account's database while it is changed.

@@ -1,5 +1,6 @@
 import CipherSQL
-import OfflineStore
+import RecordStore
+import SchemaModel
 import SyncModel
 
 /// The synced entities of an account's database, and how records hang together.

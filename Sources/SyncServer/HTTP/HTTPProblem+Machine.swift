@@ -1,6 +1,6 @@
 import CipherSQL
-import OfflineStore
 import Platform
+import SchemaModel
 
 extension HTTPProblem {
   /// Returns the problem of a failure of the machine that affects any request: no operation has failed, so devices

@@ -1,3 +1,5 @@
+import Platform
+
 /// Parses the one text that the writer produces. Any other text is damage.
 struct CanonicalReader {
   private let bytes: ArraySlice<UInt8>

@@ -1,3 +1,5 @@
+import Platform
+
 extension Keyring {
   /// The file: canonical JSON, of which every byte is determined by the value.
   public func serialized() -> [UInt8] {

@@ -1,6 +1,7 @@
 import Pictures
 import Platform
 import SealedFiles
+import VaultKeys
 
 /// Encrypts the files of one content.
 struct ContentEncryption {

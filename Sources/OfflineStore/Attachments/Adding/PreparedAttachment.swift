@@ -1,6 +1,7 @@
 import CipherSQL
 import Platform
 import SealedFiles
+import VaultKeys
 
 /// An encrypted file on disk that does not belong to a record yet.
 ///

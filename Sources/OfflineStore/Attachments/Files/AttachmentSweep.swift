@@ -1,5 +1,6 @@
 import CipherSQL
 import Platform
+import VaultKeys
 
 /// Removes files that belong to no content, for example after a crash or a purge.
 ///

@@ -1,4 +1,5 @@
 import Platform
+import VaultKeys
 
 /// One of the files of a content.
 public enum AttachmentVariant: String, CaseIterable, Sendable {

@@ -1,5 +1,6 @@
 import CipherSQL
 import SealedFiles
+import VaultKeys
 
 extension AttachmentVariant {
   /// The corresponding variant in the format of encrypted files.

@@ -1,5 +1,6 @@
 import CipherSQL
 import SealedFiles
+import VaultKeys
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

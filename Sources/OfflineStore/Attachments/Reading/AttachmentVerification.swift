@@ -1,5 +1,6 @@
 import CipherSQL
 import Platform
+import VaultKeys
 
 /// A problem with an attachment file, or with the key in a record.
 public struct AttachmentProblem: Sendable, Hashable {

@@ -1,6 +1,7 @@
 import CipherSQL
 import Platform
 import SyncModel
+import VaultKeys
 
 /// The end of a transfer that ``SyncTransaction/nextUpload(dueBy:)`` or
 /// ``SyncTransaction/nextDownload(free:dueBy:)`` returned. Each function can be called again for the same transfer,

@@ -1,6 +1,7 @@
 import CipherSQL
 import SealedFiles
 import SyncModel
+import VaultKeys
 
 /// A file transfer with the data that performing it requires.
 package struct FileTransfer: Sendable, Hashable {

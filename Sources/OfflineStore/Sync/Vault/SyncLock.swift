@@ -1,5 +1,6 @@
 import CPlatform
 import Platform
+import VaultKeys
 
 #if canImport(Glibc)
   import Glibc

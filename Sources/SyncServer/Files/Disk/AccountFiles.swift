@@ -1,6 +1,5 @@
 import CPlatform
 import CipherSQL
-import OfflineStore
 
 #if canImport(Glibc)
   import Glibc

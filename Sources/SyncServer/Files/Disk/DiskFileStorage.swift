@@ -1,6 +1,5 @@
 import CipherSQL
 import CSodium
-import OfflineStore
 import Platform
 import SyncModel
 

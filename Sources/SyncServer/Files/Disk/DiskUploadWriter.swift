@@ -1,5 +1,4 @@
 import CipherSQL
-import OfflineStore
 
 #if canImport(Glibc)
   import Glibc

@@ -1,0 +1,2 @@
+@_exported import RecordStore
+@_exported import SchemaModel

@@ -1,0 +1,41 @@
+import CipherSQL
+import SchemaModel
+
+/// Columns that an SQL expression of the registry computes from other columns of the row.
+extension RecordTable {
+  /// Computes columns of a row again. A column without a value stays without one, unless it is always computed.
+  /// - Parameter names: the columns; `nil` for all computed columns.
+  /// - Throws: ``SQLError`` if the table refuses the value.
+  package func compute(_ names: [String]? = nil, ofKey key: Int64, in connection: WriteConnection) throws {
+    for name in names ?? computations.keys.sorted() {
+      guard let expression = computations[name] else { continue }
+      let column = SQL.quoted(name)
+      let isDue = alwaysComputed.contains(name) ? "\(column) IS NOT (\(expression)\n)" : "\(column) IS NOT NULL"
+      // On lines of its own, so that a comment in it ends with its line.
+      let sql = """
+        UPDATE \(SQL.quoted(entity.table.name)) SET \(column) = (\(expression)
+        ) WHERE \(SQL.quoted(entity.key)) = ? AND \(isDue)
+        """
+      try connection.withStatement(sql) { statement in
+        try statement.bind(key, at: 1)
+        try statement.run()
+      }
+    }
+  }
+
+  /// - Throws: ``VaultError`` with `refused` that names a column whose expression SQLite cannot compile.
+  static func checkComputations(of entities: Entities, in connection: Connection) throws {
+    for entity in entities.all {
+      for (name, expression) in (entity.sync?.computations ?? [:]).sorted(by: { $0.key < $1.key }) {
+        do {
+          let sql = "SELECT \(SQL.quoted(name)), (\(expression)\n) FROM \(SQL.quoted(entity.table.name))"
+          try connection.withStatement(sql) { _ in }
+        } catch let error as SQLError {
+          throw VaultError(
+            .refused, "\(entity.type).\(name) cannot be computed: \(error.message)",
+            hint: "computedAs in SyncedColumn is an SQL expression over the columns of \(entity.table.name)")
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,25 @@
+import CipherSQL
+import SchemaModel
+
+/// The synced entities of a vault with their tables.
+package struct SyncCatalog: Sendable {
+  package let entities: Entities
+  /// The tables by entity type.
+  package let tables: [String: RecordTable]
+
+  package init(_ entities: Entities) {
+    self.entities = entities
+    var tables: [String: RecordTable] = [:]
+    for entity in entities.all where entity.hasCommonFields {
+      if let table = RecordTable(entity, in: entities) { tables[entity.type] = table }
+    }
+    self.tables = tables
+  }
+
+  /// Returns the references from other entities that cascade a deletion of this one.
+  package func children(of type: String) -> [(table: RecordTable, column: SharedColumn)] {
+    tables.values.sorted { $0.entity.type < $1.entity.type }.flatMap { table in
+      table.columns.filter { $0.reference?.entityType == type && $0.reference?.cascades == true }.map { (table, $0) }
+    }
+  }
+}

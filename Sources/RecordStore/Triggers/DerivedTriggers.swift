@@ -1,0 +1,180 @@
+import CStatementPolicy
+import CipherSQL
+import SchemaModel
+
+/// The triggers, and their indexes, that FieldVault derives from a schema. Modules above this one add theirs. A write through SQL or the sqlcipher shell
+/// follows the same rules as a write through Swift: a deletion marks the row, changes are stamped and queued,
+/// contents of attachments are known, and full-text search is up to date.
+///
+/// They use built-in functions only, because the shell has no others. They do not rely on recursive triggers, which
+/// the shell has switched off.
+package enum DerivedTriggers {
+  package static let prefix = FIELDVAULT_DERIVED_PREFIX
+
+  /// Returns the quoted name of a trigger or index of an entity.
+  package static func name(_ name: String, of entity: Entity) -> String {
+    SQL.quoted("\(prefix)\(name)_\(entity.table.name)")
+  }
+
+  /// The triggers of the modules above.
+  package struct Additions: Sendable {
+    /// Returns the statements for one entity whose records are marked as deleted.
+    let ofEntity: @Sendable (Entity, Entities) -> [String]
+    /// Returns the statements for all entities together.
+    let ofAll: @Sendable (Entities) -> [String]
+    /// Runs after the triggers were created, for the records that a migration wrote without them.
+    let afterwards: @Sendable (Entities, WriteConnection) throws -> Void
+
+    /// Creates additions; see the properties.
+    package init(
+      ofEntity: @escaping @Sendable (Entity, Entities) -> [String], ofAll: @escaping @Sendable (Entities) -> [String],
+      afterwards: @escaping @Sendable (Entities, WriteConnection) throws -> Void
+    ) {
+      (self.ofEntity, self.ofAll, self.afterwards) = (ofEntity, ofAll, afterwards)
+    }
+
+    /// No additions, for tables without an outbox.
+    package static let none = Additions(ofEntity: { _, _ in [] }, ofAll: { _ in [] }, afterwards: { _, _ in })
+  }
+
+  /// Drops the triggers before a migration.
+  package static func drop(in connection: WriteConnection) throws {
+    let names = try connection.fetch(
+      "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB \(prefix + "*")", as: String.self)
+    try connection.asMigration { for name in names { try connection.execute("DROP TRIGGER \(identifier: name)") } }
+    let indexes = try connection.fetch(
+      "SELECT name FROM sqlite_schema WHERE type = 'index' AND name GLOB \(prefix + "*")", as: String.self)
+    try connection.asMigration { for name in indexes { try connection.execute("DROP INDEX \(identifier: name)") } }
+  }
+
+  /// Creates the triggers for the current tables, and updates full-text search.
+  package static func create(in connection: WriteConnection, adding additions: Additions = .none) throws {
+    let known = try connection.fetchOne(
+      """
+      SELECT count(*) FROM sqlite_schema
+      WHERE type = 'table' AND name IN ('SyncedEntity', 'OfflineSyncQueue', 'SyncTakenValue')
+      """, as: Int.self)
+    // FieldVault's own tables come before all others, so no record is written without its triggers.
+    guard known == 3 else { return }
+    // A file may have tried to set a write mode. Its writes had no triggers anyway.
+    try connection.execute("UPDATE WriteContext SET mode = 'person' WHERE mode <> 'person'")
+    let entities = try Entities.read(from: connection)
+    try ReplaceTriggers.check(entities)
+    try RecordTable.checkComputations(of: entities, in: connection)
+    try UserEditTriggers.check(entities)
+    try connection.asMigration {
+      for sql in statements(for: entities, adding: additions) { try connection.execute(SQL(raw: sql)) }
+    }
+    try additions.afterwards(entities, connection)
+    for table in entities.catalog.tables where table.contentTable != nil {
+      let name = SQL.quoted(table.name)
+      try connection.execute(SQL(raw: "INSERT INTO \(name) (\(name)) VALUES ('rebuild')"))
+    }
+  }
+
+  /// Returns the text of all triggers and indexes, in a stable order.
+  package static func statements(for entities: Entities, adding additions: Additions = .none) -> [String] {
+    var statements = ["UPDATE", "INSERT"].map(writeContext)
+    for entity in entities.all where entity.marksDeletion {
+      statements.append(deletion(of: entity))
+      statements += CascadeTriggers(entity, in: entities).statements
+      statements += ReplaceTriggers(entity, in: entities).statements
+      statements += additions.ofEntity(entity, entities)
+      if entity.isSynced {
+        statements.append(deletedIndex(of: entity))
+        statements += SyncBaseIndex.statements(for: entity, entity.sharedColumns(in: entities))
+        if let computed = ComputedColumns(entity) { statements += computed.statements }
+      } else if let stamp = stamp(of: entity) {
+        statements.append(stamp)
+      }
+    }
+    statements += additions.ofAll(entities)
+    for table in entities.catalog.tables { statements += search(table, in: entities.catalog) }
+    return statements
+  }
+
+  /// Protects the row, so that no SQL can switch the triggers off for later writes.
+  private static func writeContext(_ event: String) -> String {
+    """
+    CREATE TRIGGER \(prefix)write_context_\(event.lowercased()) BEFORE \(event) ON WriteContext
+    WHEN NEW.mode <> 'person'
+    BEGIN
+      SELECT RAISE(ABORT, 'the write mode cannot be set by SQL; fieldvault purge removes deleted records for good');
+    END
+    """
+  }
+
+  /// An index that finds the few deleted rows without a scan. Each sync looks for rows to remove.
+  private static func deletedIndex(of entity: Entity) -> String {
+    """
+    CREATE INDEX \(name("deleted", of: entity)) ON \(SQL.quoted(entity.table.name)) (isDirty) WHERE isDeleted = 1
+    """
+  }
+
+  /// A DELETE marks the row, unless rows are purged.
+  private static func deletion(of entity: Entity) -> String {
+    let table = SQL.quoted(entity.table.name)
+    let key = SQL.quoted(entity.key)
+    return """
+      CREATE TRIGGER \(name("delete", of: entity)) BEFORE DELETE ON \(table)
+      WHEN \(WriteMode.isNoPurge)
+      BEGIN
+        UPDATE \(table) SET isDeleted = 1 WHERE \(key) = OLD.\(key) AND isDeleted = 0;
+        SELECT RAISE(IGNORE);
+      END
+      """
+  }
+
+  /// A change by a user sets `updatedAt`, unless the user's program has set it, and the columns that sync needs.
+  private static func stamp(of entity: Entity) -> String? {
+    let names = entity.table.columns.map(\.name)
+    guard Set(names).isSuperset(of: ["updatedAt", "isDirty", "syncStatus"]) else { return nil }
+    let watched = names.filter { name in
+      name == "isDeleted" || !entity.isKept(name) && !entity.localColumns.contains(name)
+    }
+    let table = SQL.quoted(entity.table.name)
+    let key = SQL.quoted(entity.key)
+    return """
+      CREATE TRIGGER \(name("stamp", of: entity))
+      AFTER UPDATE OF \(watched.map(SQL.quoted).joined(separator: ", ")) ON \(table)
+      WHEN (NEW.updatedAt IS OLD.updatedAt OR NEW.isDirty = 0) AND \(WriteMode.isTyped)
+      BEGIN
+        UPDATE \(table) SET
+          updatedAt = CASE WHEN NEW.updatedAt IS OLD.updatedAt THEN strftime('%Y-%m-%dT%H:%M:%fZ', 'now') ELSE NEW.updatedAt END,
+          isDirty = 1,
+          syncStatus = CASE NEW.syncStatus WHEN 'conflict' THEN 'conflict' ELSE 'pending' END
+        WHERE \(key) = NEW.\(key);
+      END
+      """
+  }
+
+  /// Keeps a full-text table with external content up to date, as
+  /// https://sqlite.org/fts5.html#external_content_tables describes.
+  private static func search(_ search: Catalog.Table, in catalog: Catalog) -> [String] {
+    guard let content = search.contentTable, let key = search.contentRowID else { return [] }
+    let table = SQL.quoted(content)
+    let index = SQL.quoted(search.name)
+    let columns = search.columns.map { SQL.quoted($0.name) }
+    let list = (["rowid"] + columns).joined(separator: ", ")
+    func values(_ row: String) -> String {
+      ([SQL.quoted(key)] + columns).map { "\(row).\($0)" }.joined(separator: ", ")
+    }
+    let remove = "  INSERT INTO \(index) (\(index), \(list)) VALUES ('delete', \(values("OLD")));"
+    let add = "  INSERT INTO \(index) (\(list)) VALUES (\(values("NEW")));"
+    func trigger(_ name: String, _ event: String, _ body: [String]) -> String {
+      """
+      CREATE TRIGGER \(SQL.quoted("\(prefix)search_\(name)_\(search.name)")) AFTER \(event) ON \(table)
+      BEGIN
+      \(body.joined(separator: "\n"))
+      END
+      """
+    }
+    // A generated column changes with other columns.
+    let isGenerated = search.columns.contains { catalog.table(content)?.column($0.name)?.isGenerated == true }
+    return [
+      trigger("insert", "INSERT", [add]),
+      trigger("delete", "DELETE", [remove]),
+      trigger("update", isGenerated ? "UPDATE" : "UPDATE OF \(columns.joined(separator: ", "))", [remove, add]),
+    ]
+  }
+}

@@ -1,0 +1,86 @@
+import CipherSQL
+import SchemaModel
+
+/// SQL expressions for the shared values of a row as a JSON object. They use built-in functions only, so that
+/// triggers work in the sqlcipher shell.
+package enum RowJSON {
+  /// - Parameters:
+  ///   - row: the prefix of the column names, such as `OLD`.
+  ///   - computed: the columns that are replaced by their expressions.
+  package static func object(_ columns: [SharedColumn], row: String, computed: ComputedColumns? = nil) -> String {
+    // In the order of the members of all objects, so that equal content has equal text.
+    let ordered = columns.sorted { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) }
+    let members = ordered.map { column in
+      let isComputed = computed?.names.contains(column.name) == true
+      let expression = isComputed ? computed?.value(of: column.name, row: row) : nil
+      return "'\(column.name.replacingQuotes)', \(value(column, expression ?? "\(row).\(SQL.quoted(column.name))"))"
+    }
+    return "json_object(\(members.joined(separator: ", ")))"
+  }
+
+  private static func value(_ column: SharedColumn, _ expression: String) -> String {
+    if let reference = column.reference {
+      let (table, key) = (SQL.quoted(reference.table), SQL.quoted(reference.key))
+      let uuid = "SELECT uuid FROM \(table) AS target WHERE target.\(key) = \(expression)"
+      return "CASE WHEN \(expression) IS NOT NULL THEN (\(uuid)) END"
+    }
+    switch column.column.type {
+    // The JSONB forms of true and false, which need no parsing.
+    case .bool: return "CASE \(expression) WHEN 1 THEN json(x'01') WHEN 0 THEN json(x'02') END"
+    case .json: return "json(\(expression))"
+    case .real: return real(expression)
+    case .blob: return base64(expression)
+    case .any:
+      let bytes = "json_object('\(SharedColumn.bytesMember)', \(base64(expression)))"
+      return """
+        CASE typeof(\(expression)) WHEN 'blob' THEN \(bytes) WHEN 'real' THEN \(real(expression)) ELSE \(expression) END
+        """
+    case .integer, .text, .timestamp, .day, .uuid, .enumeration: return expression
+    }
+  }
+
+  /// Returns the expression for a number that reads back as the same number. json_object writes 15 digits, which
+  /// suffice for a decimal of that many digits: a division of integers gives the number next to the quotient (IEEE
+  /// 754). Other numbers get 17 digits. A CAST cannot test whether fewer digits suffice, because SQLite reads some
+  /// texts as the neighbouring number.
+  private static func real(_ expression: String) -> String {
+    func isWhole(times factor: String, upTo limit: String) -> String {
+      "round(\(expression) * \(factor)) / \(factor) = \(expression) AND \(expression) BETWEEN -\(limit) AND \(limit)"
+    }
+    return """
+      CASE WHEN \(isWhole(times: "1000", upTo: "1e12")) THEN \(expression) \
+      WHEN \(isWhole(times: "1e9", upTo: "1e6")) THEN \(expression) \
+      WHEN \(expression) IS NOT NULL THEN json(printf('%!.17g', \(expression))) END
+      """
+  }
+
+  /// Base64 (RFC 4648) by a table, because not every build of SQLite has base64. In SQL, shifts do not bind tighter
+  /// than `&` and `|`, so each has its parentheses.
+  private static func base64(_ expression: String) -> String {
+    let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    // The end is padded with zeros, because an empty text is found at the first position of any other text.
+    let hex = "hex(\(expression)) || '0000'"
+    func byte(_ offset: Int) -> String {
+      let high = "instr('123456789ABCDEF', substr(\(hex), 2 * (at + \(offset)) + 1, 1))"
+      let low = "instr('123456789ABCDEF', substr(\(hex), 2 * (at + \(offset)) + 2, 1))"
+      return "(16 * \(high) + \(low))"
+    }
+    func digit(_ value: String) -> String { "substr('\(digits)', 1 + (\(value)), 1)" }
+    let length = "length(\(expression))"
+    return """
+      CASE WHEN \(expression) IS NULL THEN NULL ELSE coalesce((
+        WITH RECURSIVE part (at) AS (SELECT 0 WHERE \(length) > 0 UNION ALL SELECT at + 3 FROM part WHERE at + 3 < \(length))
+        SELECT group_concat(\(digit("\(byte(0)) >> 2")) || \(digit("((\(byte(0)) & 3) << 4) | (\(byte(1)) >> 4)"))
+          || CASE WHEN at + 1 < \(length) THEN \(digit("((\(byte(1)) & 15) << 2) | (\(byte(2)) >> 6)")) ELSE '=' END
+          || CASE WHEN at + 2 < \(length) THEN \(digit("\(byte(2)) & 63")) ELSE '=' END, '')
+        FROM (SELECT at FROM part ORDER BY at)), '') END
+      """
+  }
+}
+
+extension String {
+  /// Escapes a text for single quotes in SQL.
+  package var replacingQuotes: String {
+    split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
+  }
+}

@@ -1,0 +1,106 @@
+import CipherSQL
+import SyncModel
+
+/// The entities of a vault.
+public struct Entities: Sendable {
+  /// All entities, ordered by type name.
+  public let all: [Entity]
+  /// The whole catalogue, including tables that are not entities.
+  public let catalog: Catalog
+  /// The constant default of each column that was added to an existing table, by entity and column.
+  package var addedDefaults: [String: [String: SyncValue]] = [:]
+
+  /// Reads the entities from the catalogue and from the registry of synced entities. An unregistered table with a
+  /// `uuid` column is an entity that is not synced.
+  package static func read(from connection: Connection) throws -> Entities {
+    let catalog = try Catalog.read(from: connection)
+    let behaviours = try SyncBehaviour.all(from: connection)
+    let registered = try connection.fetchRows(
+      "SELECT entityType, tableName FROM SyncedEntity", as: String.self, String.self)
+    let local = try connection.fetchRows(
+      "SELECT entityType, columnName FROM SyncedColumn WHERE isLocalOnly = 1", as: String.self, String.self)
+    let types = Dictionary(registered.map { ($0.1, $0.0) }) { first, _ in first }
+    var entities: [Entity] = []
+    for table in catalog.tables where table.kind == .table {
+      guard types[table.name] != nil || table.columns.contains(where: { $0.name == "uuid" }) else { continue }
+      let type = types[table.name] ?? table.name
+      entities.append(
+        Entity(
+          type: type, table: table, localColumns: Set(local.filter { $0.0 == type }.map(\.1)),
+          searchTable: catalog.tables.first { $0.contentTable == table.name }?.name,
+          sync: types[table.name] == nil ? nil : behaviours[type]))
+    }
+    return Entities(
+      all: entities.sorted { $0.type < $1.type }, catalog: catalog,
+      addedDefaults: try AddedColumns.defaults(in: connection))
+  }
+
+  /// Returns the entity with a type name or table name.
+  /// - Throws: ``VaultError`` with `noSuchEntity` and the existing entities as candidates.
+  public func entity(_ name: String) throws(VaultError) -> Entity {
+    guard let entity = all.first(where: { $0.type == name || $0.table.name == name }) else {
+      throw VaultError(
+        .noSuchEntity, "there is no entity '\(name)'",
+        hint: "this vault has \(all.map(\.type).joined(separator: ", "))",
+        name: name, candidates: all.map(\.type) + all.map(\.table.name))
+    }
+    return entity
+  }
+
+  /// Returns the entity of a table, or `nil`.
+  package func entity(ofTable table: String) -> Entity? { all.first { $0.table.name == table } }
+
+  /// Returns the foreign keys that reference an entity.
+  package func dependencies(on entity: Entity) -> [Dependency] {
+    all.flatMap { child in
+      child.table.foreignKeys.filter { $0.table == entity.table.name }.map {
+        Dependency(child: child, parent: entity, key: $0)
+      }
+    }
+  }
+
+  /// Returns the entities to which the deletion of a record may cascade, directly or transitively. Includes the
+  /// entity itself if its records reference each other with cascading keys.
+  package func dependents(of entity: Entity) -> [Entity] {
+    var found: [Entity] = []
+    var open = [entity]
+    while let next = open.popLast() {
+      for child in dependencies(on: next).filter(\.cascades).map(\.child)
+      where !found.contains(where: { $0.type == child.type }) {
+        found.append(child)
+        open.append(child)
+      }
+    }
+    return found
+  }
+}
+
+/// A foreign key from the table of one entity to the table of another.
+package struct Dependency: Sendable {
+  package let child: Entity
+  package let parent: Entity
+  package let key: Catalog.ForeignKey
+
+  package init(child: Entity, parent: Entity, key: Catalog.ForeignKey) {
+    (self.child, self.parent, self.key) = (child, parent, key)
+  }
+
+  /// Whether deleting a parent record also deletes the child records that reference it. The rows of a child table
+  /// without an `isDeleted` column stay until the parent's row is removed.
+  package var cascades: Bool { key.onDelete == .cascade && child.marksDeletion }
+
+  /// Returns the SQL condition that the child's row references the parent's row. The parent's column is the left
+  /// operand, so that its collation applies, as in SQLite's foreign keys.
+  package func isReferring(child: String, parent: String) -> String {
+    key.columns.map { "\(parent).\(SQL.quoted($0.to)) = \(child).\(SQL.quoted($0.from))" }.joined(separator: " AND ")
+  }
+
+  /// Returns whether a column alone forms the foreign key.
+  package func refers(by column: String) -> Bool { key.columns.count == 1 && key.columns[0].from == column }
+
+  /// The column that references the parent's local id; `nil` if the key has several columns or references another
+  /// column.
+  package var rowIDColumn: String? {
+    key.columns.count == 1 && key.columns[0].to == parent.key ? key.columns[0].from : nil
+  }
+}

@@ -1,0 +1,187 @@
+import CipherSQL
+import SyncModel
+
+/// A column whose values are shared with the server, and their form on the wire.
+package struct SharedColumn: Sendable {
+  package let column: Catalog.Column
+  /// A reference to a synced record: the table, the key and the entity of that record.
+  package let reference: Reference?
+
+  package struct Reference: Sendable, Hashable {
+    package let entityType: String
+    package let table: String
+    package let key: String
+    /// The column of the referenced record's local id. It may equal ``key``.
+    package let localKey: String
+    package var isLocalId: Bool { key == localKey }
+    /// Whether a deletion of the referenced record deletes this record.
+    package let cascades: Bool
+  }
+
+  package var name: String { column.name }
+
+  /// Returns the condition that a row, given by its alias, references the record with a local id.
+  package func refers(_ alias: String, to key: Int64) -> SQL {
+    guard let reference, !reference.isLocalId else { return "\(raw: alias).\(identifier: name) = \(key)" }
+    return """
+      \(raw: alias).\(identifier: name) = (SELECT target.\(identifier: reference.key) FROM \(identifier: reference.table) AS target
+        WHERE target.\(identifier: reference.localKey) = \(key))
+      """
+  }
+
+  /// Returns the expression for the local id of the record that the column references.
+  package func target(_ table: String) -> String {
+    let value = "\(table).\(SQL.quoted(name))"
+    guard let reference, !reference.isLocalId else { return value }
+    return """
+      (SELECT target.\(SQL.quoted(reference.localKey)) FROM \(SQL.quoted(reference.table)) AS target \
+      WHERE target.\(SQL.quoted(reference.key)) = \(value))
+      """
+  }
+
+  /// Returns the expression for the value in a SELECT over a table with an alias. A reference is read as the UUID of
+  /// the referenced record.
+  package func selection(_ alias: String) -> String {
+    let value = "\(alias).\(SQL.quoted(name))"
+    guard let reference else { return value }
+    return
+      "(SELECT uuid FROM \(SQL.quoted(reference.table)) AS target WHERE target.\(SQL.quoted(reference.key)) = \(value))"
+  }
+
+  /// The member of an object that marks bytes in a column of any type.
+  package static let bytesMember = "base64"
+
+  /// Reads the value of a selection.
+  /// - Throws: ``FieldProblem`` for a value that cannot be sent.
+  package func value(in row: borrowing Row, at index: Int32) throws(FieldProblem) -> SyncValue {
+    if row.isNull(index) { return .null }
+    do {
+      if reference != nil { return .text(try row.decode(at: index)) }
+      switch column.type {
+      case .bool: return .bool(try row.decode(at: index))
+      case .integer: return .integer(try row.decode(at: index))
+      case .real: return try Self.real(try row.decode(at: index))
+      case .json: return try Self.json(try text(in: row, at: index))
+      case .blob: return .text(Base64.text(try row.decode(at: index)))
+      case .text, .timestamp, .day, .uuid, .enumeration: return .text(try text(in: row, at: index))
+      case .any:
+        switch try row.decode(SQLArgument.self, at: index) {
+        case .null: return .null
+        case .integer(let value): return .integer(value)
+        case .real(let value): return try Self.real(value)
+        case .text: return .text(try text(in: row, at: index))
+        case .blob(let bytes): return .object([Self.bytesMember: .text(Base64.text(bytes))])
+        }
+      }
+    } catch let problem as FieldProblem {
+      throw problem
+    } catch {
+      throw FieldProblem(message: "is not \(FieldInput.name(of: column.type))")
+    }
+  }
+
+  /// Reads TEXT without replacing invalid UTF-8.
+  private func text(in row: borrowing Row, at index: Int32) throws -> String {
+    let text = try row.withText(at: index) { (bytes) throws(SQLError) in String(validating: bytes, as: UTF8.self) }
+    guard let text else { throw FieldProblem(message: "is not UTF-8") }
+    return text
+  }
+
+  private static func real(_ number: Double) throws(FieldProblem) -> SyncValue {
+    guard let value = SyncValue(real: number) else {
+      throw FieldProblem(message: "is infinite, which JSON cannot say; give it a number, or NULL")
+    }
+    return value
+  }
+
+  private static func json(_ text: String) throws(FieldProblem) -> SyncValue {
+    let value: SyncValue
+    do throws(SyncModelError) {
+      value = try SyncValue(parsing: text)
+    } catch {
+      throw FieldProblem(message: "is JSON that cannot be sent: \(error)")
+    }
+    guard value.depth <= SyncValue.greatestDepth else { throw tooDeep }
+    // On the wire, JSON null means that the field has no value.
+    guard value != .null else { throw FieldProblem(message: "is the JSON null; give it another value, or NULL") }
+    return value
+  }
+
+  private static let tooDeep = FieldProblem(
+    message: "is JSON that cannot be sent: it is nested more than \(SyncValue.greatestDepth) deep")
+
+  /// Returns the form of a stored value on the wire. Not for references.
+  /// - Throws: ``FieldProblem`` for a value that cannot be sent.
+  package func value(of argument: SQLArgument) throws(FieldProblem) -> SyncValue {
+    switch (column.type, argument) {
+    case (_, .null): return .null
+    case (.bool, .integer(let number)): return .bool(number != 0)
+    case (.json, .text(let text)): return try Self.json(text)
+    case (_, .integer(let number)): return .integer(number)
+    case (_, .real(let number)): return try Self.real(number)
+    case (_, .text(let text)): return .text(text)
+    case (.any, .blob(let bytes)): return .object([Self.bytesMember: .text(Base64.text(bytes))])
+    case (_, .blob(let bytes)): return .text(Base64.text(bytes))
+    }
+  }
+
+  /// Returns the form of a value in the table. A reference stays a UUID as text.
+  /// - Throws: ``FieldProblem`` if the value does not have the type of the column.
+  package func argument(_ value: SyncValue) throws(FieldProblem) -> SQLArgument {
+    if value == .null { return .null }
+    if reference != nil {
+      guard case .text(let uuid) = value else { throw FieldProblem(message: "is not the uuid of a record") }
+      return .text(uuid)
+    }
+    switch (column.type, value) {
+    case (.json, _):
+      guard value.depth <= SyncValue.greatestDepth else { throw Self.tooDeep }
+      return .text(value.json)
+    case (.bool, .bool(let flag)): return .integer(flag ? 1 : 0)
+    case (.integer, .integer(let number)): return .integer(number)
+    case (.integer, .real(let real)):
+      guard let whole = Int64(exactly: real.number) else { throw FieldProblem(message: "is not a whole number") }
+      return .integer(whole)
+    case (.real, .real(let real)): return .real(real.number)
+    case (.real, .integer(let number)): return .real(Double(number))
+    case (.real, .number(let number)):
+      guard let real = number.nearestReal else { throw FieldProblem(message: "is larger than any REAL") }
+      return .real(real.number)
+    case (.blob, .text(let text)):
+      guard let bytes = Base64.bytes(text.utf8) else { throw FieldProblem(message: "is not base64") }
+      return .blob(bytes)
+    case (.text, .text(let text)), (.timestamp, .text(let text)), (.day, .text(let text)), (.uuid, .text(let text)),
+      (.enumeration, .text(let text)), (.any, .text(let text)):
+      return .text(text)
+    case (.any, .object(let object)):
+      guard object.count == 1, case .text(let text)? = object[Self.bytesMember], let bytes = Base64.bytes(text.utf8)
+      else { throw FieldProblem(message: "is an object other than {\"\(Self.bytesMember)\": ...}") }
+      return .blob(bytes)
+    case (.any, .bool(let flag)): return .integer(flag ? 1 : 0)
+    case (.any, .integer(let number)): return .integer(number)
+    case (.any, .real(let real)): return .real(real.number)
+    default: throw FieldProblem(message: "is not \(FieldInput.name(of: column.type))")
+    }
+  }
+}
+
+extension Entity {
+  /// The columns that the server knows.
+  package func sharedColumns(in entities: Entities) -> [SharedColumn] {
+    table.columns.compactMap { column in
+      guard !isKept(column.name), column.name != "uuid", column.name != Entity.userEditsColumn,
+        !localColumns.contains(column.name), !column.isGenerated
+      else { return nil }
+      let target = reference(of: column.name)
+      let reference = target.flatMap { key -> SharedColumn.Reference? in
+        guard let entity = entities.entity(ofTable: key.table), entity.sync != nil, let pair = key.columns.first else {
+          return nil
+        }
+        return SharedColumn.Reference(
+          entityType: entity.type, table: key.table, key: pair.to, localKey: entity.key,
+          cascades: key.onDelete == .cascade)
+      }
+      return SharedColumn(column: column, reference: reference)
+    }
+  }
+}
