@@ -107,7 +107,7 @@ public struct FieldVaultFiles: FileRemote {
     return api
   }
 
-  /// Returns the files that the server lacks: `POST /v1/files/missing`. A server without this endpoint lacks none.
+  /// Returns the files that the server lacks: `POST /v1/files/missing`. For a server without this endpoint the result is empty.
   public func missing(among files: [FileName]) async throws(RemoteFailure) -> Set<FileName> {
     let request = MissingFilesRequest(files: files.map(\.text))
     do throws(RemoteFailure) {

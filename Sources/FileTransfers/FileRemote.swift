@@ -9,7 +9,7 @@ public protocol FileRemote: Sendable {
 
   /// Uploads a file, and resumes an earlier attempt.
   /// - Parameters:
-  ///   - address: the stored address of an upload that was begun; `nil` for none.
+  ///   - address: the stored address of an upload that was begun, or `nil`.
   ///   - link: the facts that earlier files have shown about the server.
   ///   - remember: stores the address durably before any byte is sent there.
   ///   - progress: called with the number of bytes that the server has. The next part is sent after it returns.

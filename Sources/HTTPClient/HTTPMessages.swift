@@ -7,9 +7,9 @@ public struct HTTPRequest: Sendable {
   public var path: String
   /// Names and values without encoding. The transport encodes them.
   public var query: [(name: String, value: String)]
-  /// JSON in UTF-8; nil for none.
+  /// JSON in UTF-8, or `nil`.
   public var body: [UInt8]?
-  /// Headers in addition to those that the transport sets.
+  /// Headers in addition to the transport's own.
   public var headers: [(name: String, value: String)] = []
   /// A body that is read while it is sent, in place of ``body``.
   public var upload: HTTPUpload?
@@ -82,7 +82,7 @@ public struct HTTPResponse: Equatable, Sendable {
   public var headers: [String: String]
   /// How long the server wants to be left alone, in seconds; nil when it says nothing.
   public var retryAfterSeconds: Int?
-  /// The media type without parameters, in lower case, such as `application/json`; empty when there is none.
+  /// The media type without parameters, in lower case, such as `application/json`; empty by default.
   public var contentType: String
   /// The body after decompression; empty if it had another destination.
   public var body: [UInt8]

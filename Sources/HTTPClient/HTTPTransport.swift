@@ -18,7 +18,7 @@ public final class HTTPTransport: Sendable {
   /// The bytes sent and received so far.
   public var traffic: TransferCounts { counted.withLock { $0 } }
 
-  /// Creates a transport. `token` is called for each request, so that a new token is used at once; `nil` sends none.
+  /// Creates a transport. `token` is called for each request, so that a new token is used at once; `nil` sends no token.
   public init(
     address: ServerAddress, limits: TransportLimits = TransportLimits(), token: @escaping @Sendable () -> String?
   ) {

@@ -5,7 +5,7 @@
 package struct URIReference: Equatable, Sendable, CustomStringConvertible {
   /// In lower case; `nil` for a relative reference.
   package var scheme: String?
-  /// User, host and port, unchanged; `nil` if there is none.
+  /// User, host and port, unchanged, or `nil`.
   package var authority: String?
   package var path: String
   package var query: String?

@@ -21,7 +21,7 @@ struct RestForm: Sendable {
 
   /// Sends the form, and stores the id that the API gives to the record.
   /// - Parameters:
-  ///   - key: the stored name of an earlier attempt; `nil` if there was none.
+  ///   - key: the stored name of an earlier attempt, or `nil`.
   ///   - remember: stores the name of this attempt durably.
   func send(
     _ file: UploadSource, key: String?, remember: @Sendable (String?) async throws -> Void

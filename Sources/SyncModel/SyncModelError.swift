@@ -61,7 +61,7 @@ public struct SyncModelError: Error, Equatable, Sendable, CustomStringConvertibl
 
     /// A member that a message must have is absent.
     public static let missingMember = Code(description: "missingMember")
-    /// A member has another type than its message says, or a word that is none of its words.
+    /// A member has another type than its message says, or an unknown word.
     public static let wrongMember = Code(description: "wrongMember")
 
     // Resolving conflicts.

@@ -6,7 +6,7 @@ import Testing
 
 @testable import OfflineStore
 
-/// The tables of the range: what each has, what belongs to what, and what a vault with another schema beside it does.
+/// The tables of the range: columns, references, and a vault with a second schema.
 @Suite struct SchemaTests {
   private static let hangingOnASession = [
     "DopeEntry", "ChronoSession", "VelocityReading", "GroupEntry", "GroupMeasurement", "HolePosition", "GroupImage",

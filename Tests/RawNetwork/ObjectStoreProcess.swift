@@ -6,7 +6,7 @@ import HTTPClient
   import Glibc
 #endif
 
-/// The object store that others wrote (PyPI moto), as a process, with or without the gate that refuses what S3 refuses.
+/// A third-party object store (PyPI moto) as a process, optionally behind a gate that refuses the requests that S3 refuses.
 /// `Tests/S3/run` installs it and runs the tests that need it.
 package final class ObjectStoreProcess: Sendable {
   package static let bucket = "photos"
@@ -51,7 +51,7 @@ package final class ObjectStoreProcess: Sendable {
     process.waitUntilExit()
   }
 
-  /// What was asked of it, what it refused, and what it has; changes first what happens from now on.
+  /// Returns the requests, refusals and objects of the store, after applying the new behaviour.
   @discardableResult
   package func gate(_ wish: SyncValue? = nil) async throws -> SyncValue {
     let answer = try await transport.send(HTTPRequest("/gate", body: wish?.jsonBytes, isAuthorized: false))

@@ -21,7 +21,7 @@ import Testing
     #expect(Warranty.expiryDate(purchased: try day("2025-01-01"), months: .max) == nil)
   }
 
-  /// Whatever is written, the database computes what Swift says, and leaves no operation of its own.
+  /// The database computes the same values as Swift for every write, and queues no operation of its own.
   @Test(arguments: [1, UInt64.random(in: 1...UInt64.max)]) func theDatabaseSaysTheSame(seed: UInt64) throws {
     print("WarrantyTests: seed \(seed)")
     var random = Seeded(seed)
@@ -73,7 +73,7 @@ import Testing
     #expect(try receipts.queue() == ["create Receipt"])
   }
 
-  /// What follows from a field goes back to the base with it.
+  /// Computed columns return to the base together with their source field.
   @Test func aChangeThatIsTakenBackLeavesTheQueue() throws {
     let receipts = try Receipts()
     try receipts.run("INSERT INTO OfflineReceipt (purchaseDate, warrantyMonths) VALUES ('2025-01-31', 1)")
@@ -88,7 +88,7 @@ import Testing
     #expect(try receipts.queue().isEmpty)
   }
 
-  /// What the server says is taken as it comes.
+  /// Values of the server are stored unchanged.
   @Test func whatSyncWritesIsNotComputed() throws {
     let receipts = try Receipts()
     try receipts.run("INSERT INTO OfflineReceipt (purchaseDate, warrantyMonths) VALUES ('2025-01-31', 1)")

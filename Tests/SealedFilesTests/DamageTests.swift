@@ -3,7 +3,7 @@ import Testing
 
 @testable import SealedFiles
 
-/// What is not what was written is found, and named for what it is.
+/// Each kind of damage is detected and reported with its own error.
 @Suite struct DamageTests {
   private static let segment = SealedFileFormat.sealedSegmentBytes
   private let folder: TemporaryFolder
@@ -22,7 +22,7 @@ import Testing
     return SealedFilesTests.code { _ = try sample.reader().verify() }
   }
 
-  /// Every bit of what says that it is an encrypted file, and of which format; of the rest a bit of each third byte, others
+  /// Every bit of the magic number and of the format version; of the rest a bit of each third byte, others
   /// each time.
   @Test func aFlippedBitOfASmallFileIsFound() throws {
     let seed = freshSeed()

@@ -66,7 +66,7 @@ public struct Catalog: Sendable, Hashable {
     public struct Pair: Sendable, Hashable {
       /// The column that refers.
       public let from: String
-      /// The referenced column. If the text names none: the column of the primary key, or `rowid`.
+      /// The referenced column. If the text names no column: the column of the primary key, or `rowid`.
       public let to: String
     }
 

@@ -2,7 +2,7 @@ import CSQLCipher
 
 /// An error below the typed layer: of SQLite, of SQLCipher, or of a call to them.
 ///
-/// Programs use `code`, users read `message` and `hint`. None of them contains a bound value, a key or a passphrase.
+/// Programs use `code`, users read `message` and `hint`. These never contain a bound value, a key or a passphrase.
 public struct SQLError: Error, Sendable, CustomStringConvertible {
   /// A kind of failure. New kinds may be added; compare with `==` and have a default branch.
   public struct Code: RawRepresentable, Hashable, Sendable {

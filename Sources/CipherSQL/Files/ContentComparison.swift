@@ -4,7 +4,7 @@ extension Connection {
   /// Compares the content of two databases: the definitions, the versions in the header, and every row of every table
   /// with its rowid, value by value, in constant memory.
   /// - Parameter progress: called at intervals with the number of compared rows. It may throw to end the comparison.
-  /// - Returns: the first difference as text, without any value; `nil` if there is none.
+  /// - Returns: the first difference as text, without any value, or `nil`.
   /// - Throws: ``SQLError`` if a database cannot be read.
   public final func firstDifference(
     from other: Connection, progress: (_ rows: Int) throws -> Void = { _ in }

@@ -12,7 +12,7 @@ extension Connection {
   /// Opens a copy of this database and checks that it is intact and has the same content.
   /// - Parameter progress: called before each step and at intervals while rows are compared. It may throw to end the
   ///   verification.
-  /// - Returns: the problem of the copy; `nil` if there is none.
+  /// - Returns: the problem of the copy, or `nil`.
   /// - Throws: ``SQLError`` if the copy cannot be opened or read.
   public final func problem(
     withCopyAt path: String, key: any EncryptionKey, progress: (VerificationStep) throws -> Void = { _ in }

@@ -16,7 +16,7 @@ public enum IntegrityCheck: Sendable, CaseIterable {
 extension Connection {
   /// Runs a check.
   /// - Parameter limit: the most problems to return.
-  /// - Returns: the problems in SQLite's words; empty if there are none.
+  /// - Returns: the problems in SQLite's words; empty if the check finds no problem.
   /// - Throws: ``SQLError`` if the check itself cannot run, for damage with `damaged` or `notADatabase`.
   public final func problems(found check: IntegrityCheck, limit: Int = 100) throws -> [String] {
     switch check {

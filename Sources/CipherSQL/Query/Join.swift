@@ -29,7 +29,7 @@ public struct Join<First: JoinSide, Second: JoinSide>: Sendable {
     return with { $0.filter = .and($0.filter, node) }
   }
 
-  /// Adds terms after those that order the result already.
+  /// Adds terms after the present ones.
   public func order(@SQLOrderingBuilder _ terms: (First.Columns, Second.Columns) -> [SQLOrdering]) -> Self {
     let columns = columns
     let terms = terms(columns.0, columns.1)
@@ -118,7 +118,7 @@ extension Join {
     return rows
   }
 
-  /// Returns the first row after the offset; `nil` if there is none.
+  /// Returns the first row after the offset, or `nil`.
   public func fetchFirst(_ connection: Connection) throws -> (First.Element, Second.Element)? {
     var first = self
     first.parts = parts.firstOnly()

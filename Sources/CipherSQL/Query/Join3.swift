@@ -22,7 +22,7 @@ public struct Join3<First: JoinSide, Second: JoinSide, Third: JoinSide>: Sendabl
     return with { $0.filter = .and($0.filter, node) }
   }
 
-  /// Adds terms after those that order the result already.
+  /// Adds terms after the present ones.
   public func order(@SQLOrderingBuilder _ terms: (First.Columns, Second.Columns, Third.Columns) -> [SQLOrdering])
     -> Self
   {
@@ -94,7 +94,7 @@ extension Join3 {
     return rows
   }
 
-  /// Returns the first row after the offset; `nil` if there is none.
+  /// Returns the first row after the offset, or `nil`.
   public func fetchFirst(_ connection: Connection) throws -> (First.Element, Second.Element, Third.Element)? {
     var first = self
     first.parts = parts.firstOnly()

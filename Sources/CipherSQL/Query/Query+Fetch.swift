@@ -23,7 +23,7 @@ extension Query {
     get throws(SQLError) { try parts.firstOnly().statement(.records(and: [])) }
   }
 
-  /// Returns the first record after the offset of the query; `nil` if there is none.
+  /// Returns the first record after the offset of the query, or `nil`.
   @inlinable
   public func fetchFirst(_ connection: Connection) throws -> R? {
     let sql = try firstSQL

@@ -30,7 +30,7 @@ public struct Query<R: Record>: Sendable {
     return with { $0.filter = .and($0.filter, node) }
   }
 
-  /// Adds terms after those that order the result already.
+  /// Adds terms after the present ones.
   public func order(@SQLOrderingBuilder _ terms: (R.Columns) -> [SQLOrdering]) -> Query {
     let terms = terms(columns)
     return with { $0.orderings += terms }

@@ -42,7 +42,7 @@ public enum SQLAssignmentBuilder<Owner: Record> {
   public static func buildPartialBlock(
     accumulated: [SQLAssignment<Owner>], next: [SQLAssignment<Owner>]
   ) -> [SQLAssignment<Owner>] { accumulated + next }
-  /// Accepts the assignments of an `if` without `else`; none if its condition is false.
+  /// Accepts the assignments of an `if` without `else`; no assignment if its condition is false.
   public static func buildOptional(_ some: [SQLAssignment<Owner>]?) -> [SQLAssignment<Owner>] { some ?? [] }
   /// The assignments of the first branch of an `if` or `switch`.
   public static func buildEither(first: [SQLAssignment<Owner>]) -> [SQLAssignment<Owner>] { first }

@@ -63,7 +63,7 @@ public enum SQLOrderingBuilder {
   public static func buildPartialBlock(accumulated: [SQLOrdering], next: [SQLOrdering]) -> [SQLOrdering] {
     accumulated + next
   }
-  /// Accepts the terms of an `if` without `else`; none if its condition is false.
+  /// Accepts the terms of an `if` without `else`; no term if its condition is false.
   public static func buildOptional(_ orderings: [SQLOrdering]?) -> [SQLOrdering] { orderings ?? [] }
   /// The terms of the first branch of an `if` or `switch`.
   public static func buildEither(first: [SQLOrdering]) -> [SQLOrdering] { first }

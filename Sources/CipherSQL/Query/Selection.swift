@@ -37,7 +37,7 @@ public struct Selection<each Value: SQLValue>: Sendable {
     try connection.fetchRows(try sql, as: repeat (each Value).self)
   }
 
-  /// Returns the first row after the offset; `nil` if there is none.
+  /// Returns the first row after the offset, or `nil`.
   public func fetchFirst(_ connection: Connection) throws -> (repeat each Value)? {
     var first = self
     first.parts = parts.firstOnly()

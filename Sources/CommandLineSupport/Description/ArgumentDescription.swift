@@ -4,7 +4,7 @@ public struct ArgumentDescription: Sendable {
   public enum Count: Sendable {
     /// Exactly once.
     case one
-    /// One value, or none.
+    /// At most one value.
     case optional
     /// Once or more.
     case oneOrMore
@@ -59,7 +59,7 @@ public struct ArgumentDescription: Sendable {
     Self(name, count: .oneOrMore, help: help, completion: completion, allowedValues: allowed)
   }
 
-  /// Describes an argument with any number of values, including none.
+  /// Describes an argument with zero or more values.
   public static func any(
     _ name: String, _ help: String, completion: Completion = .none, allowed: [String] = []
   ) -> Self {

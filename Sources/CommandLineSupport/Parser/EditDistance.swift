@@ -31,7 +31,7 @@ public func editDistance(_ first: String, _ second: String) -> Int {
   return cost[(a.count + 1) * width + b.count + 1]
 }
 
-/// Returns the most similar candidate; `nil` if none is similar.
+/// Returns the most similar candidate, or `nil` if no candidate is similar.
 ///
 /// A candidate that begins with the word is similar from three characters on. Otherwise one mistake in every three
 /// characters is allowed, at most three. Case does not matter. The earlier candidate wins a tie.

@@ -46,7 +46,7 @@ public struct ParsedArguments: Sendable {
     occurrences(name)?.first ?? option(name)?.defaultValue
   }
 
-  /// Returns all values of an option or argument in order; the default if none was given.
+  /// Returns all values of an option or argument in order; or the default.
   public func values(_ name: String) -> [String] {
     occurrences(name) ?? option(name)?.defaultValue.map { [$0] } ?? []
   }

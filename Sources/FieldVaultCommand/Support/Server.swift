@@ -57,7 +57,7 @@ struct Server: Sendable {
     }
   }
 
-  /// Returns whether the server of a vault responds; `nil` if none is set.
+  /// Returns whether the server of a vault responds, or `nil` if it is not set.
   static func state(of vault: Vault) throws -> NetworkState? {
     guard try vault.remote() != nil else { return nil }
     // In this mode nothing is sent, not even a probe.

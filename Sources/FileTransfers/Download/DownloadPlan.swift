@@ -131,7 +131,7 @@ public enum DownloadProblem: Error, Equatable, Sendable {
 
 /// The header `Content-Range` (RFC 9110, section 14.4): `bytes 10-19/20`, or `bytes */20`.
 struct ContentRange: Equatable {
-  /// The offset of the part; `nil` if there is none.
+  /// The offset of the part, or `nil`.
   var begin: Int64?
   /// The length of the whole; nil when it is not known.
   var length: Int64?

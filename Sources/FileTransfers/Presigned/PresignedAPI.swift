@@ -20,7 +20,7 @@ public struct PresignedAPI: Sendable {
     public var path: String
     /// Headers in addition to those of every request, such as one that makes a repetition harmless.
     public var headers: [(name: String, value: String)]
-    /// The body as JSON; `nil` for none.
+    /// The body as JSON, or `nil`.
     public var body: SyncValue?
 
     /// A request.
@@ -35,7 +35,7 @@ public struct PresignedAPI: Sendable {
   public var ask: Request
   /// The position of the address in the response: names of members, from the outside in.
   public var urlAt = ["url"]
-  /// The position of the headers for the upload, an object of texts; `nil` if the API names none. The media type is
+  /// The position of the headers for the upload, an object of texts; `nil` if the API names no headers. The media type is
   /// always sent.
   public var headersAt: [String]? = ["headers"]
   /// The position of the upload's name in the response; `nil` if ``confirm`` does not need it. It is stored before
@@ -43,9 +43,9 @@ public struct PresignedAPI: Sendable {
   public var keyAt: [String]? = ["key"]
   /// How the file is sent.
   public var method = "PUT"
-  /// The request that confirms the upload; `nil` if the API needs none.
+  /// The request that confirms the upload, or `nil` if the API has no such feature.
   public var confirm: Request?
-  /// The position of an error in a response with a successful status; `nil` if there is none.
+  /// The position of an error in a response with a successful status, or `nil`.
   public var errorAt: [String]?
   /// The refusals that mean that the server has the file already: `type` of problems (RFC 9457).
   public var existsTypes: Set<String> = []
@@ -76,6 +76,6 @@ public struct PresignedAddress: Equatable, Sendable {
   public var url: String
   /// Names and values of headers that must be sent unchanged.
   public var headers: [String: String]
-  /// The server's name of the upload; empty if it names none.
+  /// The server's name of the upload; empty if the response has no name.
   public var key: String
 }

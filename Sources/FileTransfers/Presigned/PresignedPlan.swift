@@ -54,7 +54,7 @@ public struct PresignedPlan: Equatable, Sendable {
 
   /// Creates the plan of an upload.
   /// - Parameters:
-  ///   - key: the name of an upload that was begun; `nil` for none.
+  ///   - key: the name of an upload that was begun, or `nil`.
   ///   - confirms: whether the API has a confirmation.
   public init(key: String?, confirms: Bool) {
     self.confirms = confirms

@@ -5,7 +5,7 @@ import HTTPClient
 public struct PresignedResult: Sendable {
   /// Nil when the server has all of it.
   public var problem: UploadProblem?
-  /// The server's name of the upload; `nil` if the server has had the file before, or names none.
+  /// The server's name of the upload; `nil` if the server has had the file before, or gives the upload no name.
   public var key: String?
   /// The address without its signature; `nil` if nothing was sent.
   public var place: String?
@@ -26,7 +26,7 @@ public struct PresignedUpload: Sendable {
 
   /// Uploads a file, and finds an earlier attempt that sent all of it.
   /// - Parameters:
-  ///   - key: the stored name of the upload; `nil` for none.
+  ///   - key: the stored name of the upload, or `nil`.
   ///   - remember: stores the server's name of the upload durably. Nothing is sent before it returns. Called only if
   ///     the API has a confirmation.
   ///   - progress: called at intervals with the number of sent bytes.

@@ -1,4 +1,4 @@
-/// The size of the part of a file that one request sends: large enough to use the link, small enough to lose little
+/// The size of the part of a file in one request: large enough to use the link, small enough to lose little
 /// after a cut.
 public struct ChunkSize: Equatable, Sendable {
   /// The least, in bytes.

@@ -25,8 +25,8 @@ public struct TusClient: Sendable {
   /// Uploads, and resumes an earlier attempt.
   /// - Parameters:
   ///   - metadata: names and values that are sent when the upload is created.
-  ///   - address: the address of an upload that was begun; `nil` for none.
-  ///   - remember: stores the address durably, or that there is none any more. Nothing is sent to an address before
+  ///   - address: the address of an upload that was begun, or `nil`.
+  ///   - remember: stores the address durably, or removes it. Nothing is sent to an address before
   ///     it returns.
   ///   - progress: called with the number of bytes that the server has. The next part is sent after it returns.
   public func upload(

@@ -61,7 +61,7 @@ public struct TusPlan: Equatable, Sendable {
   /// Creates the plan of an upload.
   /// - Parameters:
   ///   - byteCount: the length of the file; `nil` if it is known only at the end.
-  ///   - address: the address of an upload that was begun; `nil` for none.
+  ///   - address: the address of an upload that was begun, or `nil`.
   ///   - server: the capabilities of the server; `nil` to request them.
   public init(byteCount: Int64?, address: String?, server: TusServer? = nil, chunk: ChunkSize = ChunkSize()) {
     (self.byteCount, self.address, self.server, self.chunk) = (byteCount, address, server, chunk)

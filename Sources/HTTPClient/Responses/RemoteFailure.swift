@@ -10,7 +10,7 @@ public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible
   public let hint: String
   /// The problem in the response, if it has one.
   public let problem: ServerProblem?
-  /// The delay that the server asks for, in seconds; `nil` if it names none.
+  /// The delay that the server asks for, in seconds; `nil` if the response has no delay.
   public let retryAfterSeconds: Int?
 
   /// A failure of any remote.

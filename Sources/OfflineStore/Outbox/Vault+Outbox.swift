@@ -76,7 +76,7 @@ extension Vault {
     return found
   }
 
-  /// Queues failed operations again, all or none.
+  /// Queues failed operations again, in one transaction.
   /// - Throws: ``VaultError`` with `noSuchRecord` or `refused`.
   public func retry(_ ids: [String]) throws {
     try syncNow { transaction in for id in ids { try transaction.retry(id) } }
@@ -93,7 +93,7 @@ extension Vault {
     }
   }
 
-  /// Discards operations, all or none. Their records return to the versions that the server has. Records that the
+  /// Discards operations, in one transaction. Their records return to the versions that the server has. Records that the
   /// server never had are removed with their dependents.
   /// - Returns: the number of removed records.
   /// - Throws: ``VaultError`` with `noSuchRecord` or `busy`; with `badValue` or `refused` if another record has a

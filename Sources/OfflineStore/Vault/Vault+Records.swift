@@ -17,7 +17,7 @@ extension Vault {
     try database.write { try RecordWriter($0, entities: entities).put(entity, fields, uuid: uuid) }
   }
 
-  /// Creates or changes the records of a JSON document, all or none.
+  /// Creates or changes the records of a JSON document, in one transaction.
   /// - Returns: their UUIDs, and whether the document is an array.
   public func put(_ entity: Entity, json text: String, name: String) throws -> (uuids: [UUID], isArray: Bool) {
     try database.write { connection in
@@ -36,7 +36,7 @@ extension Vault {
     }
   }
 
-  /// Marks records and their dependents as deleted, all or none.
+  /// Marks records and their dependents as deleted, in one transaction.
   /// - Returns: the number of marked records.
   public func delete(_ entity: Entity, _ uuids: [UUID]) throws -> Int {
     try database.write { connection in
@@ -86,7 +86,7 @@ extension Vault {
     }
   }
 
-  /// Restores deleted records and the dependents that were deleted with them, all or none.
+  /// Restores deleted records and the dependents that were deleted with them, in one transaction.
   ///
   /// `SyncWorker.undelete(_:_:)` also restores records whose rows sync has removed.
   /// - Throws: the errors of `RecordWriter.undelete`.
@@ -94,7 +94,7 @@ extension Vault {
     try database.write { try RecordWriter($0, entities: entities).undelete(entity, uuids) }
   }
 
-  /// Removes the rows of deleted records and the files of their attachments, all or none.
+  /// Removes the rows of deleted records and the files of their attachments, in one transaction.
   /// - Returns: the number of removed records; see ``RecordWriter/purge(_:_:)``.
   public func purge(_ entity: Entity, _ uuids: [UUID]) throws -> Int {
     let count = try database.write { connection in

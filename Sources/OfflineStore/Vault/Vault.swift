@@ -43,7 +43,7 @@ public final class Vault: Sendable {
   /// The keyring with its keys, as this process knows it.
   var keyring: UnlockedKeyring { keys.withLock { $0 } }
 
-  /// Closes the database. Calls in progress finish. If there are none, its files are closed when this function
+  /// Closes the database. Calls in progress finish. Without calls in progress, its files are closed when this function
   /// returns. The vault stays locked, so that its files are not exchanged, until this value and its database are
   /// released.
   public func close() { database.close() }

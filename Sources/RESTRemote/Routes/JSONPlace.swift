@@ -23,7 +23,7 @@ public struct JSONPlace: Hashable, Sendable, CustomStringConvertible {
   /// The form in a route file.
   public var description: String { names.joined(separator: ".") }
 
-  /// Returns the value at the position; `nil` if there is none.
+  /// Returns the value at the position, or `nil`.
   public func value(in document: SyncValue) -> SyncValue? {
     var value = document
     for name in names {

@@ -9,7 +9,7 @@ public struct RouteFile: Equatable, Sendable {
   public var base: String
   /// The request that shows whether the API is reachable; `nil` requests the base.
   public var health: RouteCall?
-  /// The request for the user of the token; `nil` if the API has none.
+  /// The request for the user of the token, or `nil` if the API has no such feature.
   public var account: AccountRoute?
   /// The form of responses.
   public var answers: ResponseRules
@@ -33,7 +33,7 @@ public struct RouteFile: Equatable, Sendable {
 public struct ResponseRules: Equatable, Sendable {
   /// The position of the record.
   public var record = JSONPlace.whole
-  /// A value that must be true in a successful response, whatever its status is; `nil` if the status decides.
+  /// A value that must be true in a successful response, independent of its status; `nil` if the status decides.
   public var ok: JSONPlace?
   /// The positions of the reason of a refusal. The first existing one counts.
   public var problem: [JSONPlace] = []
@@ -64,7 +64,7 @@ public struct EntityRoutes: Equatable, Sendable {
   public var fields: [String: JSONPlace]?
   /// The position of the server's id in a record.
   public var id = JSONPlace(member: "id")
-  /// The request that creates a record; `nil` if devices create none.
+  /// The request that creates a record; `nil` if devices create no records.
   public var create: RouteCall?
   /// How a record is changed.
   public var update: RouteCall?
@@ -140,11 +140,11 @@ public struct PresignedRoute: Equatable, Sendable {
   public var body: [String: JSONPlace]
   /// The position of the address in the response.
   public var url: JSONPlace
-  /// The position of the headers for the image; `nil` for none.
+  /// The position of the headers for the image, or `nil`.
   public var headers: JSONPlace?
   /// The position of the image's key.
   public var key: JSONPlace?
-  /// The confirmation; `nil` if the API needs none.
+  /// The confirmation, or `nil` if the API has no such feature.
   public var confirm: RouteCall?
   /// The position of the key in the body of the confirmation.
   public var confirmKey: JSONPlace?

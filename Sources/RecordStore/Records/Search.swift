@@ -25,7 +25,7 @@ public struct Search {
   let entities: Entities
 
   /// Creates a search over a connection. It is valid as long as the connection.
-  /// - Parameter entities: the entities to search when ``find(_:in:limit:)`` names none.
+  /// - Parameter entities: the entities to search when ``find(_:in:limit:)`` names no entity.
   public init(_ connection: Connection, entities: Entities) {
     (self.connection, self.entities) = (connection, entities)
   }

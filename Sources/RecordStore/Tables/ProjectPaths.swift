@@ -29,7 +29,7 @@ package struct ProjectPaths: Sendable {
     self.references = references
   }
 
-  /// Returns the project that a record belongs to; `nil` if there is none.
+  /// Returns the project that a record belongs to, or `nil`.
   /// - Parameter above: the UUIDs in the references of a record that may lead to a project, in the order of
   ///   ``references``; `nil` for an unknown record.
   package func project(

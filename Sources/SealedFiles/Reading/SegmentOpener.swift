@@ -79,7 +79,7 @@ final class SegmentOpener {
     return true
   }
 
-  /// Begins with a segment; nil when there is none.
+  /// Begins with a segment, or `nil`.
   func begin(
     _ place: Int, sealedAs segment: Int, plainCount: Int, isLast: Bool
   ) throws(SealedFileError) -> SegmentMessages? {

@@ -5,7 +5,7 @@ extension SyncWorker {
   /// Performs one round now. If another process syncs the vault, requests a round from that process and waits for its
   /// end. If that process ends first, this worker performs the round itself.
   ///
-  /// The other worker performs a complete round, whatever `request` leaves out.
+  /// The other worker performs a complete round, independent of `request` leaves out.
   /// - Parameters:
   ///   - timeout: how long to wait for the other process.
   ///   - othersWork: called once if there is another process.

@@ -10,7 +10,7 @@ import SyncModel
 #endif
 
 extension SyncWorker {
-  /// Restores deleted records and the dependents that were deleted with them, all or none. Records whose rows sync
+  /// Restores deleted records and the dependents that were deleted with them, in one transaction. Records whose rows sync
   /// has removed are fetched from the server, which keeps deleted records for a time.
   ///
   /// The restoration is queued like an edit. After a round has sent it, the server restores the dependents, and the

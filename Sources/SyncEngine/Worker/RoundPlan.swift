@@ -12,7 +12,7 @@ public struct RoundPlan: Equatable, Sendable {
   /// A batch has at most this many operations.
   public static let batchLimit = PushRequest.greatestCount
   /// Every fourth batch is chosen by age alone. An operation with n older ones is sent with the 4 (n / 25 + 1)th
-  /// batch at the latest, whatever is queued at a higher priority in the meantime.
+  /// batch at the latest, independent of operations of a higher priority.
   public static let batchesUntilAge = 4
   /// A round waits at most this often for a server that has too much to do.
   public static let longestWaits = 5

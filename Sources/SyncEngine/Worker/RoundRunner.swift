@@ -10,7 +10,7 @@ struct RoundRunner {
   let tell: @Sendable (SyncEvent) -> Void
   let jitter: @Sendable () -> Double
   var report = SyncReport()
-  /// Whether the first page is fetched from the beginning, whatever the cursor is.
+  /// Whether the first page is fetched from the beginning, independent of the cursor.
   var fetchesAnew = false
   /// The number of empty pages in a row, although the server announced more.
   private var emptyPages = 0

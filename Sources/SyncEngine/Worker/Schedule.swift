@@ -86,7 +86,7 @@ public struct Schedule: Equatable, Sendable {
     }
   }
 
-  /// Returns the round to begin now and clears the request; `nil` for none.
+  /// Returns the round to begin now and clears the request, or `nil`.
   public mutating func begin(now: Int64) -> Cause? {
     // A clock that was set back must not stop sync for as long.
     (notBefore, nextTimer) = (min(notBefore, now + Self.longestBackoff), min(nextTimer, now + Self.interval))

@@ -6,7 +6,7 @@ public enum SyncRefused: Error, Equatable, Sendable, CustomStringConvertible {
   case deviceOnly
   /// Another worker has the vault, in this process or another.
   case busy
-  /// Only unmetered networks may be used, and there is none.
+  /// Only unmetered networks may be used, and the network is metered.
   case metered
 
   /// The reason, for the user.

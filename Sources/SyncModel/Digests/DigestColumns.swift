@@ -17,7 +17,7 @@ public struct DigestColumns: Equatable, Sendable {
     return fields.filter { !computed.contains($0.name) && addedDefaults[$0.name] != $0.value }
   }
 
-  /// Returns these columns and those that only the other side knows.
+  /// Returns the columns of both sides.
   public func merging(_ other: DigestColumns) -> DigestColumns {
     DigestColumns(
       computed: computed.union(other.computed),

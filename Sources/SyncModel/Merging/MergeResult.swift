@@ -31,7 +31,7 @@ public struct MergeResult: Equatable, Sendable {
   public let merged: RecordState
   /// The conflict that the user has to resolve; `nil` if the merge is complete.
   public let conflict: Conflict?
-  /// The kind of the dispute, decided or open; `nil` if there was none.
+  /// The kind of the dispute, decided or open, or `nil`.
   public let kind: ConflictKind?
   /// The values of users that the rules overwrote, ordered by field. If there are any, a resolved conflict is stored,
   /// so that they can be seen.

@@ -25,7 +25,7 @@ public struct MergeWriters: Equatable, Sendable {
   }
 }
 
-/// The fields of a stored record that a writer may change, whatever version it has seen.
+/// The fields of a stored record that a writer may change, independent of the version that it has seen.
 public struct WriterRules: Sendable {
   /// The role of the writer.
   public let role: TokenRole
@@ -37,7 +37,7 @@ public struct WriterRules: Sendable {
 
   /// Returns the part of a change that the writer may make, and the fields that keep their stored value, ordered.
   ///
-  /// A service never changes a field in the stored `userEditedFields`, and adds none to it. Under
+  /// A service never changes a field in the stored `userEditedFields`, and adds no field to it. Under
   /// ``ConflictPolicy/merge`` a device changes a server-owned field only while no service has written it.
   /// - Parameters:
   ///   - stored: the record as the server has it; `nil` for a new one.

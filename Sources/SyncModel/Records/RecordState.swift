@@ -40,7 +40,7 @@ public struct RecordState: Equatable, Sendable {
     editTimes[field] ?? updatedAt
   }
 
-  /// Returns whether two states have equal content, whatever their times and versions are.
+  /// Returns whether two states have equal content. Times and versions are not compared.
   public func hasContent(of other: RecordState) -> Bool {
     isDeleted == other.isDeleted && userEditedFields == other.userEditedFields && fields == other.fields
   }

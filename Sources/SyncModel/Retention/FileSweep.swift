@@ -34,7 +34,7 @@ public enum FileSweep {
   /// The time between the first and the second proof, in milliseconds: 7 days.
   public static let grace: Int64 = 7 * 86_400_000
 
-  /// The most files that one sweep removes: 1 % of the account. In an account with fewer than 100 files it is one,
+  /// The maximum number of files removed by one sweep: 1 % of the account. In an account with fewer than 100 files it is one,
   /// because otherwise no file could ever be removed.
   public static func greatestCount(ofFiles total: Int) -> Int { total <= 0 ? 0 : max(1, total / 100) }
 

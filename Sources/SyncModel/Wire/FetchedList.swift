@@ -4,7 +4,7 @@ public struct FetchedList: Equatable, Sendable {
   public var entityType: String
   /// Whether all of it came.
   public var isWhole: Bool
-  /// The part that could not be read, for the user; `nil` if there was none.
+  /// The part that could not be read, for the user, or `nil`.
   public var problem: String?
 
   /// A list.

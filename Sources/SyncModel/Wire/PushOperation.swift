@@ -12,7 +12,7 @@ public struct PushOperation: Equatable, Sendable {
   public var entityUuid: String
   /// The version of the record that the change is based on; 0 for a new record.
   public var baseVersion: Int64
-  /// The epoch that `baseVersion` belongs to; nil when the device has none. Then the server does not trust the base.
+  /// The epoch that `baseVersion` belongs to; `nil` when the device has no epoch. Then the server does not trust the base.
   public var baseEpoch: String?
   /// The number of the newest file of the entity's schema that the device has applied.
   public var schemaVersion: Int64
@@ -47,7 +47,7 @@ public struct PushOperation: Equatable, Sendable {
 }
 
 extension PushOperation: WireMessage {
-  /// Reads an operation. In a deletion the patch deletes, whatever `isDeleted` says; a creation has no `isDeleted`.
+  /// Reads an operation. In a deletion the patch deletes, independent of `isDeleted`; a creation has no `isDeleted`.
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
     let kind = try reader.word("operationType", OperationKind.self)

@@ -7,7 +7,7 @@ public struct PushResult: Equatable, Sendable {
     case accepted(version: Int64, serverId: ServerId?, times: RecordTimes? = nil)
     /// Stored together with changes that the device had not seen; `lost` are the values that gave way.
     case merged(RemoteRecord, lost: [OverwrittenValue])
-    /// Not stored: the user has to decide. The record is `nil` if the server has none. `other` names the record that
+    /// Not stored: the user has to decide. The record is `nil` if the server has no record. `other` names the record that
     /// holds the UNIQUE value.
     case conflict(ConflictKind, fields: [String], record: RemoteRecord?, other: RecordReference? = nil)
     /// Not stored; the problem's status says why.

@@ -4,13 +4,13 @@ public struct RemoteRecord: Equatable, Sendable {
   public var entityType: String
   /// The record's uuid, in lower case.
   public var entityUuid: String
-  /// The server's own id of the record, unique per entity; `nil` if the server assigns none.
+  /// The server's own id of the record, unique per entity; `nil` if the server assigns no id.
   public var serverId: ServerId?
   /// When the record was made, in milliseconds since 1970-01-01 UTC.
   public var createdAt: Int64
   /// Its content, its version and its times by the server's clock.
   public var state: RecordState
-  /// Whether the entity has user-edited fields. In this case they are written also when there are none.
+  /// Whether the entity has user-edited fields. In this case an empty list is written too.
   public var keepsUserEditedFields: Bool
   /// The record whose deletion cascaded to this one; `nil` for a record that was deleted itself, or is not deleted.
   public var deletedWith: RecordReference?

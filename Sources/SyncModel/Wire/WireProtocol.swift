@@ -19,7 +19,7 @@ public enum TokenRole: String, CaseIterable, Sendable {
   case device
   /// A program beside the server that fills server-owned fields.
   case service
-  /// An administrator, who neither pushes nor pulls.
+  /// An administrator. The role neither pushes nor pulls.
   case admin
 }
 

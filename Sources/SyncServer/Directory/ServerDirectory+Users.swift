@@ -25,7 +25,7 @@ extension ServerDirectory {
 
   /// Adds a user with a first token, or gives a user without a valid token a new one.
   /// - Parameters:
-  ///   - account: made when there is none of that name; nil for the user's own, or else ``defaultAccount``.
+  ///   - account: created if missing; nil for the user's own, or else ``defaultAccount``.
   ///   - expires: when the token ends; nil for never.
   /// - Returns: the account, and the token, which is kept nowhere.
   /// - Throws: ``ServerError`` with `userExists` while the user has a valid token or belongs to another account, with

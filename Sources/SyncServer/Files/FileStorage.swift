@@ -21,7 +21,7 @@ public protocol FileStorage: Sendable {
   /// - Throws: ``FileRefusal`` with `exists` if the content exists and is not refuted, `overQuota` or `noSpace`.
   func begin(_ account: AccountName, _ upload: NewUpload, quota: Int64, at time: Int64) async throws -> StoredUpload
 
-  /// An upload, finished ones too until they expire; nil when there is none of that id.
+  /// An upload, finished ones too until they expire, or `nil` if no entry has this id.
   func upload(_ account: AccountName, _ id: String) async throws -> StoredUpload?
 
   /// Says how long an upload becomes that did not say so at its beginning.
@@ -37,24 +37,24 @@ public protocol FileStorage: Sendable {
     _ account: AccountName, _ id: String, reserving bytes: Int64, quota: Int64
   ) async throws -> any UploadWriting
 
-  /// Removes an upload and its bytes; of a finished one, the upload alone. Nothing happens when there is none.
+  /// Removes an upload and its bytes; of a finished one, the upload alone. An unknown name is ignored.
   /// - Throws: ``FileRefusal`` with `busy` while it has a writer.
   func removeUpload(_ account: AccountName, _ id: String) async throws
 
-  /// A finished content; nil when there is none of that name.
+  /// A finished content, or `nil` if no entry has this name.
   func content(_ account: AccountName, _ name: ContentName) async throws -> StoredContent?
 
   /// The bytes of a finished content.
   func open(_ account: AccountName, _ name: ContentName) async throws -> (StoredContent, OpenedFile)?
 
-  /// The length and the digest of a finished content; nil when there is none of that name.
+  /// The length and the digest of a finished content, or `nil` if no entry has this name.
   func digest(_ account: AccountName, _ name: ContentName) async throws -> StoredDigest?
 
   /// Compares a content that was never compared with the claims of its records. One that is another counts as absent until an
   /// upload replaces it.
   func prove(_ account: AccountName, _ name: ContentName, _ claims: [ContentClaim]) async throws
 
-  /// Removes a content and its bytes. Nothing happens when there is none.
+  /// Removes a content and its bytes. An unknown name is ignored.
   func removeContent(_ account: AccountName, _ name: ContentName) async throws
 
   /// How many bytes count towards the quota of a user.
@@ -63,7 +63,7 @@ public protocol FileStorage: Sendable {
   /// Removes uploads that have expired and have no writer.
   func expire(_ account: AccountName, at time: Int64) async throws
 
-  /// Marks contents that no record needs and bytes without a row, and removes those that ``FileSweep`` names.
+  /// Marks contents that no record needs and bytes without a row, and removes the files that ``FileSweep`` names.
   func sweep(_ account: AccountName, _ rule: SweepRule) async throws
 
   /// Closes everything.

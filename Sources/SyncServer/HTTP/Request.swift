@@ -29,7 +29,7 @@ public struct Request: Sendable {
     self.body = body
   }
 
-  /// The token of `Authorization: Bearer TOKEN`; nil when there is none.
+  /// The token of `Authorization: Bearer TOKEN`, or `nil`.
   public var bearerToken: String? {
     guard let value = headers["authorization"] else { return nil }
     let words = value.split(separator: " ", omittingEmptySubsequences: true)

@@ -67,7 +67,7 @@ public protocol RecordReading {
   /// Deletions up to this number may be forgotten. A device that has not read that far has to compare all records.
   var horizon: Int64 { get throws }
 
-  /// The largest stored time of a response or a deletion; `nil` if there is none.
+  /// The largest stored time of a response or a deletion, or `nil`.
   var largestStoredTime: Int64? { get throws }
 
   /// A record, deleted ones too.
@@ -98,7 +98,7 @@ public protocol RecordReading {
 
 /// An account while it is changed.
 public protocol RecordWriting: RecordReading {
-  /// The stored response to an operation; nil when there is none.
+  /// The stored response to an operation, or `nil`.
   func answer(to idempotencyKey: String) throws -> StoredResponse?
   /// Stores the response to an operation.
   func keep(answer: String, to operation: SealedContent, at time: Int64) throws
@@ -112,7 +112,7 @@ public protocol RecordWriting: RecordReading {
   /// Stores a version of a record under the next number of the sequence.
   /// - Throws: ``StorageRefusal`` for a rule of the data that it breaks; then nothing was changed.
   func store(_ new: NewVersion, at time: Int64) throws -> ServerRecord
-  /// Lets the dependents of a record follow its deletion or restoration: those that reference it with ON DELETE
+  /// Lets the dependents of a record follow its deletion or restoration: the records that reference it with ON DELETE
   /// CASCADE, and their dependents. Each changed record gets a version and a number. A dependent is restored if it
   /// was only cascaded and no record that it references with ON DELETE CASCADE stays deleted. It stays deleted if it
   /// would violate a rule of the data.
@@ -120,7 +120,7 @@ public protocol RecordWriting: RecordReading {
   /// Many dependents follow after this transaction, in others of at most 50 ms of CPU time, also after a restart.
   /// Until then ``record(_:)`` and ``isDeleted(_:)`` of a write return the final state, and
   /// ``changes(after:limit:projects:)`` leaves out records that will be deleted.
-  /// - Returns: the number of dependents that this transaction visited; 0 if there are none.
+  /// - Returns: the number of dependents that this transaction visited; 0 without dependents.
   func cascade(from record: ServerRecord, at time: Int64) throws -> Int
   /// Returns whether a deleted record can be restored, because no record that it references with ON DELETE CASCADE
   /// stays deleted.
@@ -141,7 +141,7 @@ public protocol RecordWriting: RecordReading {
   /// Forgets some of the tombstones from before a time, in milliseconds since 1970-01-01 UTC.
   /// - Returns: whether there may be more.
   func forgetTombstones(before time: Int64, atMost limit: Int) throws -> Bool
-  /// Forgets some of the deletions from before a time, in the order of their time, except those that a record
+  /// Forgets some of the deletions from before a time, in the order of their time, except deletions that a record
   /// references.
   /// - Parameter place: the last deletion that an earlier call looked at.
   /// - Returns: the number of forgotten deletions, and the last one that this call looked at; `nil` at the end.

@@ -12,7 +12,7 @@ extension KeyError {
 
     // Unlocking.
 
-    /// The keyring has slots of this kind, and the secret opens none of them. The keyring is intact.
+    /// The keyring has slots of this kind, and the secret does not open them. The keyring is intact.
     public static let wrongSecret = Code("wrongSecret")
     /// The keyring has no slot of the kind of the secret.
     public static let noSlotOfThatKind = Code("noSlotOfThatKind")

@@ -4,7 +4,7 @@ import Platform
 public enum ExportedKey {
   /// Writes `x'64 hexadecimal digits'` and a line feed to a new file of mode 0600.
   ///
-  /// Whoever has the file reads the database, until the key is rotated.
+  /// The file opens the database until the key is rotated.
   ///
   /// - Throws: ``KeyError`` `alreadyExists`, `noSpace` or `cannotWrite`. Never overwrites.
   public static func write(_ databaseKey: SecureBytes, at path: String) throws(KeyError) {

@@ -35,7 +35,7 @@ extension UnlockedKeyring {
 
   /// Returns the keyring with another passphrase in a passphrase slot. The slot keeps its id and its label.
   ///
-  /// The database key stays, so this does not help against an attacker who has copied the keys.
+  /// The database key stays, so this does not help against an attacker with a copy of the keys.
   ///
   /// - Throws: ``KeyError`` `noSuchSlot`, also for a slot of another kind, `outOfMemory`, and the errors of
   ///   ``UnlockSecret/validate()``.

@@ -1,5 +1,5 @@
 extension Keyring {
-  /// Returns the secret of a ``KeySlot/Kind/system`` slot from `store`; `nil` if the store has none for this vault.
+  /// Returns the secret of a ``KeySlot/Kind/system`` slot from `store`; `nil` if the store has no secret for this vault.
   ///
   /// A vault that is used on several machines has a slot for each. The slot whose secret this machine has is used.
   ///

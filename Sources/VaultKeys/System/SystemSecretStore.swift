@@ -24,7 +24,7 @@ public protocol SystemSecretStore: Sendable {
 
 /// The secret store of this system.
 public enum SystemSecrets {
-  /// The store; `nil` if the system has none, or its client library is not installed.
+  /// The store; `nil` if the system has no store, or its client library is not installed.
   public static var current: (any SystemSecretStore)? { platformStore() }
 
   /// The store.

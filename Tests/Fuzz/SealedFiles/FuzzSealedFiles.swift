@@ -4,8 +4,8 @@ import VaultKeys
 @testable import SealedFiles
 
 /// A sealed file gives its content back, and a changed one is refused with a `SealedFileError`. The input is the size of the
-/// content (two bytes), a number of changes (one byte), the changes (place, two bytes, and what is added to the byte there), and
-/// what follows the end. With a size of FF FF the rest is the file itself.
+/// content (two bytes), a number of changes (one byte), the changes (place, two bytes, and the number added to the byte there), and
+/// the bytes after the end. With a size of FF FF the rest is the file itself.
 @main
 enum FuzzSealedFiles: FuzzTarget {
   static func run(_ bytes: [UInt8]) {
@@ -28,7 +28,7 @@ enum FuzzSealedFiles: FuzzTarget {
     }
   }
 
-  /// A file of an attacker, who has neither the key nor anything that was sealed with it.
+  /// A file of an attacker without the key and without sealed files.
   private static func readForeign(_ file: [UInt8]) { check(file, isOriginal: false, []) }
 
   private static func check(_ file: [UInt8], isOriginal: Bool, _ content: [UInt8]) {
@@ -48,7 +48,7 @@ enum FuzzSealedFiles: FuzzTarget {
     resume(path, file)
   }
 
-  /// Resuming keeps whole segments that were sealed with the key, of which a small file has none.
+  /// Resuming keeps whole segments that were sealed with the key, which a small file does not have.
   private static func resume(_ path: String, _ file: [UInt8]) {
     do throws(SealedFileError) {
       let writer = try SealedFileWriter.resume(path, key: key, identity: identity)

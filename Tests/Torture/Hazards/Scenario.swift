@@ -1,9 +1,9 @@
 import Foundation
 
-/// What happens to the process.
+/// The fault that the process meets.
 enum Hazard: String {
   case kill, cut, fail
-  /// What fails is one of the calls that bring something to the disk: what was to be brought there may come back or not.
+  /// One call that writes to the disk fails. Its data may survive or not.
   case unsynced
 }
 
@@ -29,7 +29,7 @@ struct Scenario {
   }
 }
 
-/// What a scenario measures once: how long the work takes, and how many operations it has.
+/// The measurements of a scenario: the duration of the work, and the number of operations.
 struct Measure {
   var shortest: Duration = .zero
   var longest: Duration = .zero
@@ -104,7 +104,7 @@ extension Scenario {
     }
   }
 
-  /// The operation that is hit: spread evenly whatever the number of runs is.
+  /// The operation that fails: spread evenly over all runs.
   private func point(_ index: Int, _ seed: UInt64, _ measure: Measure) -> Int {
     let start = Double(seed % 1000) / 1000
     let position = (start + Double(index) * 0.618_033_988_749_894_8).truncatingRemainder(dividingBy: 1)

@@ -94,7 +94,7 @@ struct PhotoWork {
   }
 }
 
-/// What must hold of photos after anything.
+/// The invariants of photos after any fault.
 enum PhotoCheck {
   static func whole(_ path: String, keyFile: String, told: String) throws {
     let vault = try Vault.open(at: path, with: try .keyFile(at: keyFile), outdated: .leave)

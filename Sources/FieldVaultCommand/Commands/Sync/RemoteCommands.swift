@@ -53,7 +53,7 @@ enum RemoteSetCommand {
     }
   }
 
-  /// Returns the token of `--token-file` or of a prompt; `nil` for none.
+  /// Returns the token of `--token-file` or of a prompt, or `nil`.
   private static func token(_ context: CommandContext, isKept: Bool) throws -> String? {
     let source: SecretSource
     if let file = context.arguments.value("token-file") {

@@ -27,7 +27,7 @@ extension RemoteChanges {
     }
   }
 
-  /// Returns the versions in the inbox that form a cycle with a record; empty if there is none.
+  /// Returns the versions in the inbox that form a cycle with a record; empty by default.
   private func circle(through last: RemoteRecord) throws -> [(remote: RemoteRecord, waitsFor: String)] {
     var members: [(RemoteRecord, String)] = []
     var seen: Set<String> = []

@@ -23,7 +23,7 @@ package struct FetchedRecords: Sendable {
 
 /// Restores records whose rows sync has removed.
 extension SyncTransaction {
-  /// Restores deleted records, all or none: those in the vault, and those whose versions the server has sent.
+  /// Restores deleted records, in one transaction: those in the vault, and those whose versions the server has sent.
   ///
   /// A record that is not deleted at the server any more is stored unchanged.
   /// - Parameter fetched: the server's versions of the records that are not in the vault.

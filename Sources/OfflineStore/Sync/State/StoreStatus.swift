@@ -12,7 +12,7 @@ public struct StoreStatus: Sendable, Hashable {
   public var lastSync: String?
   /// `device` or `cloud`.
   public var mode = "cloud"
-  /// The address of the server; `nil` if none is set.
+  /// The address of the server, or `nil` if it is not set.
   public var remoteURL: String?
   /// The reason why sync is paused.
   public var pause: String?
@@ -38,7 +38,7 @@ public struct StoreStatus: Sendable, Hashable {
   }
 
   /// Reads the status in one snapshot.
-  /// - Parameter entities: the entities to count records of; `nil` for none.
+  /// - Parameter entities: the entities to count records of, or `nil`.
   static func read(_ entities: Entities?, from connection: Connection) throws -> StoreStatus {
     var status = StoreStatus()
     func count(_ sql: SQL) throws -> Int { try connection.fetchOne(sql, as: Int.self) ?? 0 }

@@ -21,7 +21,7 @@ public struct ConflictEntry: Sendable, Hashable {
   public internal(set) var base: String?
   /// The local version as a JSON object. While the conflict is open, it includes the latest edits.
   public internal(set) var localVersion: String
-  /// The remote version as a JSON object; `nil` if the server has none.
+  /// The remote version as a JSON object; `nil` if the server has no version.
   public internal(set) var remoteVersion: String?
   /// The fields to decide, or the fields whose values were overwritten.
   public let fields: [String]
@@ -33,7 +33,7 @@ public struct ConflictEntry: Sendable, Hashable {
   public let resolvedAt: String?
   /// `local_wins`, `remote_wins`, `merge` or `manual`.
   public let resolution: String?
-  /// The user who decided, or `policy`.
+  /// The deciding user, or `policy`.
   public let resolvedBy: String?
   /// The note of the user, or the reason of the policy.
   public let notes: String?
@@ -68,7 +68,7 @@ public struct ConflictEntry: Sendable, Hashable {
 
 extension Vault {
   /// Returns the conflicts, the oldest first.
-  /// - Parameter resolved: whether to include resolved conflicts and those that a policy decided.
+  /// - Parameter resolved: whether to include conflicts that a user or a policy resolved.
   public func conflicts(resolved: Bool = false) throws -> [ConflictEntry] {
     try database.read { connection in
       let condition: SQL = resolved ? "1" : "resolvedAt IS NULL"
@@ -118,7 +118,7 @@ extension Vault {
   /// - Parameters:
   ///   - takesLocal: whether the local values count for fields without a choice.
   ///   - choices: the choices for single fields.
-  ///   - person: the name of the user who decides.
+  ///   - person: the name of the deciding user.
   /// - Throws: ``VaultError`` with `noSuchRecord`, `noSuchField`, `badValue` or `refused`. Nothing is changed in this
   ///   case.
   public func resolveConflict(

@@ -34,7 +34,7 @@ public struct RemoteRoutes: Sendable, Hashable {
 }
 
 extension Vault {
-  /// The server; `nil` if none is set.
+  /// The server, or `nil` if it is not set.
   public func remote() throws -> RemoteSettings? {
     try database.read { connection in
       guard let url = try SyncSettings.value(.remoteURL, in: connection) else { return nil }

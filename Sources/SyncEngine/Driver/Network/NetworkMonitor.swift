@@ -70,7 +70,7 @@ public final class NetworkMonitor: TransferNetwork {
   /// Why the system does not tell about interfaces; nil when it does. The state then follows from requests alone.
   public var interfaceFailure: InterfaceFailure? { locked.withLock { $0.interfaceFailure } }
 
-  /// While `true`, the state is `offline` and no request is made, whatever the network is.
+  /// While `true`, the state is `offline` and no request is made, independent of the network.
   public var isForcedOffline: Bool {
     get { locked.withLock { $0.isForcedOffline } }
     set { change { $0.isForcedOffline = newValue } }
