@@ -28,7 +28,7 @@ struct AttachCommandTests {
 
   private func bytes(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: shop.path(name))) }
 
-  @Test
+  @Test("An attached photo is exported byte for byte, and its encrypted file reveals nothing")
   func aPhotoGoesInAndComesOutByteForByteAndNothingOfItIsReadable() throws {
     let uuids = try add("rocket.jpg", "retina.jpg")
     #expect(uuids.count == 2)
@@ -110,7 +110,7 @@ struct AttachCommandTests {
     #expect(!FileManager.default.fileExists(atPath: shop.path("evil")))
   }
 
-  @Test
+  @Test("Removing a photo that was never sent removes its file at once")
   func aRemovedPhotoTakesItsFileAlongWhenNobodyHasToBeTold() throws {
     let uuids = try add("rocket.jpg", "retina.jpg")
     #expect(try shop.done("attach", "remove", uuids[0], "--json").object()["deleted"] as? Int == 1)
@@ -203,7 +203,7 @@ struct AttachCommandTests {
     #expect(try stored().count == 60)
   }
 
-  @Test
+  @Test("An attachment that fills the disk leaves no file")
   func aFileThatGrowsTooLargeForTheDiskLeavesNothing() throws {
     let bash = try #require(tool("bash"))
     try shop.write([UInt8](repeating: 7, count: 8 << 20), to: "big.bin")

@@ -63,7 +63,7 @@ struct BadPlacesTests {
     #expect(ran.errors.contains("home/new.vault"), "\(ran.errors)")
   }
 
-  @Test
+  @Test("The program ends silently when the reader of its output closes the pipe")
   func whereTheReaderOfTheOutputHasGoneTheProgramEndsSilently() throws {
     let shop = try Workshop()
     let shell = try #require(tool("bash"))

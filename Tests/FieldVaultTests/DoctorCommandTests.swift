@@ -40,7 +40,8 @@ struct DoctorCommandTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: shop.path("v.vault/db")) == ["0001"])
   }
 
-  @Test func whatCanBeReadOfADamagedDatabaseIsSavedIntoANewVault() throws {
+  @Test("The readable part of a damaged database is saved into a new vault")
+  func whatCanBeReadOfADamagedDatabaseIsSavedIntoANewVault() throws {
     try shop.write("title,level\n" + String(repeating: "A room of the house,1\n", count: 4000), to: "rooms.csv")
     try shop.done("import", "Room", shop.path("rooms.csv"), "--set", "projectId=\(Workshop.project)", "--quiet")
     let file = shop.path("v.vault/db/0001/vault.db")

@@ -35,7 +35,8 @@ struct KeyCommandTests {
     #expect(try ran.rows().count == 1)
   }
 
-  @Test func everyKindOfSlotOpensTheVaultAndTheLastOneStays() throws {
+  @Test("Every kind of slot opens the vault, and the last slot cannot be removed")
+  func everyKindOfSlotOpensTheVaultAndTheLastOneStays() throws {
     let added = try shop.done("key", "add", "recovery", "--label", "in the safe", "--json").object()
     let code = try #require(added["code"] as? String)
     try shop.write(code.lowercased().replacing("-", with: " ") + "\n", to: "code")
@@ -87,7 +88,8 @@ struct KeyCommandTests {
     try expect(["list", "Room"], 3, "the passphrase is wrong", environment: withSecond)
   }
 
-  @Test func aVaultThatIsOpenElsewhereIsNotRotatedAndItsHolderIsNamed() throws {
+  @Test("A rotation is refused while another process has the vault open, and names that process")
+  func aVaultThatIsOpenElsewhereIsNotRotatedAndItsHolderIsNamed() throws {
     let holder = try OpenShell(shop)
     let plan = try shop.done("key", "rotate", "--dry-run", "--json").object()
     #expect(plan["heldBy"] as? [String] == ["fieldvault (process \(holder.process))"])

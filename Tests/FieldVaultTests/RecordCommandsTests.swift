@@ -259,7 +259,7 @@ struct RecordCommandsTests {
     #expect(put.output.isEmpty && put.errors.isEmpty)
   }
 
-  @Test
+  @Test("Control characters in a record do not reach the terminal")
   func controlCharactersInARecordDoNotReachTheTerminal() throws {
     let shop = try Workshop()
     try shop.done("put", "Room", "--uuid", Workshop.room, "title=a\u{1b}[2Jb\u{7}")

@@ -121,7 +121,8 @@ import Testing
   }
 
   #if os(Linux)
-    @Test func withoutASessionThereIsAClearErrorAndNothingHangs() throws {
+    @Test("Without a session the system slot fails with a clear error and does not hang")
+    func withoutASessionThereIsAClearErrorAndNothingHangs() throws {
       let keyring = try Data(contentsOf: URL(fileURLWithPath: shop.path("v.vault/keyring.json")))
       for address in [nil, "unix:path=" + shop.path("nowhere"), "nonsense"] {
         let start = ContinuousClock.now

@@ -106,7 +106,8 @@ import Testing
     #expect(try await transport.send(HTTPRequest("/files/1")).status == 200)
   }
 
-  @Test func aRefusalThatComesBeforeTheBodyIsSentIsAnAnswer() async throws {
+  @Test("A refusal before the body was sent completely is a response")
+  func aRefusalThatComesBeforeTheBodyIsSentIsAnAnswer() async throws {
     let server = try RawServer { _, connection in
       connection.send(problem(409))
       return false

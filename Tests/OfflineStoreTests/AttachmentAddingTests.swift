@@ -190,7 +190,8 @@ import Testing
     #expect(try bench.files().isEmpty)
   }
 
-  @Test func moreThanTheDiskHasIsRefusedBeforeAnythingIsWritten() throws {
+  @Test("A file larger than the free space is refused before any write")
+  func moreThanTheDiskHasIsRefusedBeforeAnythingIsWritten() throws {
     let path = bench.folder.path + "/sparse"
     #expect(FileManager.default.createFile(atPath: path, contents: nil))
     let free = try Files.freeBytes(at: bench.path)

@@ -117,7 +117,8 @@ import VaultKeys
     #expect(wanted?.variant == .full)
   }
 
-  @Test func orphansAndStrangersAreNamedAndOnlyOrphansAreSwept() throws {
+  @Test("Orphaned and foreign files are reported, and only orphans are removed")
+  func orphansAndStrangersAreNamedAndOnlyOrphansAreSwept() throws {
     let orphan = bench.path + "/attachments/" + "00/01900000-0000-7000-8000-000000000000"
     let stranger = bench.path + "/attachments/notes.txt"
     let misplaced = bench.path + "/attachments/11/01900000-0000-7000-8000-000000000000"
@@ -137,7 +138,8 @@ import VaultKeys
     #expect(try bench.content(victim).count == 3 << 20)
   }
 
-  @Test func aWholeFileOfAKnownContentIsTakenInAndADamagedOneIsNot() throws {
+  @Test("A recovered file is accepted if it is intact and refused if it is damaged")
+  func aWholeFileOfAKnownContentIsTakenInAndADamagedOneIsNot() throws {
     // As after a download whose row was not written, or a salvage that lost the rows of the files.
     try vault.database.write { db in
       try db.execute("DELETE FROM AttachmentTransfer")

@@ -79,7 +79,8 @@ import VaultKeys
     #expect(try bench.content(attachment).count == 3000)
   }
 
-  @Test func roomIsMadeOfWhatTheServerHasAndWasUsedLongestAgo() throws {
+  @Test("Eviction removes the least recently used files that the server has")
+  func roomIsMadeOfWhatTheServerHasAndWasUsedLongestAgo() throws {
     let photos = try (1...4).map { try bench.attach("\($0).bin", bytes: 100_000, seed: UInt64($0)) }
     try bench.markAtServer()
     let unsent = try bench.attach("unsent.bin", bytes: 100_000, seed: 9)
@@ -205,7 +206,8 @@ import VaultKeys
         "SELECT count(*) FROM OfflineConflictResolution WHERE base || localVersion LIKE '%contentKey%'") == 0)
   }
 
-  @Test func aRunThatDiedBetweenTheRowAndTheFileIsFinishedAtTheNextOpening() throws {
+  @Test("The next opening completes an eviction that crashed between the row and the file")
+  func aRunThatDiedBetweenTheRowAndTheFileIsFinishedAtTheNextOpening() throws {
     let photo = try bench.attach()
     try bench.markAtServer()
     #expect(try vault.syncNow { try $0.evict(downTo: 0, keeping: nil) } == 1)
@@ -217,7 +219,8 @@ import VaultKeys
 
   /// A commit that reached the log and not the disk fails, and comes back after a crash, for which its file would have to be
   /// there still.
-  @Test func noRowOfAFailedCommitComesBackToAFileThatWasSwept() throws {
+  @Test("A failed commit never leaves a row whose file was removed")
+  func noRowOfAFailedCommitComesBackToAFileThatWasSwept() throws {
     let other = VaultLayout(folder: bench.folder.path + "/other.vault")
     try copy(vault.layout, to: other)
     let sweeping = try open(other)

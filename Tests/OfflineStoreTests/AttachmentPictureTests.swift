@@ -18,7 +18,8 @@ import Testing
     try vault.attach([Self.data + name], to: try vault.entities.entity("AtmosphericLog"), bench.log)[0]
   }
 
-  @Test func aPhotoHasItsFactsAndAThumbnailThatIsEncryptedLikeTheRest() throws {
+  @Test("A photo gets its metadata and an encrypted thumbnail")
+  func aPhotoHasItsFactsAndAThumbnailThatIsEncryptedLikeTheRest() throws {
     let uuid = try attach("rocket.jpg")
     let photo = try vault.attachment(uuid)
     #expect(photo.mimeType == "image/jpeg" && photo.width == 640 && photo.height == 427)
@@ -53,7 +54,8 @@ import Testing
     #expect(try bench.content(other).count == 5000)
   }
 
-  @Test func whatIsNoPictureIsTakenInAsItIsAlsoWithoutItsPlace() throws {
+  @Test("A file that is not a picture is stored unchanged, also when locations are stripped")
+  func whatIsNoPictureIsTakenInAsItIsAlsoWithoutItsPlace() throws {
     try vault.setPreference(.stripLocation, "true")
     let uuid = try bench.attach(bytes: 300_000)
     #expect(try Array(Data(contentsOf: URL(filePath: bench.folder.path + "/a.bin"))) == bench.content(uuid))

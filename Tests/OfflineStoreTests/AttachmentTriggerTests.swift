@@ -75,7 +75,8 @@ struct PhotoBench {
     #expect(try bench.count("SELECT count(*) FROM AttachmentContent WHERE thumbnailDigest IS NOT NULL") == 1)
   }
 
-  @Test func contentUuidKeyAndDigestAreSentAndWhatConcernsThisDeviceIsNot() throws {
+  @Test("Content uuid, key and digest are sent; device-only columns are not")
+  func contentUuidKeyAndDigestAreSentAndWhatConcernsThisDeviceIsNot() throws {
     try bench.addPhoto(one)
     try bench.markHere(one)
     let payload = try #require(
@@ -90,7 +91,8 @@ struct PhotoBench {
     #expect(payload.contains(Data(repeating: 7, count: 32).base64EncodedString()))
   }
 
-  @Test func recordsOfTheSameContentShareItAndTheFirstKeyCounts() throws {
+  @Test("Records with equal content share one file under the first key")
+  func recordsOfTheSameContentShareItAndTheFirstKeyCounts() throws {
     try bench.addPhoto(one)
     try bench.addPhoto(one, key: Array(repeating: 9, count: 32))
     #expect(try bench.count("SELECT count(*) FROM AttachmentContent") == 1)
@@ -181,7 +183,8 @@ struct PhotoBench {
     #expect(try bench.texts("SELECT contentUuid FROM AttachmentContent") == [one])
   }
 
-  @Test func aRecordSaysHowFarItsUploadIsAndThatIsNoChangeOfIt() throws {
+  @Test("A record shows its upload progress without becoming dirty")
+  func aRecordSaysHowFarItsUploadIsAndThatIsNoChangeOfIt() throws {
     try bench.addPhoto(one)
     try bench.database.write { try markAsSynced("Photo", in: $0, bench.entities) }
     func said() throws -> [String] {

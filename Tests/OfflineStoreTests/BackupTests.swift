@@ -145,7 +145,8 @@ import VaultKeys
     #expect(try names() == ["job.vault", "job.backup"])
   }
 
-  @Test func whatWasWrongInTheVaultDoesNotMakeItsBackupUseless() throws {
+  @Test("A backup of a vault with damage can be restored")
+  func whatWasWrongInTheVaultDoesNotMakeItsBackupUseless() throws {
     try vault.database.withWriter { connection in
       try connection.set(.foreignKeys(false))
       try connection.execute("INSERT INTO OfflineNote (projectId, body) VALUES (999, 'of nobody')")

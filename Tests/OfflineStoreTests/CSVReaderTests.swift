@@ -54,7 +54,8 @@ import Testing
     #expect(read[2] == ["2", "short"])
   }
 
-  @Test func aQuoteThatIsNeverClosedNamesTheLineWhereItOpened() throws {
+  @Test("An unclosed quote is reported with the line where it opened")
+  func aQuoteThatIsNeverClosedNamesTheLineWhereItOpened() throws {
     #expect {
       _ = try records("a,b\n1,2\n3,\"four\n5,6\n")
     } throws: { error in

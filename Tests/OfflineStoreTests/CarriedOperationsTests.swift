@@ -120,7 +120,8 @@ import VaultKeys
     #expect(operation.patch.fields == ["color": "blue"] && operation.schemaVersion == 2)
   }
 
-  @Test func fieldsOfANewerServerAreKeptUntilThereIsAColumn() throws {
+  @Test("Fields of a newer server are kept until a migration adds their column")
+  func fieldsOfANewerServerAreKeptUntilThereIsAColumn() throws {
     var counts = ApplyCounts()
     let remote = RemoteRecord(
       entityType: "Thing", entityUuid: "two", serverId: 7, createdAt: 0,

@@ -86,7 +86,8 @@ import Testing
     #expect(try count("SELECT count(*) FROM OfflineAtmosphericLog WHERE isDeleted = 1") == 1)
   }
 
-  @Test func deletingABranchTakesTheLocationsBelowItTheirRoomsAndTheirLogs() throws {
+  @Test("Deleting a branch cascades to its locations, their rooms and their logs")
+  func deletingABranchTakesTheLocationsBelowItTheirRoomsAndTheirLogs() throws {
     try makeTree()
     // The second level of four goes, with the two below it.
     try database.write { _ = try $0.execute("DELETE FROM OfflineLocation WHERE title = 'level 1'") }
@@ -96,7 +97,8 @@ import Testing
     #expect(try count("SELECT count(*) FROM OfflineProject WHERE isDeleted = 1") == 0)
   }
 
-  @Test func whatIsCountedBeforeADeletionIsWhatIsMarkedByIt() throws {
+  @Test("The dry run of a deletion counts exactly the records that it marks")
+  func whatIsCountedBeforeADeletionIsWhatIsMarkedByIt() throws {
     try makeTree()
     let project = try #require(try database.read { try Project.all.fetchFirst($0) })
     let told = try database.write { db in

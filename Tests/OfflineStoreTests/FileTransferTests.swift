@@ -18,7 +18,8 @@ import VaultKeys
     transfer.map { "\($0.variant) \($0.contentUuid.suffix(1))" } ?? "none"
   }
 
-  @Test func uploadsGoByAgeTheThumbnailFirstAndNeverBeforeTheirRecord() throws {
+  @Test("Uploads go by age, thumbnails first, and never before their record")
+  func uploadsGoByAgeTheThumbnailFirstAndNeverBeforeTheirRecord() throws {
     for (index, content) in contents.enumerated() {
       // The server has the records of the last two.
       try bench.addPhoto(content, isTyped: false, version: index < 2 ? 0 : 1)
@@ -106,7 +107,8 @@ import VaultKeys
     #expect(try bench.sync(now: now) { try $0.nextUpload() } != nil)
   }
 
-  @Test func aCutIsNoAttemptAndProgressForgivesTheFailuresBeforeIt() throws {
+  @Test("A lost connection is no attempt, and progress resets the failure count")
+  func aCutIsNoAttemptAndProgressForgivesTheFailuresBeforeIt() throws {
     try bench.addPhoto(contents[0], isTyped: false, version: 1)
     try bench.markHere(contents[0])
     for _ in 0..<20 {
@@ -136,7 +138,8 @@ import VaultKeys
     #expect(try bench.count("SELECT serverHasThumbnail FROM AttachmentContent") == 1)
   }
 
-  @Test func downloadsBeginWithWhatIsAskedForThenThumbnailsThenTheRestByRule() throws {
+  @Test("Downloads start with requested files, then thumbnails, then the others by the download rule")
+  func downloadsBeginWithWhatIsAskedForThenThumbnailsThenTheRestByRule() throws {
     for content in contents { try bench.addPhoto(content, isTyped: false, version: 1) }
     #expect(try bench.sync { try $0.requestDownload(of: contents[3]) })
     let order = try bench.sync { transaction in try (0..<6).map { _ in name(try transaction.nextDownload(free: .max)) }
@@ -158,7 +161,8 @@ import VaultKeys
     #expect(name(try bench.sync { try $0.nextDownload(free: .max) }) == "full 1")
   }
 
-  @Test func whatTheServerDoesNotHaveYetIsAskedForLaterAndNeverGivenUp() throws {
+  @Test("A file that the server lacks is requested again later, without a limit")
+  func whatTheServerDoesNotHaveYetIsAskedForLaterAndNeverGivenUp() throws {
     try bench.addPhoto(contents[0], isTyped: false, version: 1)
     var now: Int64 = 0
     var waits: [Int64] = []

@@ -39,7 +39,8 @@ import Testing
     try database.read { try SyncSettings.value(name, in: $0) }
   }
 
-  @Test func referenceDataIsWhatTheServerDecidesAboutAndHangsOnNothingElse() {
+  @Test("An entity is reference data if it is server-owned and references no other entity")
+  func referenceDataIsWhatTheServerDecidesAboutAndHangsOnNothingElse() {
     let types = catalog.tables.keys.filter(catalog.isReferenceData).sorted()
     // Readings of the air are the server's to decide about, too, but belong to a project.
     #expect(types == ["Company", "Material", "User"])

@@ -192,7 +192,8 @@ import Testing
     #expect(try value("SELECT operationId FROM OfflineSyncQueue WHERE entityType = 'Room'", as: String.self) == id)
   }
 
-  @Test func aProgramThatWritesAWholeRecordBackChangesNothingOfSync() throws {
+  @Test("Writing an unchanged record back queues no operation")
+  func aProgramThatWritesAWholeRecordBackChangesNothingOfSync() throws {
     var stale = try #require(try database.read { try $0.find(Room.self, 1) })
     try database.write { db in
       try markAsSynced("Room", in: db, entities)
@@ -210,7 +211,8 @@ import Testing
   }
 
   /// Nor does it queue anything when it edits nothing, or twice when it does.
-  @Test func aWholeRecordThatIsWrittenBackIsQueuedForWhatIsEdited() throws {
+  @Test("Writing a whole record back queues only the edited fields")
+  func aWholeRecordThatIsWrittenBackIsQueuedForWhatIsEdited() throws {
     try synchronise()
     try run("UPDATE OfflineRoom SET title = 'Attic'")
     try freeze("Room")

@@ -100,7 +100,8 @@ import VaultKeys
   }
 
   /// A process whose vault another process rotated in the moment in which it released the lock.
-  @Test func aGenerationOfAnotherProcessIsTakenUpBeforeAnythingIsWritten() throws {
+  @Test("A process switches to a new generation before it writes")
+  func aGenerationOfAnotherProcessIsTakenUpBeforeAnythingIsWritten() throws {
     let next = try vault.newestKeyring().withNewGeneration()
     try FileManager.default.createDirectory(atPath: path + "/db/0002", withIntermediateDirectories: false)
     try vault.database.read {
@@ -133,7 +134,8 @@ import VaultKeys
     #expect(try generations() == ["0002"])
   }
 
-  @Test func whatAnInterruptedRotationLeftGoesAtTheNextOpen() throws {
+  @Test("The next opening removes the leftovers of an interrupted rotation")
+  func whatAnInterruptedRotationLeftGoesAtTheNextOpen() throws {
     vault.close()
     let files = FileManager.default
     // Killed before the commit: a generation that no keyring names, and a keyring that was not finished.
@@ -172,7 +174,8 @@ import VaultKeys
     #expect { try reopen(1) } throws: { ($0 as? KeyError)?.code == .wrongSecret }
   }
 
-  @Test func theSecretOfASlotThatCannotBeWrittenLeavesTheSystemAgain() throws {
+  @Test("A slot that cannot be written removes its secret from the system store again")
+  func theSecretOfASlotThatCannotBeWrittenLeavesTheSystemAgain() throws {
     let store = OneSecret()
     let slot = try vault.addSystemSlot(in: store, label: "laptop")
     #expect(store.kept.withLock { $0.keys.sorted() } == [slot.id])

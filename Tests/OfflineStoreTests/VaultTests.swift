@@ -102,7 +102,8 @@ import VaultKeys
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
   }
 
-  @Test func aComputedColumnThatSQLDoesNotUnderstandIsNamed() throws {
+  @Test("A computed column that SQLite cannot parse is reported")
+  func aComputedColumnThatSQLDoesNotUnderstandIsNamed() throws {
     let sql = """
       INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES ('Reading', 'OfflineReading', 'own');
       INSERT INTO SyncedColumn (entityType, columnName, computedAs) VALUES ('Reading', 'total', 'pressur * 2 -- twice');

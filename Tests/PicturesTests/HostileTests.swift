@@ -17,7 +17,8 @@ import Testing
     }
   }
 
-  @Test func aPhotoWithFlippedBytesIsReadOrKeptAndNeverFatal() throws {
+  @Test("A photo with flipped bytes is decoded or kept, and never crashes")
+  func aPhotoWithFlippedBytesIsReadOrKeptAndNeverFatal() throws {
     let file = adding(ExifMaker(), to: try photo("rocket.jpg"))
     let seed = freshSeed()
     var random = Seeded(seed)

@@ -90,7 +90,8 @@ import Testing
     #expect(try withoutLocation(Array(png(10, 10).dropLast(1))).1 == .unsure)
   }
 
-  @Test func aProgressivePictureWithSeveralScansStaysAsItIs() throws {
+  @Test("A progressive picture with several scans stays unchanged")
+  func aProgressivePictureWithSeveralScansStaysAsItIs() throws {
     let rocket = try photo("rocket.jpg")
     let pixels = try #require(rocket.indices.first { rocket[$0] == 0xff && rocket[$0 + 1] == 0xda })
     // A second scan with tables before it, and metadata between them.

@@ -36,7 +36,8 @@ import Testing
     #expect(jpegSize(picture.thumbnail ?? []) == (isTurned ? [200, 300] : [200, 133]))
   }
 
-  @Test func aRecompressedPictureIsSmallerUprightAndSaysNothing() throws {
+  @Test("A recompressed picture is smaller, upright and without metadata")
+  func aRecompressedPictureIsSmallerUprightAndSaysNothing() throws {
     var wishes = PictureOptions()
     wishes.recompressedSide = 500
     let picture = look(adding(ExifMaker(orientation: 8), to: try photo("rocket.jpg")), wishes)

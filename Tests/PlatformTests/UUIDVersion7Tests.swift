@@ -18,7 +18,8 @@ import Testing
     #expect(uuid.8 >> 6 == 0b10, "variant")
   }
 
-  @Test func valuesAscendWithinAThreadAndAreUniqueAcrossThreads() {
+  @Test("Values ascend within a thread and are unique across threads")
+  func valuesAscendWithinAThreadAndAreUniqueAcrossThreads() {
     let all = Mutex<[UUID]>([])
     DispatchQueue.concurrentPerform(iterations: 8) { _ in
       let own = (0..<5000).map { _ in UUID.version7() }

@@ -104,7 +104,8 @@ import Testing
       && near(left.cep50 * scale, right.cep50)
   }
 
-  @Test(arguments: 1...8 as ClosedRange<UInt64>)
+  @Test(
+    "Moving, turning, mirroring and reordering holes changes no group size", arguments: 1...8 as ClosedRange<UInt64>)
   func movingTurningMirroringAndReorderingChangeNoSize(_ seed: UInt64) throws {
     var random = Seeded(seed)
     for _ in 0..<100 {

@@ -75,7 +75,8 @@ import Testing
     #expect(try read { try RangeQueries.pendingSessions($0) }.map(\.isDeleted) == [true])
   }
 
-  @Test func pendingEntriesStandAmongTheOthersOfTheirSession() throws {
+  @Test("Pending entries are listed among the other entries of their session")
+  func pendingEntriesStandAmongTheOthersOfTheirSession() throws {
     let session = try bench.record().session.sessionId
     try bench.settleAll()
     try bench.database.write { db in

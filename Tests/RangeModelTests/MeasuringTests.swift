@@ -56,7 +56,8 @@ import Testing
     #expect(measurement?.measurementConfidence == 0.9 && measurement?.extremeSpread == 5)
   }
 
-  @Test func whoMeasuresAgainChangesTheMeasurementAndOnlyTheHolesThatDiffer() throws {
+  @Test("A second measurement updates the measurement and only the holes that differ")
+  func whoMeasuresAgainChangesTheMeasurementAndOnlyTheHolesThatDiffer() throws {
     let first = try bench.database.write { try group.saveMeasurement(triangle, bulletDiameter: 0.264, in: $0) }
     try bench.settleAll()
     let moved = [triangle[0], TargetPoint(x: 2.5, y: 0), triangle[2]]
@@ -81,7 +82,8 @@ import Testing
     #expect(try bench.queue().isEmpty)
   }
 
-  @Test func aSingleHoleHasNoSizeAndOneThatWasEnteredStays() throws {
+  @Test("A single hole has no size, and an entered size stays")
+  func aSingleHoleHasNoSizeAndOneThatWasEnteredStays() throws {
     try bench.run("UPDATE OfflineGroupEntry SET groupSizeMoa = 0.8")
     try bench.database.write { db in
       _ = try group.saveMeasurement([TargetPoint(x: 1, y: -2)], bulletDiameter: 0.264, in: db)

@@ -15,7 +15,8 @@ import Testing
     recorded = try bench.record()
   }
 
-  @Test func everyRecordIsQueuedInTheOrderInWhichItWasMade() throws {
+  @Test("Records are queued in the order of their creation")
+  func everyRecordIsQueuedInTheOrderInWhichItWasMade() throws {
     try measure()
     #expect(
       try bench.queue() == [
@@ -30,7 +31,8 @@ import Testing
     #expect(try bench.value("SELECT count(*) FROM OfflineRifleSetup WHERE isDirty = 1", as: Int.self) == 0)
   }
 
-  @Test func correctionsBeforeTheFirstSyncAreStillOneCreate() throws {
+  @Test("Edits before the first sync stay one create")
+  func correctionsBeforeTheFirstSyncAreStillOneCreate() throws {
     let before = try bench.queue()
     try bench.run("UPDATE OfflineSession SET notes = 'calm' WHERE sessionId = 1")
     try bench.run("UPDATE OfflineSession SET temperature = 44 WHERE sessionId = 1")
@@ -42,7 +44,8 @@ import Testing
     #expect(try bench.queue() == before.filter { $0 != "create VelocityReading 5" })
   }
 
-  @Test func whatIsAddedToASessionOfTheServerIsQueuedAlone() throws {
+  @Test("An entry that is added to a session of the server is queued alone")
+  func whatIsAddedToASessionOfTheServerIsQueuedAlone() throws {
     try bench.settleAll()
     #expect(try bench.queue().isEmpty)
     let hold = try bench.database.write { db in
@@ -110,7 +113,8 @@ import Testing
     #expect(try bench.queue().isEmpty)
   }
 
-  @Test func ammunitionAndPlaceMayGoAndTheRifleStaysWhileASessionPointsToIt() throws {
+  @Test("Ammunition and place can be deleted; a rifle stays while a session references it")
+  func ammunitionAndPlaceMayGoAndTheRifleStaysWhileASessionPointsToIt() throws {
     try bench.database.write { db in
       try WriteMode.purge(on: db) {
         try db.execute("DELETE FROM OfflineSavedLocation")
@@ -130,7 +134,8 @@ import Testing
     #expect(try bench.value("SELECT count(*) FROM OfflineRifleSetup", as: Int.self) == 1)
   }
 
-  @Test func picturesAreAttachedToAGroupOrToItsMeasurement() throws {
+  @Test("Pictures are attached to a group or to its measurement")
+  func picturesAreAttachedToAGroupOrToItsMeasurement() throws {
     try measure()
     let vault = bench.vault
     let paths = try ["one", "two"].enumerated().map { index, name in

@@ -62,7 +62,8 @@ import Testing
     #expect(entities.allSatisfy { $0.conflictPolicy == .serverWins || $0.conflictPolicy == .lastWriteWins })
   }
 
-  @Test func whatTheServerOwnsIsClearedAtALogoutButForWhatASessionPointsTo() throws {
+  @Test("A logout removes server-owned records except those that a session references")
+  func whatTheServerOwnsIsClearedAtALogoutButForWhatASessionPointsTo() throws {
     let bench = try RangeBench()
     let catalog = bench.vault.syncCatalog
     #expect(

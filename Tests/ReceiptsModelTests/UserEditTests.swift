@@ -21,7 +21,8 @@ import Testing
     #expect(try marks() == "[]")
   }
 
-  @Test func aProgramMayMakeAReceiptWithWhatTheUserHasTyped() throws {
+  @Test("A service can create a receipt with values that a user typed")
+  func aProgramMayMakeAReceiptWithWhatTheUserHasTyped() throws {
     try receipts.database.write { db in
       var receipt = Receipt(storeName: "Corner shop")
       try receipt.markAsEdited([.warrantyMonths, .storeName])

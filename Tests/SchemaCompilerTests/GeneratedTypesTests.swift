@@ -95,7 +95,8 @@ import Testing
     #expect(swift.contains("public static let airReadings = ToMany<Room, AirReading, Int64>("))
   }
 
-  @Test func aKeyOfSeveralColumnsIsAStructureAndAViewIsReadOnly() throws {
+  @Test("A key of several columns becomes a structure, and a view is read-only")
+  func aKeyOfSeveralColumnsIsAStructureAndAViewIsReadOnly() throws {
     let swift = try #require(try SchemaFolder(["0001_readings.sql": Self.sql]).compile()["0001_readings.swift"])
     #expect(swift.contains("public struct Pair: KeyedRecord"))
     #expect(swift.contains("public struct Key: RecordKey, Codable {"))

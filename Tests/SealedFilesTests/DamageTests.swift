@@ -45,7 +45,8 @@ import Testing
     #expect(try code(sample, whole) == nil)
   }
 
-  @Test func aFlippedBitAnywhereInALargeFileIsFoundAndOnlyThereIsNothingReadable() throws {
+  @Test("A flipped bit anywhere in a large file is detected, and only its chunk is unreadable")
+  func aFlippedBitAnywhereInALargeFileIsFoundAndOnlyThereIsNothingReadable() throws {
     let seed = freshSeed()
     var random = Seeded(seed)
     let size = (2 << 20) + 70_000

@@ -47,7 +47,8 @@ import Testing
     #expect(try sample.content() == content)
   }
 
-  @Test func aWriterThatDiedMidwayLeavesWhatCanBeGoneOnWith() throws {
+  @Test("A crashed writer leaves a file that can be resumed")
+  func aWriterThatDiedMidwayLeavesWhatCanBeGoneOnWith() throws {
     var random = Seeded(2)
     let content = random.bytes((4 << 20) + 3)
     let sample = try Sample(folder)

@@ -80,7 +80,8 @@ import Testing
     #expect(result.lost.isEmpty && result.conflict == nil && !result.needsPush)
   }
 
-  @Test func theSecondDeviceWinsAFieldThatItOwnsAndTheFirstIsReported() {
+  @Test("The second device wins a field that it owns, and the overwritten value is reported")
+  func theSecondDeviceWinsAFieldThatItOwnsAndTheFirstIsReported() {
     let result = mergedReceipt(edited(["userNotes": "tablet"]), edited(["userNotes": "phone"], at: 3000, version: 4))
     #expect(result.merged.fields["userNotes"] == "tablet")
     #expect(result.lost == [OverwrittenValue(field: "userNotes", side: .remote, value: "phone")])
@@ -113,7 +114,8 @@ import Testing
     #expect(result.merged.fields["userTags"] == ["tax"])
   }
 
-  @Test func aComputedFieldIsComputedAgainWhenItsInputsComeFromBothSides() {
+  @Test("A computed field is computed again when its inputs come from both sides")
+  func aComputedFieldIsComputedAgainWhenItsInputsComeFromBothSides() {
     let local = edited(["purchaseDate": "2026-02-05", "warrantyExpiryDate": "2027-02-05"])
     let remote = edited(["warrantyMonths": 24, "warrantyExpiryDate": "2028-01-05"], version: 4)
     let result = mergedReceipt(local, remote)
@@ -269,10 +271,12 @@ import Testing
     }
   }
 
-  @Test(arguments: [
-    (ConflictPolicy.manual, true, nil as Bool?), (.merge, true, nil), (.serverWins, false, true),
-    (.clientWins, false, false), (.lastWriteWins, false, false),
-  ])
+  @Test(
+    "Each policy decides an edit of a record that was deleted remotely",
+    arguments: [
+      (ConflictPolicy.manual, true, nil as Bool?), (.merge, true, nil), (.serverWins, false, true),
+      (.clientWins, false, false), (.lastWriteWins, false, false),
+    ])
   func eachPolicyDecidesAboutAnEditOfWhatWasDeletedThere(policy: ConflictPolicy, isConflict: Bool, isDeleted: Bool?) {
     let result = merged(
       edited(["storeName": "mine"], at: 3000), edited([:], at: 2000, version: 4, isDeleted: true), policy)
@@ -291,7 +295,8 @@ import Testing
     }
   }
 
-  @Test func whatWasDeletedHereAndEditedThereIsOfTheOtherKind() {
+  @Test("A local deletion against a remote edit is the conflict deleted_locally")
+  func whatWasDeletedHereAndEditedThereIsOfTheOtherKind() {
     let result = merged(edited([:], isDeleted: true), edited(["storeName": "theirs"], version: 4), .merge)
     #expect(result.conflict?.kind == .deletedLocally)
     #expect(result.conflict?.fields == [])
@@ -312,7 +317,8 @@ import Testing
     #expect(result.merged.isDeleted)
   }
 
-  @Test func aSetInAnotherOrderDoesNotStandAgainstADeletion() {
+  @Test("A reordered set is no edit against a deletion")
+  func aSetInAnotherOrderDoesNotStandAgainstADeletion() {
     let rules = MergeRules(policy: .manual, fields: ["userTags": FieldRule(mergesAsSet: true)])
     let reordered = edited(["userTags": ["home", "home"]])
     let result = merge(

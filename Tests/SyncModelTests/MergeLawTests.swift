@@ -163,7 +163,8 @@ import Testing
     }
   }
 
-  @Test func withAnUnchangedRemoteTheResultIsTheLocalRecord() {
+  @Test("With an unchanged remote version the result is the local record")
+  func withAnUnchangedRemoteTheResultIsTheLocalRecord() {
     everySituation { situation, _ in
       guard let base = situation.base else { return true }
       var situation = situation
@@ -174,7 +175,8 @@ import Testing
     }
   }
 
-  @Test func withAnUnchangedLocalTheResultIsTheRemoteRecord() {
+  @Test("With an unchanged local version the result is the remote record")
+  func withAnUnchangedLocalTheResultIsTheRemoteRecord() {
     everySituation { situation, _ in
       guard let base = situation.base else { return true }
       var situation = situation
@@ -203,7 +205,8 @@ import Testing
     }
   }
 
-  @Test func whatIsAddedToASetIsThereAndWhatIsRemovedIsGone() {
+  @Test("A merged set has every added element and lacks every removed one")
+  func whatIsAddedToASetIsThereAndWhatIsRemovedIsGone() {
     everySituation { situation, _ in
       func set(_ state: RecordState?) -> Set<String>? {
         switch state?.fields["tags"] {

@@ -144,7 +144,8 @@ import Testing
       ])
   }
 
-  @Test func fieldsThatTwoChangedDifferentlyAreMergedByPolicy() async throws {
+  @Test("Fields that two devices changed differently are merged by policy")
+  func fieldsThatTwoChangedDifferentlyAreMergedByPolicy() async throws {
     try await makeProject()
     let room = Operation.newUuid()
     _ = try await client.push([Operation.create("Room", room, ["title": "Hall", "projectId": .text(project)])])
@@ -200,7 +201,8 @@ import Testing
     #expect(time < "2999")
   }
 
-  @Test func deletionTakesAlongAndEditsOfWhatIsGoneAreConflicts() async throws {
+  @Test("A deletion cascades, and edits of deleted records are conflicts")
+  func deletionTakesAlongAndEditsOfWhatIsGoneAreConflicts() async throws {
     try await makeProject()
     let (room, log) = (Operation.newUuid(), Operation.newUuid())
     _ = try await client.push([

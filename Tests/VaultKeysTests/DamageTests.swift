@@ -42,15 +42,17 @@ func forged(_ keyring: Keyring, _ change: (inout String) -> Void) -> [UInt8] {
     #expect(code { _ = try Keyring(parsing: [UInt8](repeating: 32, count: (1 << 20) + 1)) } == .damaged)
   }
 
-  @Test(arguments: [
-    ("  \"version\"", "   \"version\""), ("\"version\": 1,", "\"version\": 01,"),
-    ("\"version\": 1,", "\"version\": 0,"),
-    ("  \"vaultId\"", "  \"extra\": 1,\n  \"vaultId\""), ("\"kind\": \"key-file\"", "\"kind\": \"smart-card\""),
-    ("\"number\": 1,", "\"number\": 0,"), ("\\\"b\\\"", "\\u0062"), ("ü", "\u{7}"), ("ü", "\u{202E}"),
-    ("\"parameters\": {}", "\"parameters\": {\"opsLimit\": 1, \"memLimitBytes\": 8388608}"),
-    ("createdAt\": \"2", "createdAt\": \"x"),
-    ("fieldvault-keyring", "fieldvault-keyrinG"), ("{\n", "{\r\n"),
-  ])
+  @Test(
+    "Text that is not canonical is damage, even with a valid checksum",
+    arguments: [
+      ("  \"version\"", "   \"version\""), ("\"version\": 1,", "\"version\": 01,"),
+      ("\"version\": 1,", "\"version\": 0,"),
+      ("  \"vaultId\"", "  \"extra\": 1,\n  \"vaultId\""), ("\"kind\": \"key-file\"", "\"kind\": \"smart-card\""),
+      ("\"number\": 1,", "\"number\": 0,"), ("\\\"b\\\"", "\\u0062"), ("ü", "\u{7}"), ("ü", "\u{202E}"),
+      ("\"parameters\": {}", "\"parameters\": {\"opsLimit\": 1, \"memLimitBytes\": 8388608}"),
+      ("createdAt\": \"2", "createdAt\": \"x"),
+      ("fieldvault-keyring", "fieldvault-keyrinG"), ("{\n", "{\r\n"),
+    ])
   func textThatIsNotCanonicalIsDamageEvenWithAFittingChecksum(from: String, to: String) throws {
     let file = forged(keyring) { $0 = $0.replacingFirst(from, with: to) }
     #expect(file != keyring.serialized())

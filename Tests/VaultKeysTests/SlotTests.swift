@@ -59,7 +59,8 @@ import Testing
     }
   }
 
-  @Test func aNewRootKeyDropsTheSlotsWhoseSecretIsNotAtHand() throws {
+  @Test("A new root key drops the slots whose secret is not available")
+  func aNewRootKeyDropsTheSlotsWhoseSecretIsNotAtHand() throws {
     let (_, first) = try Keyring.create(with: keyFile(1), label: "usb", settings: .cheap)
     let three = try first.adding(passphrase("p"), settings: .cheap).adding(keyFile(2), label: "old", settings: .cheap)
     let (fresh, dropped) = try three.withNewRootKey(keeping: [keyFile(1), passphrase("p")], settings: .cheap)
@@ -75,7 +76,8 @@ import Testing
     #expect(code { _ = try three.withNewRootKey(keeping: [keyFile(9)], settings: .cheap) } == .wrongSecret)
   }
 
-  @Test func anUnlockedKeyringFollowsChangesOfAnotherProcess() throws {
+  @Test("An unlocked keyring follows changes by another process")
+  func anUnlockedKeyringFollowsChangesOfAnotherProcess() throws {
     let (keyring, ours) = try Keyring.create(with: keyFile(1), settings: .cheap)
     let theirs = try keyring.unlock(with: keyFile(1))
     let changed = try theirs.adding(keyFile(2), settings: .cheap).withNewGeneration(settings: .cheap)

@@ -14,7 +14,8 @@ import Testing
     }
   }
 
-  @Test func theSameTextInsideItselfGetsAStatementOfItsOwn() throws {
+  @Test("A nested query with equal text gets its own statement")
+  func theSameTextInsideItselfGetsAStatementOfItsOwn() throws {
     try Database.house().read { db in
       var pairs: [String] = []
       let rooms = Room.all.order { $0.title.ascending }

@@ -45,7 +45,8 @@ import Testing
     #expect(file.checksum == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
   }
 
-  @Test func aFileThatFailsNamesItsLineAndLeavesTheDatabaseAsTheOneBeforeLeftIt() throws {
+  @Test("A failing schema file is reported with its line and rolls back to the state after the previous file")
+  func aFileThatFailsNamesItsLineAndLeavesTheDatabaseAsTheOneBeforeLeftIt() throws {
     let database = try Database.inMemory()
     let broken = schema([
       first,
@@ -67,7 +68,8 @@ import Testing
         == "migration: shop/0001_step.sql:3: near \"y\": syntax error")
   }
 
-  @Test func aFileThatWasChangedAfterItWasAppliedNamesTheLine() throws {
+  @Test("A schema file that changed after it was applied is reported with its line")
+  func aFileThatWasChangedAfterItWasAppliedNamesTheLine() throws {
     let database = try Database.inMemory()
     try Migrator(schemas: [schema([first])]).apply(to: database)
     let changed = schema([(1, first.1.replacing("name TEXT", with: "title TEXT")), second])

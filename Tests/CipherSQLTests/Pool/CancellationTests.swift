@@ -78,7 +78,8 @@ import Testing
     #expect(try await Self.projectCount(database) == 2)
   }
 
-  @Test func aCallThatIsCancelledBeforeItBeginsRunsNothing() async throws {
+  @Test("A call that is cancelled before it begins runs nothing")
+  func aCallThatIsCancelledBeforeItBeginsRunsNothing() async throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     let runs = Counter()
@@ -140,7 +141,8 @@ import Testing
   private static let endlessRows: SQL =
     "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000) SELECT i FROM n"
 
-  @Test func aWriteThatIsCancelledBeforeItsCommitRollsBack() async throws {
+  @Test("A write that is cancelled before its commit rolls back")
+  func aWriteThatIsCancelledBeforeItsCommitRollsBack() async throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     let hasWritten = Counter()

@@ -163,7 +163,8 @@ import Testing
 
   /// A program that writes synchronously within its tasks blocks the threads that all tasks share. A task that waits
   /// before those must get its turn without one.
-  @Test func aTaskIsServedWhenThoseBehindItBlockAllThreads() async throws {
+  @Test("A task is served while later tasks block all threads")
+  func aTaskIsServedWhenThoseBehindItBlockAllThreads() async throws {
     let vault = try TemporaryVault()
     let database = try vault.open()
     let (release, isWritten) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

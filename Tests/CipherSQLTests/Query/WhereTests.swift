@@ -113,7 +113,8 @@ import Testing
 
   private let both = "(t0.title LIKE ? ESCAPE ? OR t0.title LIKE ? ESCAPE ?)"
 
-  @Test func theSpecialCharactersOfAPatternStandForThemselves() throws {
+  @Test("Special characters of a pattern match themselves")
+  func theSpecialCharactersOfAPatternStandForThemselves() throws {
     try database.write { db in
       for (index, title) in ["100%", "100x", "a_b", "axb", "back\\slash"].enumerated() {
         try db.insert(
