@@ -8,8 +8,8 @@ let package = Package(
     .library(
       name: "FieldVault",
       targets: [
-        "FieldVault", "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient", "SyncModel", "OfflineStore",
-        "RecordStore", "SchemaModel", "CipherSQL", "VaultKeys", "Platform",
+        "FieldVault", "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient", "SyncModel", "VaultStore",
+        "Attachments", "Outbox", "RecordStore", "SchemaModel", "CipherSQL", "VaultKeys", "Platform",
       ]),
     .library(name: "CipherSQL", targets: ["CipherSQL"]),
     .library(name: "RestorationModel", targets: ["RestorationModel"]),
@@ -72,37 +72,48 @@ let package = Package(
       name: "SchemaModel", dependencies: ["Platform", "CipherSQL", "SyncModel"], exclude: ["Schemas.txt"],
       plugins: ["SchemaPlugin"]),
     .target(
-      name: "RecordStore", dependencies: ["Platform", "CipherSQL", "SyncModel", "SchemaModel", "CStatementPolicy"]),
+      name: "RecordStore", dependencies: ["Platform", "CipherSQL", "SyncModel", "SchemaModel", "CStatementPolicy"],
+      exclude: ["README.md"]),
     .target(
-      name: "OfflineStore",
+      name: "Outbox", dependencies: ["Platform", "CipherSQL", "SyncModel", "SchemaModel", "RecordStore"],
+      exclude: ["README.md"]),
+    .target(
+      name: "Attachments",
       dependencies: [
         "Platform", "CipherSQL", "VaultKeys", "SealedFiles", "Pictures", "SyncModel", "SchemaModel", "RecordStore",
+        "Outbox", "CPlatform",
+      ], exclude: ["README.md"]),
+    .target(
+      name: "VaultStore",
+      dependencies: [
+        "Outbox", "Attachments", "Platform", "CipherSQL", "VaultKeys", "SealedFiles", "Pictures", "SyncModel",
+        "SchemaModel", "RecordStore",
         "CPlatform",
       ],
       exclude: ["README.md", "Backup/BackupFormat.md"]),
     .target(
-      name: "RestorationModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
+      name: "RestorationModel", dependencies: ["CipherSQL", "VaultStore"], exclude: ["Schemas.txt"],
       plugins: ["SchemaPlugin"]),
     .target(
-      name: "RangeModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
+      name: "RangeModel", dependencies: ["CipherSQL", "VaultStore"], exclude: ["Schemas.txt"],
       plugins: ["SchemaPlugin"]),
     .target(
-      name: "ReceiptsModel", dependencies: ["CipherSQL", "OfflineStore"], exclude: ["Schemas.txt"],
+      name: "ReceiptsModel", dependencies: ["CipherSQL", "VaultStore"], exclude: ["Schemas.txt"],
       plugins: ["SchemaPlugin"]),
     .target(
       name: "FileTransfers",
       dependencies: [
-        "Platform", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "Pictures", "VaultKeys",
+        "Platform", "VaultStore", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "Pictures", "VaultKeys",
       ],
       exclude: ["README.md"]),
     .target(
       name: "SyncEngine",
-      dependencies: ["Platform", "FileTransfers", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL", "CPlatform"],
+      dependencies: ["Platform", "FileTransfers", "VaultStore", "HTTPClient", "SyncModel", "CipherSQL", "CPlatform"],
       exclude: ["README.md"]),
     .target(
       name: "RESTRemote",
       dependencies: [
-        "Platform", "SyncEngine", "FileTransfers", "OfflineStore", "HTTPClient", "SyncModel", "CipherSQL",
+        "Platform", "SyncEngine", "FileTransfers", "VaultStore", "HTTPClient", "SyncModel", "CipherSQL",
         "SealedFiles",
         "VaultKeys",
       ],
@@ -111,7 +122,7 @@ let package = Package(
     .target(
       name: "FieldVault",
       dependencies: [
-        "CipherSQL", "OfflineStore", "SyncEngine", "RESTRemote", "FileTransfers", "SyncModel", "VaultKeys",
+        "CipherSQL", "VaultStore", "SyncEngine", "RESTRemote", "FileTransfers", "SyncModel", "VaultKeys",
         "HTTPClient",
       ]),
     .target(
@@ -125,7 +136,7 @@ let package = Package(
     .executableTarget(
       name: "FieldVaultCommand",
       dependencies: [
-        "Platform", "CipherSQL", "VaultKeys", "OfflineStore", "SyncEngine", "RESTRemote", "HTTPClient", "SyncModel",
+        "Platform", "CipherSQL", "VaultKeys", "VaultStore", "SyncEngine", "RESTRemote", "HTTPClient", "SyncModel",
         "RestorationModel",
         "RangeModel", "ReceiptsModel", "CommandLineSupport", "CPlatform",
       ]),
@@ -143,7 +154,7 @@ let package = Package(
     .executableTarget(
       name: "fieldvault-bench",
       dependencies: [
-        "CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "FileTransfers",
+        "CipherSQL", "VaultStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "FileTransfers",
         "HTTPClient",
         "SyncServer", "SealedFiles", "BenchmarkFloor", "CSodium",
       ],
@@ -153,7 +164,7 @@ let package = Package(
     .executableTarget(
       name: "fieldvault-demo",
       dependencies: [
-        "CipherSQL", "OfflineStore", "RestorationModel", "SyncEngine", "HTTPClient", "SyncModel", "VaultKeys",
+        "CipherSQL", "VaultStore", "RestorationModel", "SyncEngine", "HTTPClient", "SyncModel", "VaultKeys",
       ],
       path: "Tests/Demo"),
 
@@ -165,16 +176,16 @@ let package = Package(
     .testTarget(name: "SealedFilesTests", dependencies: ["Platform", "SealedFiles", "VaultKeys"]),
     .testTarget(name: "PicturesTests", dependencies: ["Pictures"]),
     .testTarget(
-      name: "OfflineStoreTests",
+      name: "VaultStoreTests",
       dependencies: [
-        "SchemaModel", "RecordStore", "Platform", "OfflineStore", "CipherSQL", "SyncModel", "VaultKeys",
+        "SchemaModel", "RecordStore", "Platform", "VaultStore", "CipherSQL", "SyncModel", "VaultKeys",
         "RestorationModel", "DrawnSchema",
       ]),
-    .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "OfflineStore"]),
+    .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "VaultStore"]),
     .testTarget(
       name: "RangeModelTests",
-      dependencies: ["RangeModel", "RestorationModel", "CipherSQL", "OfflineStore", "SyncModel", "VaultKeys"]),
-    .testTarget(name: "ReceiptsModelTests", dependencies: ["ReceiptsModel", "CipherSQL", "OfflineStore"]),
+      dependencies: ["RangeModel", "RestorationModel", "CipherSQL", "VaultStore", "SyncModel", "VaultKeys"]),
+    .testTarget(name: "ReceiptsModelTests", dependencies: ["ReceiptsModel", "CipherSQL", "VaultStore"]),
     .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"]),
     .target(name: "RawNetwork", dependencies: ["HTTPClient", "SyncModel", "CipherSQL"], path: "Tests/RawNetwork"),
     .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "RawNetwork", "SyncModel", "CipherSQL"]),
@@ -188,24 +199,24 @@ let package = Package(
       name: "SyncServerTests",
       dependencies: [
         "SchemaModel", "RecordStore", "Platform", "FieldVaultServerCommand", "SyncServer", "HTTPClient", "RawNetwork",
-        "SyncModel", "OfflineStore", "CipherSQL",
+        "SyncModel", "VaultStore", "CipherSQL",
         "SealedFiles", "RestorationModel", "CommandLineSupport", "CPlatform",
       ]),
     .testTarget(
       name: "SyncTests",
       dependencies: [
         "SchemaModel", "RecordStore", "Platform", "SyncEngine", "FileTransfers", "HTTPClient", "RawNetwork",
-        "SyncServer", "SyncModel", "OfflineStore",
+        "SyncServer", "SyncModel", "VaultStore",
         "CipherSQL",
         "VaultKeys", "RestorationModel", "ReceiptsModel", "DrawnSchema",
       ]),
     .target(
-      name: "DrawnSchema", dependencies: ["SchemaModel", "RecordStore", "OfflineStore", "CipherSQL"],
+      name: "DrawnSchema", dependencies: ["SchemaModel", "RecordStore", "VaultStore", "CipherSQL"],
       path: "Tests/DrawnSchema"),
     .testTarget(
       name: "RestTests",
       dependencies: [
-        "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient", "RawNetwork", "SyncModel", "OfflineStore",
+        "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient", "RawNetwork", "SyncModel", "VaultStore",
         "CipherSQL", "VaultKeys", "RangeModel",
       ]),
     .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
@@ -225,14 +236,14 @@ let package = Package(
     .target(name: "FaultLayer", path: "Tests/FaultLayer"),
     .target(name: "WriteTimes", path: "Tests/WriteTimes"),
     .executableTarget(
-      name: "fieldvault-torture", dependencies: ["CipherSQL", "OfflineStore", "VaultKeys", "RestorationModel"],
+      name: "fieldvault-torture", dependencies: ["CipherSQL", "VaultStore", "VaultKeys", "RestorationModel"],
       path: "Tests/Torture", exclude: ["RESULTS.md"]),
 
     // Devices, a server and a bad network.
     .executableTarget(
       name: "fieldvault-simulation",
       dependencies: [
-        "CipherSQL", "OfflineStore", "SyncEngine", "HTTPClient", "SyncModel", "SyncServer", "VaultKeys",
+        "CipherSQL", "VaultStore", "SyncEngine", "HTTPClient", "SyncModel", "SyncServer", "VaultKeys",
         "RestorationModel", "CPlatform",
       ],
       path: "Tests/Simulation", exclude: ["RESULTS.md", "Schemas"]),
@@ -244,34 +255,34 @@ let package = Package(
 // `main` of libFuzzer.
 if Context.environment["FIELDVAULT_FUZZ"] != nil {
   let fuzzTargets: [(folder: String, dependencies: [Target.Dependency])] = [
-    ("BackupFiles", ["OfflineStore", "VaultKeys", "Platform"]),
-    ("CSVImport", ["OfflineStore", "FuzzStore"]),
-    ("JSONImport", ["OfflineStore", "FuzzStore"]),
+    ("BackupFiles", ["VaultStore", "VaultKeys", "Platform"]),
+    ("CSVImport", ["VaultStore", "FuzzStore"]),
+    ("JSONImport", ["VaultStore", "FuzzStore"]),
     ("JSONValues", ["SyncModel"]),
     ("Keyrings", ["VaultKeys"]),
-    ("NDJSONImport", ["OfflineStore", "FuzzStore"]),
+    ("NDJSONImport", ["VaultStore", "FuzzStore"]),
     ("Pictures", ["Pictures"]),
     ("RequestHeads", ["SyncServer"]),
     ("Requests", ["SyncServer", "SyncModel", "CipherSQL", "FuzzStore"]),
     ("Responses", ["SyncModel"]),
     ("RESTResponses", ["RESTRemote", "SyncModel", "HTTPClient"]),
     ("RouteFiles", ["RESTRemote", "SyncModel"]),
-    ("SchemaFolders", ["SchemaCompiler", "OfflineStore", "CipherSQL"]),
+    ("SchemaFolders", ["SchemaCompiler", "VaultStore", "CipherSQL"]),
     ("SealedFiles", ["SealedFiles", "VaultKeys"]),
-    ("WhereConditions", ["OfflineStore", "CipherSQL", "FuzzStore"]),
+    ("WhereConditions", ["VaultStore", "CipherSQL", "FuzzStore"]),
   ]
   let tool = "fieldvault-schema"
   let modules: Set = [
     "Platform", "CStatementPolicy", "CipherSQL", "SchemaCompiler", "VaultKeys", "SealedFiles", "Pictures", "SyncModel",
     "HTTPClient",
-    "OfflineStore", "SyncEngine", "FileTransfers", "RESTRemote", "SyncServer", tool,
+    "VaultStore", "SyncEngine", "FileTransfers", "RESTRemote", "SyncServer", tool,
   ]
   package.products = []
   package.targets.removeAll { ![.system, .plugin].contains($0.type) && !modules.contains($0.name) }
   package.targets += [
     .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
     .target(name: "FuzzSupport", dependencies: ["CFuzzer"], path: "Tests/Fuzz/FuzzSupport"),
-    .target(name: "FuzzStore", dependencies: ["OfflineStore", "CipherSQL"], path: "Tests/Fuzz/FuzzStore"),
+    .target(name: "FuzzStore", dependencies: ["VaultStore", "CipherSQL"], path: "Tests/Fuzz/FuzzStore"),
   ]
   package.targets += fuzzTargets.map { target in
     // SwiftPM makes the program's own entry point `main`, so that of libFuzzer is not used.

@@ -3,7 +3,7 @@
 @_exported import CipherSQL
 @_exported import FileTransfers
 @_exported import Foundation
-@_exported import OfflineStore
+@_exported import VaultStore
 @_exported import RESTRemote
 @_exported import SyncEngine
 @_exported import SyncModel

@@ -1,5 +1,5 @@
 import HTTPClient
-import OfflineStore
+import VaultStore
 import SyncModel
 
 /// The part of a server that keeps files.

@@ -1,4 +1,4 @@
-import OfflineStore
+import VaultStore
 import SyncModel
 
 /// The values of one record on their way into a request.

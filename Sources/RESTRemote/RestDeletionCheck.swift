@@ -1,5 +1,5 @@
 import HTTPClient
-import OfflineStore
+import VaultStore
 import SyncModel
 
 /// Finds the deleted record when an API returns 404 for the path of a new record.

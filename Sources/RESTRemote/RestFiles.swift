@@ -1,6 +1,6 @@
 import FileTransfers
 import CipherSQL
-import OfflineStore
+import VaultStore
 import SealedFiles
 import SyncModel
 import HTTPClient

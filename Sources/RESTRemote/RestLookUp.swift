@@ -1,4 +1,4 @@
-import OfflineStore
+import VaultStore
 import SyncModel
 import HTTPClient
 

@@ -1,5 +1,5 @@
 import FileTransfers
-import OfflineStore
+import VaultStore
 import SyncModel
 import HTTPClient
 

@@ -1,6 +1,6 @@
 import FileTransfers
 import SyncEngine
-import OfflineStore
+import VaultStore
 import SyncModel
 import HTTPClient
 

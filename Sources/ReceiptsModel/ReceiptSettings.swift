@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import VaultStore
 
 /// The user's preferences on this device, such as `language`: texts by name, encrypted with the vault and never sent.
 ///

@@ -2,7 +2,7 @@ import BenchmarkFloor
 import CSodium
 import CipherSQL
 import Foundation
-import OfflineStore
+import VaultStore
 import VaultKeys
 
 /// The parts about a whole vault: unlocking, key rotation, backup. Wall times are compared, because the disk is used.

@@ -4,7 +4,7 @@ import RangeModel
 import RestorationModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 
 /// The tables of the range: columns, references, and a vault with a second schema.
 @Suite struct SchemaTests {

@@ -1,7 +1,7 @@
 import CipherSQL
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import ReceiptsModel
 
 /// What an app schedules notifications from.

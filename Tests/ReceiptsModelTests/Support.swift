@@ -2,7 +2,7 @@ import CipherSQL
 import Foundation
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import ReceiptsModel
 
 /// Receipts with the derived triggers, without a vault's keys around them.

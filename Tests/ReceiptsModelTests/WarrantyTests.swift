@@ -2,7 +2,7 @@ import CipherSQL
 import Foundation
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import ReceiptsModel
 
 /// When a warranty ends, in Swift and in the database.

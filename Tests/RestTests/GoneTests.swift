@@ -2,7 +2,7 @@ import CipherSQL
 import Foundation
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// The session was deleted at the server while this device added entries to it.

@@ -2,7 +2,7 @@ import CipherSQL
 import Foundation
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 @Suite(.serialized) struct ListTests {

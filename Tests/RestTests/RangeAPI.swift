@@ -6,7 +6,7 @@ import Testing
 import VaultKeys
 import HTTPClient
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 @testable import RESTRemote
 

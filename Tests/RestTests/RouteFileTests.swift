@@ -4,7 +4,7 @@ import SyncModel
 import Testing
 import VaultKeys
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import RESTRemote
 
 @Suite struct RouteFileTests {

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import HTTPClient
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import RESTRemote
 
 @Suite(.serialized) struct SendingTests {

@@ -3,7 +3,7 @@ import Foundation
 import SyncModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// Full comparisons between a device and a server with different schema versions.

@@ -4,7 +4,7 @@ import RestorationModel
 import SyncServer
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// Photo records, which sync like other records and carry the content key of their file. The files themselves are

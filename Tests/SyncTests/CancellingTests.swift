@@ -3,7 +3,7 @@ import Foundation
 import RestorationModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// Rounds that are cancelled at a random moment, as when the user closes the app.

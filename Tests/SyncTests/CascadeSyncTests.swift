@@ -4,7 +4,7 @@ import Foundation
 import SyncModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// The server applies a deletion exactly as a device does, for every kind of foreign key.

@@ -3,7 +3,7 @@ import Foundation
 import SyncModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// Records with an open conflict whose parent is deleted and restored.

@@ -5,7 +5,7 @@ import SyncModel
 import Testing
 import HTTPClient
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// Prefetching: the device chooses the next batch while the server works on the previous one. The device sends the

@@ -2,7 +2,7 @@ import CipherSQL
 import RestorationModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// Columns whose values are computed from other columns.

@@ -3,7 +3,7 @@ import Foundation
 import SyncModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// Effects of a deletion on one device: on the records that reference the deleted record, and on its UNIQUE values.

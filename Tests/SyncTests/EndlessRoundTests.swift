@@ -3,7 +3,7 @@ import RestorationModel
 import SyncModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// A server that would keep a round going for ever: the round ends, says why, and loses nothing.

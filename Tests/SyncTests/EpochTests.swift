@@ -5,7 +5,7 @@ import SyncModel
 import SyncServer
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// A server whose data is restored from a backup, and devices that synced before the restore.

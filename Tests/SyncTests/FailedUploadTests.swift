@@ -5,7 +5,7 @@ import SyncModel
 import Testing
 import HTTPClient
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 @testable import FileTransfers
 

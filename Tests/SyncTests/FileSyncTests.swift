@@ -7,7 +7,7 @@ import Testing
 import HTTPClient
 import VaultKeys
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 @testable import FileTransfers
 

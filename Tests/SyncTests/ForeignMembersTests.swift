@@ -4,7 +4,7 @@ import RestorationModel
 import SyncModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// A server or proxy that temporarily adds members and records that this vault does not know.

@@ -3,7 +3,7 @@ import Foundation
 import RestorationModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// Discarded changes leave nothing behind: no conflict and no waiting operation.

@@ -5,7 +5,7 @@ import SyncModel
 import SyncServer
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// A comparison that would delete most records, which requires the user's acceptance before any deletion.

@@ -6,7 +6,7 @@ import SyncModel
 import SyncServer
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 @testable import FileTransfers
 

@@ -4,7 +4,7 @@ import RestorationModel
 import SyncModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 @testable import FileTransfers
 import HTTPClient

@@ -4,7 +4,7 @@ import RestorationModel
 import SyncModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// Random deletions, syncs and restorations on two devices.
@@ -116,6 +116,6 @@ extension Device {
   /// Returns the sync violations that `doctor` would report.
   fileprivate func findings() async throws -> [String] {
     let catalog = vault.syncCatalog
-    return try await vault.database.read { try SyncInvariants(catalog: catalog, connection: $0).violations() }
+    return try await vault.database.read { try VaultInvariants.violations(catalog, in: $0) }
   }
 }

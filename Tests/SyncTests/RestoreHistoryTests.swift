@@ -4,7 +4,7 @@ import RestorationModel
 import SyncModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// Random histories of two devices, in which vaults are copied and restored, or the server is restored.

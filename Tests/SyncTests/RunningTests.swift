@@ -5,7 +5,7 @@ import SyncModel
 import Testing
 import HTTPClient
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// A running worker, which syncs without explicit requests.

@@ -6,7 +6,7 @@ import SyncModel
 import Testing
 import HTTPClient
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// A server that stops responding in the middle of a round, at any byte.

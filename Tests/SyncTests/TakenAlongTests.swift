@@ -2,7 +2,7 @@ import CipherSQL
 import RestorationModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// Cascaded deletions on one device while another device changes the same records.

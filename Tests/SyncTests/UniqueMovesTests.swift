@@ -3,7 +3,7 @@ import Foundation
 import SyncModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// UNIQUE values that move between records on one device. The moves cause no conflict, and both devices agree.

@@ -1,6 +1,6 @@
 import CipherSQL
 import CommandLineSupport
-import OfflineStore
+import VaultStore
 
 enum ExportCommand {
   enum Format: String {

@@ -1,6 +1,6 @@
 import CipherSQL
 import CommandLineSupport
-import OfflineStore
+import VaultStore
 
 enum ListCommand {
   static func run(_ context: CommandContext) throws {

@@ -1,7 +1,7 @@
 import CPlatform
 import CipherSQL
 import CommandLineSupport
-import OfflineStore
+import VaultStore
 
 #if canImport(Glibc)
   import Glibc

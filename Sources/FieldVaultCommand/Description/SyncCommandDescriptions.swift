@@ -1,5 +1,5 @@
 import CommandLineSupport
-import OfflineStore
+import VaultStore
 
 extension FieldVaultProgram {
   static let syncCommands: [CommandDescription] = [

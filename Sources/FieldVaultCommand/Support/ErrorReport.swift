@@ -1,6 +1,6 @@
 import CipherSQL
 import CommandLineSupport
-import OfflineStore
+import VaultStore
 import Platform
 import SyncEngine
 import VaultKeys

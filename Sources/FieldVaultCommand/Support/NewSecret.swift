@@ -1,5 +1,5 @@
 import CommandLineSupport
-import OfflineStore
+import VaultStore
 import VaultKeys
 
 extension CommandContext {

@@ -1,6 +1,6 @@
 import CipherSQL
 import CommandLineSupport
-import OfflineStore
+import VaultStore
 
 /// Writes rows as JSON or as the cells of a table, with the types of their columns.
 struct RowFormat {

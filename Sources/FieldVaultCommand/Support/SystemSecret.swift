@@ -1,4 +1,4 @@
-import OfflineStore
+import VaultStore
 import VaultKeys
 
 /// Secrets that the operating system keeps.

@@ -1,5 +1,5 @@
 import HTTPClient
-import OfflineStore
+import VaultStore
 
 /// Transfers attachments, a few at a time, with lower priority than records: before each part a sync round may run.
 package struct TransferQueue {

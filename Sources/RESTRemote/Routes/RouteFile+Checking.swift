@@ -1,4 +1,4 @@
-import OfflineStore
+import VaultStore
 
 extension RouteFile {
   /// Holds the routes against the tables of a vault.

@@ -1,5 +1,5 @@
 import HTTPClient
-import OfflineStore
+import VaultStore
 
 extension SyncWorker {
   /// Performs one round now. If another process syncs the vault, requests a round from that process and waits for its

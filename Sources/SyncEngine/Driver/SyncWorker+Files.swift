@@ -1,6 +1,6 @@
 import HTTPClient
 import FileTransfers
-import OfflineStore
+import VaultStore
 
 /// The lane of photos and files, below that of the data.
 extension SyncWorker {

@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import VaultStore
 import SyncModel
 
 extension SyncWorker {

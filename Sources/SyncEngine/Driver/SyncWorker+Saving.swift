@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import VaultStore
 import SyncModel
 
 /// The outcome of a save. The record is in the vault in any case.

@@ -1,6 +1,6 @@
 import FileTransfers
 import CipherSQL
-import OfflineStore
+import VaultStore
 import SyncModel
 
 /// Syncs a vault with its server.

@@ -1,6 +1,6 @@
 import HTTPClient
 import CipherSQL
-import OfflineStore
+import VaultStore
 import SyncModel
 
 extension RoundRunner {

@@ -1,5 +1,5 @@
 import HTTPClient
-import OfflineStore
+import VaultStore
 import SyncModel
 
 extension RoundRunner {

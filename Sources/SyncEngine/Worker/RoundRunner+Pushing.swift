@@ -1,6 +1,6 @@
 import HTTPClient
 import CipherSQL
-import OfflineStore
+import VaultStore
 import SyncModel
 
 /// Pushes the outbox, batch by batch.
@@ -137,7 +137,11 @@ extension RoundRunner {
         try transaction.acknowledge(result.outcome, of: sent, jitter: jitter, counts: &counts)
       }
       var applied = ApplyCounts()
-      if !restores { try transaction.changes.remakeFollowers(of: request.operations, answer.results) }
+      if !restores {
+        for content in try transaction.changes.remakeFollowers(of: request.operations, answer.results) {
+          try transaction.noteServer(has: false, content, .full)
+        }
+      }
       for records in answer.gone { try transaction.changes.apply(records, counts: &applied) }
       counts.conflicts += applied.conflicts
       if let cursor = answer.cursor,

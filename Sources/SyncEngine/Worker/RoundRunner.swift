@@ -1,6 +1,6 @@
 import HTTPClient
 import CipherSQL
-import OfflineStore
+import VaultStore
 import SyncModel
 
 /// Does the steps of one round.
@@ -85,7 +85,9 @@ struct RoundRunner {
     try Self.checkProtocol(of: info)
     let found = try await vault.sync { transaction in
       try transaction.note(serverTime: info.serverTime, between: clock.sent, and: clock.received)
-      return try transaction.identify(info)
+      let identity = try transaction.identify(info)
+      if identity.isOtherServer { try transaction.forgetServersFiles() }
+      return identity
     }
     if let problem = found.problem {
       throw RemoteFailure(

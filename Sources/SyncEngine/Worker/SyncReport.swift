@@ -1,6 +1,6 @@
 import FileTransfers
 import HTTPClient
-import OfflineStore
+import VaultStore
 import SyncModel
 
 /// The results of a sync round.

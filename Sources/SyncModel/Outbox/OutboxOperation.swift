@@ -1,7 +1,7 @@
 /// An operation of the outbox, reduced to the facts that its transitions depend on.
 ///
 /// ``after(_:)`` is the only place that decides how an operation changes its state. It reads no clock and no table. The module
-/// `OfflineStore` stores the results in the table `OfflineSyncQueue`.
+/// `Outbox` stores the results in the table `OfflineSyncQueue`.
 package struct OutboxOperation: Hashable, Sendable {
   /// The states of an operation.
   package enum State: String, CaseIterable, Sendable {

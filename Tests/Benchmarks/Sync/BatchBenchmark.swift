@@ -1,5 +1,5 @@
 import Foundation
-import OfflineStore
+import VaultStore
 import SyncEngine
 
 /// Choosing the next batch from a short and from a long outbox.

@@ -1,6 +1,6 @@
 import CipherSQL
 import Foundation
-import OfflineStore
+import VaultStore
 import RestorationModel
 import SyncEngine
 import VaultKeys

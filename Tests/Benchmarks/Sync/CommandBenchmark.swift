@@ -1,5 +1,5 @@
 import Foundation
-import OfflineStore
+import VaultStore
 
 /// Commands of `fieldvault`, each a process of its own, on vaults with nothing, with records that the server has, and with ten times
 /// as many. The outboxes have a completed operation for each record.

@@ -1,6 +1,6 @@
 import CipherSQL
 import Foundation
-import OfflineStore
+import VaultStore
 import SyncEngine
 
 /// The measurements of a device process about its first sync.

@@ -1,6 +1,6 @@
 import CipherSQL
 import Foundation
-import OfflineStore
+import VaultStore
 import RestorationModel
 import SyncModel
 import VaultKeys
@@ -52,7 +52,7 @@ struct GrowthSuite {
         try markSynced(vault)
         return try processorTime {
           try vault.database.read { connection in
-            let found = try SyncInvariants(catalog: vault.syncCatalog, connection: connection).violations()
+            let found = try VaultInvariants.violations(vault.syncCatalog, in: connection)
             if !found.isEmpty { throw BenchmarkFailure("the vault is not whole: \(found)") }
           }
         }

@@ -1,7 +1,7 @@
 import BenchmarkFloor
 import CipherSQL
 import Foundation
-import OfflineStore
+import VaultStore
 import RestorationModel
 
 /// A local write with its operation: a vault with its triggers, compared with the same rows written manually into the

@@ -1,5 +1,5 @@
 import Foundation
-import OfflineStore
+import VaultStore
 import SyncEngine
 
 /// Pushing a long queue and a short one to a server, each after as many completed operations.

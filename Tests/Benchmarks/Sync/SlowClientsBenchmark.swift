@@ -1,5 +1,5 @@
 import Foundation
-import OfflineStore
+import VaultStore
 import RestorationModel
 import SyncEngine
 

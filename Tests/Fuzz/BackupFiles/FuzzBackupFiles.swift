@@ -2,7 +2,7 @@ import FuzzSupport
 import Platform
 import VaultKeys
 
-@testable import OfflineStore
+@testable import VaultStore
 
 /// A backup is restored or refused with a typed error, and a refused one leaves nothing behind. The input is a list of messages,
 /// which are sealed as a program with the key would seal them: what it is (one byte, the highest bit for the last one), how long

@@ -1,6 +1,6 @@
 import FuzzStore
 import FuzzSupport
-import OfflineStore
+import VaultStore
 
 /// A CSV file is imported or refused, whatever its parts are.
 @main

@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import VaultStore
 
 /// A database in memory with ``FuzzSchema``, for targets that read or import records.
 public struct FuzzRecords: Sendable {

@@ -1,6 +1,6 @@
 import FuzzStore
 import FuzzSupport
-import OfflineStore
+import VaultStore
 
 /// A JSON document is imported or refused.
 @main

@@ -1,6 +1,6 @@
 import FuzzStore
 import FuzzSupport
-import OfflineStore
+import VaultStore
 
 /// An NDJSON file is imported or refused.
 @main

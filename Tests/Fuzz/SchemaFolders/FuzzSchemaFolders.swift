@@ -1,6 +1,6 @@
 import CipherSQL
 import FuzzSupport
-import OfflineStore
+import VaultStore
 import SchemaCompiler
 
 /// A folder of SQL files is refused with a typed error, or compiles to the same text each time and makes a vault's tables. The

@@ -1,7 +1,7 @@
 import CipherSQL
 import FuzzStore
 import FuzzSupport
-import OfflineStore
+import VaultStore
 
 /// The condition of `list --where` selects records or is refused. It changes nothing and reads no other table.
 @main

@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import VaultStore
 import SyncModel
 
 /// Statement 6: all devices and the server agree on every record that they share.

@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import VaultStore
 
 /// Statement 1: an acknowledged write is at the server or in the outbox, or a user of this device has changed or
 /// discarded it, or the store has recorded that a policy overwrote it.

@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import VaultStore
 
 /// Statement 1 across copies and restores: a value of the server that a device also had stays, unless a user changed
 /// the record afterwards.

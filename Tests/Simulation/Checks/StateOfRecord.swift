@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import VaultStore
 import SyncModel
 
 /// The complete state of one record on all devices and at the server, for the report of a violation.

@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import VaultStore
 
 /// Statement 2 in one vault: a dirty record has exactly one way to become clean.
 struct StoreCheck {

@@ -1,6 +1,6 @@
 import CipherSQL
 import Foundation
-import OfflineStore
+import VaultStore
 
 /// The user's decisions about conflicts and failed operations.
 struct Decisions {

@@ -1,6 +1,6 @@
 import CipherSQL
 import Foundation
-import OfflineStore
+import VaultStore
 import RestorationModel
 
 /// A schema with the kinds of record that the devices of a world write.

@@ -1,6 +1,6 @@
 import CipherSQL
 import Foundation
-import OfflineStore
+import VaultStore
 
 /// Counts the transfers that the death of a device interrupted: those with the state running when its vault is opened
 /// again.

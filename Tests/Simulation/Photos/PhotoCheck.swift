@@ -1,6 +1,6 @@
 import CipherSQL
 import Foundation
-import OfflineStore
+import VaultStore
 
 /// Statement 9: a photo is whole wherever it is said to be, or was never acknowledged, and nothing is left over.
 struct PhotoCheck {

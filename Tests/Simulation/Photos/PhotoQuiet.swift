@@ -1,6 +1,6 @@
 import CipherSQL
 import Foundation
-import OfflineStore
+import VaultStore
 import SyncEngine
 
 /// The phase after the records are quiet: unsent files are sent, and every device downloads every photo.

@@ -1,6 +1,6 @@
 import CipherSQL
 import Foundation
-import OfflineStore
+import VaultStore
 
 /// The user's actions on photos: adds, opens, removes and evicts them.
 struct Photographer {

@@ -1,6 +1,6 @@
 import CipherSQL
 import Foundation
-import OfflineStore
+import VaultStore
 
 /// Copies and restores of vaults and of the server, between two whiles of trouble.
 struct Incidents {

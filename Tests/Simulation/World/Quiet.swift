@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import VaultStore
 import SyncEngine
 
 /// The time after the faults: all devices sync until nothing changes, and compare everything then.

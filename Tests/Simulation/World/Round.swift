@@ -1,5 +1,5 @@
 import CipherSQL
-import OfflineStore
+import VaultStore
 import SyncModel
 
 /// A while of trouble, then quiet, then everything is looked at.

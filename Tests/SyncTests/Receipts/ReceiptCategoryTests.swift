@@ -5,7 +5,7 @@ import RestorationModel
 import SyncModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// The ten default categories, which every device and the server create automatically.

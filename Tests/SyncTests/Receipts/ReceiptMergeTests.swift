@@ -4,7 +4,7 @@ import ReceiptsModel
 import SyncModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// An extraction service reads a receipt again on the server while the owner corrects it.

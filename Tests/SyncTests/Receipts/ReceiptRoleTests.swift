@@ -4,7 +4,7 @@ import ReceiptsModel
 import SyncModel
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// The worked example of the receipts document, with a service that writes through its own token.

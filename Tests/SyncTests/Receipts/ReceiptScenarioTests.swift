@@ -5,7 +5,7 @@ import SyncModel
 import SyncServer
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// Receipts under realistic conditions of devices, network and server.

@@ -6,7 +6,7 @@ import HTTPClient
 import SyncServer
 import Testing
 
-@testable import OfflineStore
+@testable import VaultStore
 @testable import SyncEngine
 
 /// A user's phone and tablet, and the server that extracts receipt data.

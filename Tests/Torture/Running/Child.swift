@@ -1,7 +1,7 @@
 import CipherSQL
 import Foundation
 import Glibc
-import OfflineStore
+import VaultStore
 import VaultKeys
 
 /// What the program does when it is a victim itself: `--child commits VAULT KEYFILE COUNT EVERY`,

@@ -1,6 +1,6 @@
 import CipherSQL
 import Foundation
-import OfflineStore
+import VaultStore
 import VaultKeys
 
 /// What must hold in a vault after anything.

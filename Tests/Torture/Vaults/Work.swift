@@ -1,5 +1,5 @@
 import Foundation
-import OfflineStore
+import VaultStore
 import VaultKeys
 
 /// What a process does while it meets its end.

@@ -1,5 +1,5 @@
 import CommandLineSupport
-import OfflineStore
+import VaultStore
 
 enum AttachVerifyCommand {
   static func run(_ context: CommandContext) throws {

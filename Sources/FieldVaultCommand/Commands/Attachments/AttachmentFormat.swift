@@ -1,5 +1,5 @@
 import CommandLineSupport
-import OfflineStore
+import VaultStore
 
 /// The form of attachments in output.
 enum AttachmentFormat {

@@ -1,5 +1,5 @@
 import CommandLineSupport
-import OfflineStore
+import VaultStore
 import SyncModel
 
 /// The comparison of a conflict's versions for the user: base, local and remote.

@@ -1,5 +1,5 @@
 import CommandLineSupport
-import OfflineStore
+import VaultStore
 
 enum OutboxListCommand {
   static func run(_ context: CommandContext) throws {

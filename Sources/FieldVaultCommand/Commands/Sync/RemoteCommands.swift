@@ -1,5 +1,5 @@
 import CommandLineSupport
-import OfflineStore
+import VaultStore
 import RESTRemote
 import VaultKeys
 import HTTPClient

@@ -1,5 +1,5 @@
 import CommandLineSupport
-import OfflineStore
+import VaultStore
 import SyncEngine
 
 /// Rounds until stopped, one line for each that did something or could not.

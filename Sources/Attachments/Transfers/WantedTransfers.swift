@@ -1,0 +1,73 @@
+import CipherSQL
+import Outbox
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Requests for transfers, in addition to the transfers that follow from the state of the contents.
+extension SyncTransaction {
+  /// Queues the download of a file that is not on this device, with precedence. A failed or delayed download
+  /// becomes due at once.
+  /// - Returns: `false` when the file is already local or the content does not exist.
+  @discardableResult
+  package func requestDownload(of contentUuid: String, _ variant: AttachmentVariant = .full) throws -> Bool {
+    let isWanted = try connection.fetchOne(
+      """
+      SELECT CASE \(variant.rawValue) WHEN 'full' THEN full ELSE thumbnail END <> 'here' FROM AttachmentContent
+      WHERE contentUuid = \(contentUuid)
+      """, as: Bool.self)
+    guard isWanted == true else { return false }
+    try connection.execute(
+      """
+      UPDATE AttachmentTransfer SET scheduledAt = NULL, absences = 0, retryCount = 0, errorMessage = NULL,
+        status = CASE status WHEN 'failed' THEN 'pending' ELSE status END
+      WHERE contentUuid = \(contentUuid) AND variant = \(variant.rawValue) AND direction = 'download'
+      """)
+    try connection.execute(
+      """
+      INSERT INTO AttachmentTransfer (contentUuid, variant, direction)
+      SELECT \(contentUuid), \(variant.rawValue), 'download' WHERE NOT EXISTS (SELECT 1 FROM AttachmentTransfer
+        WHERE contentUuid = \(contentUuid) AND variant = \(variant.rawValue) AND direction = 'download')
+      """)
+    return true
+  }
+
+  /// Queues uploads of the local files of a content that the server lacks, thumbnail first.
+  package func queueUploads(of contentUuid: String) throws {
+    try AttachmentContentRow.queueUploads(of: contentUuid, in: connection)
+  }
+
+  /// Makes failed and delayed transfers due at once.
+  /// - Parameter contentUuid: restricts the transfers to one content; `nil` for all.
+  /// - Returns: the number of transfers.
+  @discardableResult
+  package func retryTransfers(of contentUuid: String? = nil) throws -> Int {
+    let which: SQL = contentUuid.map { "AND contentUuid = \($0)" } ?? ""
+    try connection.execute(
+      """
+      UPDATE AttachmentTransfer SET status = 'pending', retryCount = 0, scheduledAt = NULL, errorMessage = NULL
+      WHERE (status = 'failed' OR status = 'pending' AND scheduledAt IS NOT NULL) \(which)
+      """)
+    return connection.changedRowCount
+  }
+
+  /// Forgets which files the server holds. Queues local files for upload and marks evicted files as absent.
+  /// Discards all queued transfers.
+  package func forgetServersFiles() throws {
+    try connection.execute("DELETE FROM AttachmentTransfer")
+    try connection.execute(
+      """
+      UPDATE AttachmentContent SET serverHasFull = 0, serverHasThumbnail = 0, comparedFull = NULL, comparedThumbnail = NULL,
+        full = CASE full WHEN 'evicted' THEN 'absent' ELSE full END,
+        thumbnail = CASE thumbnail WHEN 'evicted' THEN 'absent' ELSE thumbnail END
+      """)
+    let here = try connection.fetch(
+      "SELECT contentUuid FROM AttachmentContent WHERE full = 'here' OR thumbnail = 'here' ORDER BY addedAt",
+      as: String.self)
+    for content in here { try queueUploads(of: content) }
+  }
+}

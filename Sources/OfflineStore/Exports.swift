@@ -1,2 +1,0 @@
-@_exported import RecordStore
-@_exported import SchemaModel

@@ -1,0 +1,211 @@
+import CipherSQL
+import RecordStore
+import SchemaModel
+import SyncModel
+
+/// The results of applying versions from the server.
+package struct ApplyCounts: Sendable, Equatable {
+  /// Records that were inserted or changed.
+  package var applied = 0
+  package var merged = 0
+  package var conflicts = 0
+  /// Versions that wait in the inbox.
+  package var kept = 0
+
+  package init() {}
+}
+
+/// Applies versions of records from the server: one by one, as a page, after a comparison and after a new epoch.
+package struct RemoteChanges: SyncComponent {
+  let sync: SyncTransaction
+
+  /// Applies a version of a record, or puts it into the inbox.
+  package func apply(_ remote: RemoteRecord, counts: inout ApplyCounts) throws {
+    guard let table = catalog.tables[remote.entityType] else {
+      // No later schema can have such an entity either.
+      guard RemoteRecord.isEntityType(remote.entityType) else { return }
+      counts.kept += 1
+      return try keep(remote, "unknown_entity", waitsFor: nil, detail: "this vault has no table for it yet")
+    }
+    do {
+      try apply(remote, to: table, counts: &counts)
+    } catch let missing as MissingReferences {
+      counts.kept += 1
+      try keep(remote, missing)
+      try breakCircle(through: remote, counts: &counts)
+    }
+  }
+
+  private func apply(_ remote: RemoteRecord, to table: RecordTable, counts: inout ApplyCounts) throws {
+    guard try table.has(remote.entityUuid, in: connection),
+      let record = try table.find(remote.entityUuid, in: connection)
+    else {
+      return try insert(remote, into: table, counts: &counts)
+    }
+    guard remote.state.syncVersion > record.state.syncVersion else {
+      return try forgetKept(remote, upTo: record.state.syncVersion)
+    }
+    if try !QueuedOperation.sealed(table.entity.type, record.key, in: connection).isEmpty {
+      // Only the response tells whether this version includes the operation.
+      counts.kept += 1
+      return try keep(remote, "in_flight", waitsFor: nil, detail: "an operation of the record waits for its answer")
+    }
+    var rebasing: Rebasing?
+    let isStored = try storing(remote, table) {
+      if record.isDirty {
+        let base = try BaseTable.find(table.entity.type, record.key, in: connection)
+        rebasing = try rebase(record, base: base, on: remote, table)
+      } else {
+        try take(remote, over: record, table)
+      }
+      if remote.state.isDeleted { try noteGone(record.key, table) }
+      try keepUnknownFields(of: remote, table)
+    }
+    guard isStored else { return counts.kept += 1 }
+    try forgetKept(remote, upTo: remote.state.syncVersion)
+    counts.applied += 1
+    if let rebasing {
+      if rebasing == .conflict { counts.conflicts += 1 } else { counts.merged += 1 }
+    }
+    if remote.state.isDeleted, !record.state.isDeleted {
+      counts.conflicts += try openConflictsOfOrphans(of: record.key, table.entity.type, kind: .deletedRemotely)
+    }
+  }
+
+  private func insert(_ remote: RemoteRecord, into table: RecordTable, counts: inout ApplyCounts) throws {
+    do {
+      try table.insert(
+        remote.entityUuid, remote.state,
+        .init(serverId: remote.serverId, createdAt: remote.createdAt, lastSyncedAt: serverNow), references: references,
+        in: connection)
+    } catch let error as SQLError where error.code == .constraint {
+      counts.kept += 1
+      return try refuse(remote, error, table)
+    } catch let error as VaultError where error.code == .badValue {
+      counts.kept += 1
+      return try keep(remote, "refused", waitsFor: nil, detail: error.message)
+    }
+    counts.applied += 1
+    try keepUnknownFields(of: remote, table)
+    // The inbox may have received a newer version since this one was requested.
+    try forgetKept(remote, upTo: remote.state.syncVersion)
+    try admitWaiting(for: remote.entityUuid, counts: &counts)
+  }
+
+  /// Stores a version, or puts it into the inbox if a referenced record is missing or a rule of the table refuses it.
+  /// In this case nothing of `body` remains: a partial version would make the next merge take old values for new
+  /// ones.
+  /// - Returns: whether the version was stored.
+  func storing(_ remote: RemoteRecord, _ table: RecordTable, _ body: () throws -> Void) throws -> Bool {
+    do {
+      try connection.savepoint(body)
+    } catch let missing as MissingReferences {
+      try keep(remote, missing)
+      return false
+    } catch let error as SQLError where error.code == .constraint {
+      try refuse(remote, error, table)
+      return false
+    } catch let error as VaultError where error.code == .badValue {
+      try keep(remote, "refused", waitsFor: nil, detail: error.message)
+      return false
+    } catch let unsendable as UnsendableField {
+      try keep(
+        remote, "refused", waitsFor: nil, detail: "\(unsendable.message), so that the two versions cannot be merged")
+      return false
+    }
+    return true
+  }
+
+  /// Gives the server's version to a record without local changes.
+  private func take(_ remote: RemoteRecord, over record: StoredRecord, _ table: RecordTable) throws {
+    var state = remote.state
+    let isTaken = try isTaken(record.key, table)
+    if isTaken { state.isDeleted = true } else if record.state.isDeleted { try noteGone(record.key, table) }
+    try table.update(
+      record.key, from: record.state, to: state,
+      .init(
+        serverId: remote.serverId, createdAt: record.corrected(createdAt: remote.createdAt), lastSyncedAt: serverNow),
+      references: references, isGone: remote.state.isDeleted, in: connection)
+    if !isTaken, record.state.isDeleted, !state.isDeleted { try restoreDependents(of: record.key, table) }
+    guard isTaken, !remote.state.isDeleted, try !restoreIfReparented(record.key, table) else { return }
+    // A cascade deleted the record on this device, and the server learns of that later.
+    try conflicts.noteOverwritten(
+      [OverwrittenValue(field: RecordState.deletionField, side: .remote, value: false)], base: record.state,
+      local: record.state, remote: remote.state, kind: .deletedLocally, record, table, resolution: "local_wins")
+  }
+
+  /// The result for a record with local changes.
+  package enum Rebasing: Sendable { case clean, queued, conflict }
+
+  /// Rebases the changes since `base` on the server's version.
+  /// - Throws: ``UnsendableField`` if a value of the record cannot be merged.
+  @discardableResult
+  func rebase(
+    _ record: StoredRecord, base: RecordState?, on remote: RemoteRecord, _ table: RecordTable
+  ) throws -> Rebasing {
+    let type = table.entity.type
+    if let unsendable = record.unsendable { throw unsendable }
+    let result = merge(
+      base: base, local: record.state, remote: remote.state, rules: table.rules,
+      clock: MergeClock(serverNow: serverNow, localOffset: clockOffset))
+    if let conflict = result.conflict {
+      try conflicts.open(conflict.kind, conflict.fields, base: base, remote: remote.state, record, table)
+      return .conflict
+    }
+    try conflicts.noteOverwritten(
+      result.lost, base: base, local: record.state, remote: remote.state, kind: result.kind ?? .concurrentEdit, record,
+      table, resolution: nil)
+    try conflicts.close(
+      of: record, table, resolution: "merge", by: "policy", note: "the server's newer version could be merged")
+    var record = record
+    if record.state.isDeleted, !result.merged.isDeleted {
+      // The deletion lost, so the record is restored with the records that were cascaded.
+      try sync.asUser { try sync.revive(record, table) }
+      try restoreDependents(of: record.key, table)
+      record = try table.find(key: record.key, in: connection) ?? record
+    }
+    let pending = try QueuedOperation.pending(type, record.key, in: connection)
+    let isDone = !result.needsPush
+    if isDone {
+      for operation in pending { try outbox.remove(operation) }
+      try BaseTable.forget(type, record.key, in: connection)
+    } else {
+      try BaseTable.set(
+        table.base(from: remote.state, over: base), type, record.key, keepsUserEdits: table.keepsUserEdits,
+        in: connection)
+      try outbox.queue(result.patchToPush.isDeleted == true ? .delete : .update, record, table, pending: pending)
+      for operation in pending { try outbox.apply(.conflictResolved, to: operation) }
+    }
+    var merged = result.merged
+    // The times of a merge are the server's. The row keeps the time of this device.
+    merged.updatedAt = isDone ? remote.state.updatedAt : record.state.updatedAt
+    try table.update(
+      record.key, from: record.state, to: merged,
+      .init(
+        serverId: remote.serverId ?? record.serverId, createdAt: record.corrected(createdAt: remote.createdAt),
+        isDirty: !isDone, syncStatus: isDone ? "synced" : "pending", lastSyncedAt: serverNow), references: references,
+      isGone: remote.state.isDeleted, in: connection)
+    try table.compute(result.fieldsToCompute, ofKey: record.key, in: connection)
+    return isDone ? .clean : .queued
+  }
+
+  /// Opens conflicts for new records whose parent the server deleted. They are shown and never dropped.
+  func openConflictsOfOrphans(of key: Int64, _ type: String, kind: ConflictKind) throws -> Int {
+    var count = 0
+    for (table, column) in catalog.children(of: type) {
+      var orphans: [StoredRecord] = []
+      try table.forEach(
+        where: """
+          \(column.refers("record", to: key)) AND record.isDirty = 1 AND record.isDeleted = 0
+            AND record.syncVersion = 0 AND record.syncStatus <> 'conflict'
+          """, in: connection
+      ) { orphans.append($0) }
+      for orphan in orphans {
+        guard try QueuedOperation.sealed(table.entity.type, orphan.key, in: connection).isEmpty else { continue }
+        try conflicts.open(kind, [column.name], base: nil, remote: nil, orphan, table)
+        count += 1
+      }
+    }
+    return count
+  }
+}

@@ -1,0 +1,108 @@
+import CipherSQL
+import RecordStore
+import SyncModel
+
+/// The rows of the conflict table.
+struct ConflictStore: SyncComponent {
+  let sync: SyncTransaction
+
+  /// Opens a conflict of a record, or updates its open one, and stops the record's operation.
+  /// - Parameter other: the record that holds the UNIQUE value, for a conflict `not_unique`.
+  func open(
+    _ kind: ConflictKind, _ fields: [String], base: RecordState?, remote: RecordState?,
+    other: RecordReference? = nil, _ record: StoredRecord, _ table: RecordTable
+  ) throws {
+    let type = table.entity.type
+    let names = SyncValue.array(fields.map { .text($0) }).json
+    let open = try connection.fetchOne(
+      """
+      SELECT conflictId FROM OfflineConflictResolution
+      WHERE entityId = \(record.key) AND entityType = \(type) AND resolvedAt IS NULL
+      """, as: String.self)
+    if let open {
+      try connection.execute(
+        """
+        UPDATE OfflineConflictResolution SET base = \(base.map(RecordVersion.json).sqlArgument), conflictType = \(kind.rawValue),
+          localVersion = \(RecordVersion.json(record.state)), remoteVersion = \(remote.map(RecordVersion.json).sqlArgument),
+          fields = \(names), otherType = \((other?.entityType).sqlArgument), otherUuid = \((other?.entityUuid).sqlArgument)
+        WHERE conflictId = \(open)
+        """)
+    } else {
+      try connection.execute(
+        """
+        INSERT INTO OfflineConflictResolution
+          (entityType, entityId, entityUuid, base, localVersion, remoteVersion, conflictType, fields, otherType, otherUuid)
+        VALUES (\(type), \(record.key), \(record.uuid), \(base.map(RecordVersion.json).sqlArgument),
+          \(RecordVersion.json(record.state)), \(remote.map(RecordVersion.json).sqlArgument), \(kind.rawValue), \(names),
+          \((other?.entityType).sqlArgument), \((other?.entityUuid).sqlArgument))
+        """)
+    }
+    try stop(record, table)
+  }
+
+  /// Stops the operation of a record until its conflict is resolved. Edits until then become part of the local version.
+  private func stop(_ record: StoredRecord, _ table: RecordTable) throws {
+    let kind: OperationKind =
+      record.state.isDeleted ? .delete : record.state.syncVersion == 0 ? .create : .update
+    try outbox.stop(kind, record, table)
+    try connection.execute(
+      """
+      UPDATE \(identifier: table.entity.table.name) SET isDirty = 1, syncStatus = 'conflict'
+      WHERE \(identifier: table.entity.key) = \(record.key)
+      """)
+  }
+
+  /// Replaces the remote version of a record's open conflict, if it has one.
+  /// - Parameter keepsBase: whether the base is a version that the server still has.
+  func replaceRemote(
+    ofConflictOf record: StoredRecord, by remote: RecordState, keepsBase: Bool, _ table: RecordTable
+  ) throws {
+    try connection.execute(
+      """
+      UPDATE OfflineConflictResolution
+      SET remoteVersion = \(RecordVersion.json(remote)), base = CASE WHEN \(keepsBase) THEN base END
+      WHERE entityId = \(record.key) AND entityType = \(table.entity.type) AND resolvedAt IS NULL
+      """)
+  }
+
+  /// Closes the open conflict of a record, if it has one.
+  ///
+  /// The row keeps the current local version with the edits since the conflict was found. No other table keeps the
+  /// discarded values.
+  /// - Parameters:
+  ///   - record: the record before the resolution changes it.
+  ///   - person: the user who decided; `nil` for a discarded operation, `policy` if no user decided.
+  func close(
+    of record: StoredRecord, _ table: RecordTable, resolution: String, by person: String?, note: String?,
+    choices: SyncObject? = nil
+  ) throws {
+    try connection.execute(
+      """
+      UPDATE OfflineConflictResolution SET resolvedAt = \(WireTime.text(now)), resolution = \(resolution),
+        resolvedBy = \(person.sqlArgument), notes = \(note.sqlArgument),
+        choices = \(choices.map { SyncValue.object($0).json }.sqlArgument), localVersion = \(RecordVersion.json(record.state))
+      WHERE entityId = \(record.key) AND entityType = \(table.entity.type) AND resolvedAt IS NULL
+      """)
+  }
+
+  /// Stores values of a user that a policy overwrote, as a resolved conflict.
+  func noteOverwritten(
+    _ lost: [OverwrittenValue], base: RecordState?, local: RecordState, remote: RecordState,
+    kind: ConflictKind = .concurrentEdit,
+    _ record: StoredRecord, _ table: RecordTable, resolution: String?
+  ) throws {
+    guard !lost.isEmpty else { return }
+    let sides = Set(lost.map(\.side))
+    let outcome = resolution ?? (sides == [.local] ? "remote_wins" : sides == [.remote] ? "local_wins" : "merge")
+    let policy = table.rules.policy.rawValue
+    try connection.execute(
+      """
+      INSERT INTO OfflineConflictResolution (entityType, entityId, entityUuid, base, localVersion, remoteVersion,
+        conflictType, fields, resolvedAt, resolution, resolvedBy, notes)
+      VALUES (\(table.entity.type), \(record.key), \(record.uuid), \(base.map(RecordVersion.json).sqlArgument),
+        \(RecordVersion.json(local)), \(RecordVersion.json(remote)), \(kind.rawValue),
+        \(SyncValue.array(lost.map { .text($0.field) }).json), \(WireTime.text(now)), \(outcome), 'policy',
+        \("settled by the policy \(policy)"))
+      """)
+  }
+}

@@ -1,0 +1,184 @@
+import CipherSQL
+import RecordStore
+import SchemaModel
+import SyncModel
+
+/// Adapts unsent work to a migration. Sealed payloads, inbox versions, conflicts and bases name columns and follow a
+/// renamed column. Pending operations need nothing, because their payload is built from the record later.
+package enum OutboxMigration {
+  /// The columns of each entity before a file runs.
+  package typealias Columns = [String: Set<String>]
+
+  /// Returns the columns of the entities that have unsent work; empty if no record has any.
+  package static func columns(on connection: WriteConnection) throws -> Columns {
+    guard try isThere("OfflineSyncQueue", connection) else { return [:] }
+    let types = Set(
+      try connection.fetch(
+        """
+        SELECT DISTINCT entityType FROM SyncBase
+        UNION SELECT entityType FROM OfflineConflictResolution WHERE resolvedAt IS NULL
+        """, as: String.self))
+    if types.isEmpty { return [:] }
+    let catalog = SyncCatalog(try Entities.read(from: connection))
+    return catalog.tables.filter { types.contains($0.key) }.mapValues { Set($0.places.keys) }
+  }
+
+  /// Renames columns in unsent work as a file has renamed them in the tables, and adds its new columns to the bases.
+  /// - Parameter before: the columns before the file ran.
+  package static func follow(_ file: MigrationFile, from before: Columns, on connection: WriteConnection) throws {
+    guard try isThere("OfflineSyncQueue", connection) else { return }
+    var names: [String: [(from: String, to: String)]] = [:]
+    let types = try connection.fetchRows("SELECT tableName, entityType FROM SyncedEntity", as: String.self, String.self)
+    let entities = Dictionary(types.map { ($0.0, $0.1) }) { first, _ in first }
+    for rename in ColumnRename.all(in: file.sql) {
+      if let type = entities[rename.table] { names[type, default: []].append((rename.from, rename.to)) }
+    }
+    // Renames that a file declares by rows, because it has created the table again.
+    let declared = try connection.fetchRows(
+      "SELECT entityType, oldName, newName FROM SyncedColumnRename", as: String.self, String.self, String.self)
+    for (type, from, to) in declared { names[type, default: []].append((from, to)) }
+    try connection.execute("DELETE FROM SyncedColumnRename")
+    for (type, renames) in names { try rename(renames, of: type, on: connection) }
+    if before.isEmpty { return }
+    let catalog = SyncCatalog(try Entities.read(from: connection))
+    for (type, columns) in before {
+      guard let table = catalog.tables[type] else { continue }
+      let renamed = Dictionary(names[type] ?? [], uniquingKeysWith: { first, _ in first })
+      let old = Set(columns.map { renamed[$0] ?? $0 })
+      let change = ColumnChange(
+        added: table.columns.map(\.name).filter { !old.contains($0) }, removed: old.filter { table.places[$0] == nil })
+      if !change.isEmpty { try complete(change, of: table, on: connection) }
+    }
+  }
+
+  private struct ColumnChange {
+    let added: [String]
+    let removed: Set<String>
+    var isEmpty: Bool { added.isEmpty && removed.isEmpty }
+  }
+
+  /// Adds the columns of a file to the bases, with the values that the file gave to the rows. These values are no
+  /// edits and must not overwrite values of the server.
+  ///
+  /// A file that also removes a column may have renamed it without a row in `SyncedColumnRename`. In this case only
+  /// the default counts as no edit.
+  private static func complete(_ change: ColumnChange, of table: RecordTable, on connection: WriteConnection) throws {
+    let type = table.entity.type
+    let defaults = try table.defaults(of: change.added, in: connection)
+    func completed(_ fields: SyncObject, _ key: Int64) throws -> SyncObject? {
+      guard let record = try table.find(key: key, in: connection) else { return nil }
+      var completed = fields.filter { !change.removed.contains($0.name) }
+      for name in change.added where completed[name] == nil {
+        guard let value = record.state.fields[name], change.removed.isEmpty || value == defaults[name] else { continue }
+        completed[name] = value
+      }
+      return completed == fields ? nil : completed
+    }
+    let bases = try connection.fetchRows(
+      "SELECT entityId, fields FROM SyncBase WHERE entityType = \(type)", as: Int64.self, String.self)
+    for (key, json) in bases {
+      guard let fields = try completed(try SyncObject(parsing: json), key) else { continue }
+      try connection.execute(
+        """
+        UPDATE SyncBase SET fields = \(SyncValue.object(fields).json) WHERE entityId = \(key) AND entityType = \(type)
+        """)
+    }
+    let versions = try connection.fetchRows(
+      """
+      SELECT entityId, conflictId, base FROM OfflineConflictResolution
+      WHERE entityType = \(type) AND resolvedAt IS NULL AND base IS NOT NULL
+      """, as: Int64.self, String.self, String.self)
+    for (key, id, json) in versions {
+      var state = try RecordVersion.state(json)
+      guard let fields = try completed(state.fields, key) else { continue }
+      state.fields = fields
+      try connection.execute(
+        "UPDATE OfflineConflictResolution SET base = \(RecordVersion.json(state)) WHERE conflictId = \(id)")
+    }
+  }
+
+  private static func rename(
+    _ names: [(from: String, to: String)], of type: String, on connection: WriteConnection
+  ) throws {
+    for (table, key, column, condition) in [
+      ("OfflineSyncQueue", "queueNumber", "payload", "payload IS NOT NULL"), ("SyncInbox", "rowid", "record", "1"),
+      ("OfflineConflictResolution", "rowid", "base", "resolvedAt IS NULL AND base IS NOT NULL"),
+      ("OfflineConflictResolution", "rowid", "localVersion", "resolvedAt IS NULL"),
+      ("OfflineConflictResolution", "rowid", "remoteVersion", "resolvedAt IS NULL AND remoteVersion IS NOT NULL"),
+      ("OfflineConflictResolution", "rowid", "fields", "resolvedAt IS NULL"), ("SyncBase", "entityId", "fields", "1"),
+    ] {
+      let rows = try connection.fetchRows(
+        "SELECT \(raw: key), \(raw: column) FROM \(raw: table) WHERE entityType = \(type) AND \(raw: condition)",
+        as: Int64.self, String.self)
+      for (row, json) in rows {
+        let value = try SyncValue(parsing: json)
+        let renamed = names.reduce(value) { $0.renaming($1.from, to: $1.to) }
+        guard renamed != value else { continue }
+        try connection.execute(
+          """
+          UPDATE \(raw: table) SET \(raw: column) = \(renamed.json) WHERE \(raw: key) = \(row) AND entityType = \(type)
+          """)
+      }
+    }
+  }
+
+  /// Resumes work that the old tables may have stopped: applies inbox versions of a newer server, and queues failed
+  /// operations again.
+  package static func resume(on connection: WriteConnection) throws {
+    guard try isThere("SyncInbox", connection),
+      try connection.fetchOne(
+        """
+        SELECT 1 WHERE EXISTS (SELECT 1 FROM SyncInbox) OR EXISTS (SELECT 1 FROM SyncExtraFields)
+          OR EXISTS (SELECT 1 FROM OfflineSyncQueue WHERE status = 'failed')
+        """, as: Int.self) != nil
+    else { return }
+    let catalog = SyncCatalog(try Entities.read(from: connection))
+    try SyncTransaction.run(on: connection, catalog, now: Clock.system.now()) { transaction in
+      var counts = ApplyCounts()
+      try transaction.changes.admitAgain(counts: &counts)
+      try transaction.changes.applyKeptFields()
+      try transaction.retryFailed()
+    }
+  }
+
+  private static func isThere(_ table: String, _ connection: Connection) throws -> Bool {
+    try connection.fetchOne(
+      "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = \(table)", as: Int.self) != nil
+  }
+}
+
+extension SyncValue {
+  /// Returns this value with its members of one name under another name, at the top level and one level below, which
+  /// has the fields of records. In an array of names the name is replaced.
+  fileprivate func renaming(_ from: String, to: String, depth: Int = 0) -> SyncValue {
+    switch self {
+    case .array(let elements) where depth == 0:
+      return .array(elements.map { $0 == .text(from) ? .text(to) : $0 })
+    case .object(var object):
+      if let value = object[from], object[to] == nil {
+        object[from] = nil
+        object[to] = value
+      }
+      guard depth == 0 else { return .object(object) }
+      for name in ["fields", "base", "editTimes"] {
+        if let inner = object[name] { object[name] = inner.renaming(from, to: to, depth: 1) }
+      }
+      return .object(object)
+    default: return self
+    }
+  }
+}
+
+/// An operation that names a column which its table does not have any more.
+public struct OrphanedOperation: Sendable, Hashable {
+  /// The id of the operation.
+  public let operationId: String
+  /// The entity of the record.
+  public let entityType: String
+  /// The name of the missing column.
+  public let field: String
+
+  package init(operationId: String, entityType: String, field: String) {
+    (self.operationId, self.entityType, self.field) = (operationId, entityType, field)
+  }
+}

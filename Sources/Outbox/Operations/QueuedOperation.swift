@@ -1,0 +1,75 @@
+import CipherSQL
+import SyncModel
+
+/// A row of the outbox.
+package struct QueuedOperation: Sendable {
+  package let number: Int64
+  package let operationId: String
+  /// Names the payload at the server; nil until the operation is sealed.
+  package let idempotencyKey: String?
+  package let entityType: String
+  package let entityId: Int64
+  package let entityUuid: String
+  package let kind: OperationKind
+  /// The payload; `nil` while the operation is pending.
+  package let payload: String?
+  /// The `queueNumber` of the operation that this one waits for.
+  let blockedBy: Int64?
+  let related: RelatedRows
+  /// The facts that its transitions depend on.
+  package let operation: OutboxOperation
+
+  package var state: OutboxOperation.State { operation.state }
+  var sendCount: Int { operation.sendCount }
+
+  private static let columns = """
+    queueNumber, operationId, entityType, entityId, entityUuid, operationType, payload, status, retryCount, maxRetries,
+    scheduledAt IS NOT NULL, parkedBehind, sendCount, \(RelatedRows.columns), idempotencyKey
+    """
+
+  package static func all(
+    where condition: String, _ arguments: [SQLArgument], in connection: Connection
+  ) throws -> [QueuedOperation] {
+    var operations: [QueuedOperation] = []
+    let sql = SQL(raw: "SELECT \(columns) FROM OfflineSyncQueue WHERE \(condition)", arguments: arguments)
+    try connection.forEach(sql) { row in operations.append(try QueuedOperation(row)) }
+    return operations
+  }
+
+  private init(_ row: borrowing Row) throws {
+    number = try row.decode(at: 0)
+    operationId = try row.decode(at: 1)
+    entityType = try row.decode(at: 2)
+    entityId = try row.decode(at: 3)
+    entityUuid = try row.decode(at: 4)
+    kind = OperationKind(rawValue: try row.decode(at: 5)) ?? .update
+    payload = try row.decode(at: 6)
+    blockedBy = try row.decode(at: 11)
+    related = try RelatedRows(row, from: 13)
+    idempotencyKey = try row.decode(at: 13 + RelatedRows.count)
+    operation = OutboxOperation(
+      state: OutboxOperation.state(status: try row.decode(at: 7), hasPayload: payload != nil), kind: kind,
+      hasPayload: payload != nil, hasKey: idempotencyKey != nil, isFollowed: payload != nil && related.hasPending,
+      isScheduled: try row.decode(at: 10), retryCount: try row.decode(at: 8), maxRetries: try row.decode(at: 9),
+      sendCount: try row.decode(at: 12))
+  }
+
+  /// Returns the operations of a record that are not acknowledged, the sealed one first.
+  package static func ofRecord(_ type: String, _ key: Int64, in connection: Connection) throws -> [QueuedOperation] {
+    try sealed(type, key, in: connection) + pending(type, key, in: connection)
+  }
+
+  /// Returns the pending operation of a record, or its conflicted one; at most one.
+  package static func pending(_ type: String, _ key: Int64, in connection: Connection) throws -> [QueuedOperation] {
+    try all(
+      where: "entityId = ? AND entityType = ? AND payload IS NULL AND completedAt IS NULL",
+      [.integer(key), .text(type)], in: connection)
+  }
+
+  /// Returns the operation of a record that has a payload; at most one.
+  package static func sealed(_ type: String, _ key: Int64, in connection: Connection) throws -> [QueuedOperation] {
+    try all(
+      where: "entityId = ? AND entityType = ? AND payload IS NOT NULL AND completedAt IS NULL",
+      [.integer(key), .text(type)], in: connection)
+  }
+}

@@ -1,0 +1,116 @@
+import CipherSQL
+import RecordStore
+import SchemaModel
+import SyncModel
+
+extension SyncTransaction {
+  /// Queues a failed or scheduled operation again.
+  /// - Throws: ``VaultError`` with `noSuchRecord` for an unknown id, with `refused` for an operation in another state.
+  package func retry(_ operationId: String) throws {
+    let queued = try waiting(operationId)
+    guard try outbox.apply(.retried, to: queued) != nil else {
+      throw VaultError(
+        .refused, "operation \(operationId) is \(queued.operation.status) and needs no retry",
+        hint: queued.state == .conflicted ? "fieldvault conflicts resolve" : "fieldvault why tells what it waits for"
+      )
+    }
+  }
+
+  /// Queues all failed operations again after a migration.
+  func retryFailed() throws {
+    for operation in try QueuedOperation.all(where: "status = 'failed' AND completedAt IS NULL", [], in: connection) {
+      try outbox.apply(.retried, to: operation)
+    }
+  }
+
+  /// Discards an operation: its record returns to the version that the server has. A record that the server never had is removed
+  /// with its dependents.
+  /// - Returns: the number of removed records.
+  /// - Throws: ``VaultError`` with `noSuchRecord`; with `busy` while an operation of the record is in flight; with `badValue` or
+  ///   `refused` if another record has a UNIQUE value that the record would take back, or if a remaining record references a
+  ///   record that would be removed.
+  @discardableResult
+  package func discard(_ operationId: String) throws -> Int {
+    let operation = try waiting(operationId)
+    let all = try QueuedOperation.ofRecord(operation.entityType, operation.entityId, in: connection)
+    if let sent = all.first(where: { $0.state == .inFlight }) {
+      throw VaultError(
+        .busy, "operation \(sent.operationId) of this record is being sent",
+        hint: "wait for the answer, or sync once more where none comes any more; then change the record again")
+    }
+    guard let table = catalog.tables[operation.entityType],
+      var record = try table.find(key: operation.entityId, in: connection)
+    else {
+      try outbox.remove(operation)
+      return 0
+    }
+    let type = operation.entityType
+    let conflict = try OpenConflict.find(of: record, type, in: connection)
+    try conflicts.close(of: record, table, resolution: "remote_wins", by: nil, note: "discarded with its operation")
+    // The base of a record in conflict is older than the server's version.
+    if let remote = conflict?.remote {
+      try resolver.explainingConstraints(of: table) { try resolver.adopt(record, on: remote, remote: remote, table) }
+      return 0
+    }
+    guard let base = try BaseTable.find(type, record.key, in: connection), !base.isOfTombstone else {
+      let gone =
+        record.state.isDeleted
+        ? 0 : try Dependents(connection: connection, entities: catalog.entities).count(of: table.entity, record.key)
+      try resolver.explainingConstraints(of: table) { try discardRecord(record, table) }
+      return gone
+    }
+    try resolver.explainingConstraints(of: table) {
+      if record.state.isDeleted, !base.isDeleted {
+        try asUser { try revive(record, table) }
+        record = try table.find(key: record.key, in: connection) ?? record
+      }
+      try outbox.removeUnfinished(type, record.key)
+      try table.update(
+        record.key, from: record.state, to: base, .init(serverId: record.serverId), references: references,
+        in: connection)
+      try BaseTable.forget(type, record.key, in: connection)
+    }
+    return 0
+  }
+
+  /// Removes a record that the server never had, with its dependents.
+  func discardRecord(_ record: StoredRecord, _ table: RecordTable) throws {
+    let type = table.entity.type
+    try outbox.removeUnfinished(type, record.key)
+    try asUser {
+      _ = try connection.execute(
+        "DELETE FROM \(identifier: table.entity.table.name) WHERE \(identifier: table.entity.key) = \(record.key)")
+    }
+    // The deletion has queued operations that the server does not need.
+    try outbox.removeUnfinished(type, record.key)
+    try markClean(record, table)
+  }
+
+  func revive(_ record: StoredRecord, _ table: RecordTable) throws {
+    try connection.execute(
+      """
+      UPDATE \(identifier: table.entity.table.name) SET isDeleted = 0
+      WHERE \(identifier: table.entity.key) = \(record.key) AND isDeleted = 1
+      """)
+  }
+
+  /// Returns whether the outbox has an operation that is not acknowledged.
+  package func isWaiting(_ operationId: String) throws -> Bool { try find(operationId) != nil }
+
+  /// - Throws: ``VaultError`` with `noSuchRecord`.
+  package func requireWaiting(_ operationId: String) throws { _ = try waiting(operationId) }
+
+  private func find(_ operationId: String) throws -> QueuedOperation? {
+    try QueuedOperation.all(
+      where: "operationId = ? AND completedAt IS NULL", [.text(operationId)], in: connection
+    ).first
+  }
+
+  private func waiting(_ operationId: String) throws -> QueuedOperation {
+    guard let operation = try find(operationId) else {
+      throw VaultError(
+        .noSuchRecord, "no operation \(operationId) waits", hint: "fieldvault outbox list shows those that do")
+    }
+    return operation
+  }
+}

@@ -1,0 +1,123 @@
+import CipherSQL
+import RecordStore
+import SyncModel
+
+/// Builds the payload of an operation from the difference between its record and the base.
+package struct PayloadBuilder: SyncComponent {
+  package let sync: SyncTransaction
+
+  package init(sync: SyncTransaction) { self.sync = sync }
+
+  /// Returns an operation that is about to be sent, with the length of its payload in bytes, and stores that it is in flight.
+  ///
+  /// A sealed operation is sent as it was sealed. A pending one is sealed now.
+  /// - Parameters:
+  ///   - circular: references that the payload leaves out, because they form a cycle. They follow in an update.
+  ///   - cleared: UNIQUE columns that are NULL in the payload, because their values move in a cycle. They follow in an update.
+  /// - Returns: `nil` if there is nothing to send. The operation is acknowledged then.
+  /// - Throws: ``UnsendableField`` if a value cannot be sent.
+  func send(
+    _ queued: QueuedOperation, leavingOut circular: Set<String>, clearing cleared: Set<String>
+  ) throws -> (operation: PushOperation, length: Int)? {
+    if let payload = queued.payload {
+      var operation: PushOperation
+      do throws(SyncModelError) {
+        operation = try PushOperation(json: Array(payload.utf8))
+      } catch {
+        throw UnsendableField(field: "the payload", reason: "cannot be read: \(error)")
+      }
+      operation.idempotencyKey = queued.idempotencyKey
+      guard try outbox.send(queued, payload, operation) else { return nil }
+      operation.isRepeated = queued.sendCount > 0
+      return (operation, payload.utf8.count)
+    }
+    guard let table = catalog.tables[queued.entityType],
+      let record = try table.find(key: queued.entityId, in: connection)
+    else {
+      try outbox.apply(.acknowledged, to: queued)
+      return nil
+    }
+    if let unsendable = record.unsendable { throw unsendable }
+    let base = try base(of: queued)
+    guard var operation = try operation(queued, record, base, table, leavingOut: circular, clearing: cleared) else {
+      try outbox.apply(.acknowledged, to: queued)
+      try sync.markClean(record, table)
+      return nil
+    }
+    let payload = operation.wire.json
+    // An operation that may have been executed all the same keeps the key by which the server can tell.
+    operation.idempotencyKey = queued.sendCount > 0 ? queued.idempotencyKey : nil
+    operation.idempotencyKey = operation.idempotencyKey ?? SyncSettings.newIdentifier()
+    guard try outbox.send(queued, payload, operation) else { return nil }
+    operation.isRepeated = queued.sendCount > 0
+    return (operation, payload.utf8.count)
+  }
+
+  /// Returns the operation that a pending operation would be sent as now; `nil` if there is nothing to send.
+  package func preview(_ queued: QueuedOperation) throws -> PushOperation? {
+    guard let table = catalog.tables[queued.entityType],
+      let record = try table.find(key: queued.entityId, in: connection)
+    else { return nil }
+    return try operation(queued, record, base(of: queued), table, leavingOut: [])
+  }
+
+  private func base(of queued: QueuedOperation) throws -> RecordState? {
+    guard queued.related.hasBase else { return nil }
+    return try BaseTable.find(queued.entityType, queued.entityId, in: connection)
+  }
+
+  private func operation(
+    _ queued: QueuedOperation, _ record: StoredRecord, _ base: RecordState?, _ table: RecordTable,
+    leavingOut circular: Set<String>, clearing cleared: Set<String> = []
+  ) throws -> PushOperation? {
+    // A remote without epochs keeps no deletions, and a restored record is new to it.
+    let isRestored = try base?.isOfTombstone == true && sync.epoch() != nil
+    if isRestored, record.state.isDeleted { return nil }
+    let updatedAt = corrected(record.state.updatedAt)
+    var operation = PushOperation(
+      operationId: queued.operationId, kind: .create, entityType: queued.entityType, entityUuid: queued.entityUuid,
+      baseVersion: 0, schemaVersion: try schemaVersion(of: table), patch: RecordPatch(updatedAt: updatedAt))
+    if record.state.syncVersion == 0, record.state.isDeleted, base == nil, queued.kind == .delete {
+      // The server lost the record, and another device may still have it.
+      (operation.kind, operation.baseEpoch) = (.delete, try sync.epoch())
+      operation.patch = RecordPatch(isDeleted: true, updatedAt: updatedAt)
+      return operation
+    }
+    if record.state.syncVersion == 0, !isRestored, base == nil || !record.state.isDeleted {
+      // A seed row has a base at version 0. A server that has the seed row merges the operation. Another server stores all of it.
+      if let base, base.hasContent(of: record.state) { return nil }
+      var fields = record.state.fields
+      for name in circular.union(cleared) { fields[name] = .null }
+      operation.createdAt = corrected(record.createdAt)
+      operation.patch = RecordPatch(
+        fields: fields, userEditedFields: table.keepsUserEdits ? record.state.userEditedFields : nil,
+        updatedAt: updatedAt)
+      operation.base = base?.fields ?? [:]
+      return operation
+    }
+    // Without a base every field counts as changed, and the server finds the fields that differ.
+    let base =
+      base ?? RecordState(fields: [:], syncVersion: record.state.syncVersion, updatedAt: record.state.updatedAt)
+    var patch = RecordPatch(from: base, to: record.state)
+    // A restored record is first restored without the references to records that are restored after it.
+    let isRestoration = patch.isDeleted == false
+    for name in circular { patch.fields[name] = isRestoration && base.fields[name] != .null ? .null : nil }
+    for name in cleared where base.fields[name] != .null { patch.fields[name] = .null }
+    if patch.isEmpty { return nil }
+    patch.updatedAt = updatedAt
+    operation.kind = patch.isDeleted == true ? .delete : .update
+    (operation.baseVersion, operation.baseEpoch) = (base.syncVersion, try sync.epoch())
+    operation.createdAt = isRestored ? corrected(record.createdAt) : nil
+    operation.patch = patch
+    operation.base = base.fields.filter { patch.fields[$0.name] != nil }
+    return operation
+  }
+
+  /// Returns a time of this device as the server's clock has it, in milliseconds since 1970.
+  private func corrected(_ time: Int64) -> Int64 { time + clockOffset }
+
+  private func schemaVersion(of table: RecordTable) throws -> Int64 {
+    guard let schema = table.entity.sync?.schemaName else { return 0 }
+    return try sync.schemaVersions.version(of: schema, in: connection)
+  }
+}

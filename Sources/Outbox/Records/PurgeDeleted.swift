@@ -1,0 +1,89 @@
+import CipherSQL
+import RecordStore
+import SchemaModel
+
+extension SyncTransaction {
+  /// Keeps a row while the inbox has a version of it. Without the row, an older version from the inbox would be inserted as new.
+  private static let isNotKept = "uuid NOT IN (SELECT entityUuid FROM SyncInbox)"
+
+  /// Keeps records that a base or the remote version of an open conflict references, because the user may return to that version.
+  private static let isNotRemembered = """
+    uuid NOT IN (
+      SELECT field.value FROM SyncBase JOIN json_each(SyncBase.fields) AS field WHERE field.type = 'text'
+      UNION ALL SELECT field.value FROM OfflineConflictResolution AS conflict
+        JOIN json_each(conflict.remoteVersion) AS field WHERE conflict.resolvedAt IS NULL AND field.type = 'text')
+    """
+
+  /// Removes the rows of deleted records whose deletion the server acknowledged, or that it never had. Rows that are still referenced stay.
+  /// - Returns: the number of removed rows.
+  package func purgeDeleted(limit: Int) throws -> Int {
+    try WriteMode.purge(on: connection) { try removeDeleted(limit: limit) }
+  }
+
+  private func removeDeleted(limit: Int) throws -> Int {
+    var removed = 0
+    for table in catalog.childrenFirst where removed < limit {
+      let entity = table.entity
+      // A query first, because most rounds find no such record and SQLite compiles all triggers of a table with a DELETE.
+      let keys = try connection.fetch(
+        """
+        SELECT \(identifier: entity.key) FROM \(identifier: entity.table.name) AS record
+        WHERE \(raw: isPurgeable(entity)) LIMIT \(limit - removed)
+        """, as: Int64.self)
+      for key in keys {
+        try connection.execute(
+          "DELETE FROM \(identifier: entity.table.name) WHERE \(identifier: entity.key) = \(key)")
+      }
+      removed += keys.count
+    }
+    return removed
+  }
+
+  /// Removes the row of one deleted record.
+  /// - Returns: `false` if the row has to stay.
+  package func purgeDeleted(_ uuid: String, of table: RecordTable) throws -> Bool {
+    let name = table.entity.table.name
+    return try WriteMode.purge(on: connection) {
+      try connection.execute(
+        """
+        DELETE FROM \(identifier: name) WHERE \(identifier: table.entity.key) IN (
+          SELECT \(identifier: table.entity.key) FROM \(identifier: name) AS record
+          WHERE uuid = \(uuid) AND \(raw: isPurgeable(table.entity)))
+        """)
+      return connection.changedRowCount > 0
+    }
+  }
+
+  private func isPurgeable(_ entity: Entity) -> String {
+    let referring = catalog.entities.dependencies(on: entity).map { dependency in
+      """
+      NOT EXISTS (SELECT 1 FROM \(SQL.quoted(dependency.child.table.name)) AS other
+        WHERE \(dependency.isReferring(child: "other", parent: "record")))
+      """
+    }
+    let conditions =
+      [
+        "isDeleted = 1", "isDirty = 0",
+        "NOT EXISTS (SELECT 1 FROM SyncCascade WHERE entityId = record.\(SQL.quoted(entity.key)) AND entityType = '\(entity.type.replacingQuotes)')",
+      ] + referring + [Self.isNotKept, Self.isNotRemembered]
+    return conditions.joined(separator: " AND ")
+  }
+}
+
+extension SyncCatalog {
+  /// The tables, dependents before the tables that they reference.
+  package var childrenFirst: [RecordTable] { parentsFirst.reversed() }
+
+  /// The tables, referenced tables before their dependents. Within a cycle the order is by name.
+  package var parentsFirst: [RecordTable] {
+    var order: [RecordTable] = []
+    var seen: Set<String> = []
+    func visit(_ type: String) {
+      guard seen.insert(type).inserted, let table = tables[type] else { return }
+      for column in table.columns { if let parent = column.reference?.entityType { visit(parent) } }
+      order.append(table)
+    }
+    for type in tables.keys.sorted() { visit(type) }
+    return order
+  }
+}

@@ -1,0 +1,156 @@
+import CipherSQL
+import RecordStore
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The state of a record on its way to the server, and the operations that it waits for.
+public struct Explanation: Sendable, Hashable {
+  /// `pending`, `syncing`, `synced`, `conflict` or `failed`.
+  public let syncStatus: String
+  /// The reason, as a sentence.
+  public let reason: String
+  /// The operations that it waits for, the nearest first.
+  public let chain: [Link]
+
+  /// An operation or a record that another one waits for.
+  public struct Link: Sendable, Hashable {
+    /// The entity of the record.
+    public let entityType: String
+    /// The UUID of the record.
+    public let entityUuid: String
+    /// The id of the operation; `nil` for a record without one.
+    public let operationId: String?
+    /// The status of the operation, or of a record without one.
+    public let status: String
+    /// The reason why the server does not have it yet.
+    public let reason: String
+  }
+}
+
+/// Finds the operations that a record waits for.
+package struct Explainer {
+  private let catalog: SyncCatalog
+  private let connection: Connection
+
+  package init(catalog: SyncCatalog, connection: Connection) { (self.catalog, self.connection) = (catalog, connection) }
+
+  package func explain(_ table: RecordTable, _ uuid: String) throws -> Explanation {
+    guard let record = try table.find(uuid, in: connection) else { throw RecordReader.missing(table.entity) }
+    let chain = try chain(table, record)
+    if let first = chain.first {
+      return Explanation(syncStatus: record.syncStatus, reason: first.reason, chain: chain)
+    }
+    return Explanation(syncStatus: record.syncStatus, reason: try reasonWithoutOperation(record, table), chain: [])
+  }
+
+  private func reasonWithoutOperation(_ record: StoredRecord, _ table: RecordTable) throws -> String {
+    let root = try connection.fetchRows(
+      "SELECT rootType, rootId FROM SyncCascade WHERE entityId = \(record.key) AND entityType = \(table.entity.type)",
+      as: String.self, Int64.self
+    ).first
+    if let root { return "it was deleted with \(root.0) \(root.1), and the server is told of that one" }
+    if record.state.syncVersion == 0 { return "it was never sent and there is nothing to send" }
+    return "the server has it as it is here, at version \(record.state.syncVersion)"
+  }
+
+  /// A record with its operation and the parents that it waits for.
+  private struct Step {
+    let table: RecordTable
+    let record: StoredRecord
+    let operation: QueuedOperation
+    let reason: String?
+    var parents: [(field: String, uuid: String)] = []
+  }
+
+  /// Returns the operations that the record waits for, each before the operations that it waits for itself.
+  private func chain(_ table: RecordTable, _ record: StoredRecord) throws -> [Explanation.Link] {
+    var order: [Step] = []
+    var seen: Set<String> = []
+    try visit(table, record, &order, &seen)
+    order.reverse()
+    let places = Dictionary(order.enumerated().map { ($1.record.uuid, $0) }, uniquingKeysWith: { first, _ in first })
+    return try order.map { step in
+      let nearest = step.parents.min { places[$0.uuid] ?? .max < places[$1.uuid] ?? .max }
+      let parent = nearest.flatMap { parent in places[parent.uuid].map { (parent.field, order[$0].table.entity.type) } }
+      let reason =
+        try step.reason ?? parent.map { "the server does not have the \($0.1) yet that \($0.0) refers to" }
+        ?? waiting(step.operation)
+      return Explanation.Link(
+        entityType: step.table.entity.type, entityUuid: step.record.uuid, operationId: step.operation.operationId,
+        status: step.operation.operation.status, reason: reason)
+    }
+  }
+
+  /// Visits parents first, each once.
+  private func visit(
+    _ table: RecordTable, _ record: StoredRecord, _ order: inout [Step], _ seen: inout Set<String>
+  ) throws {
+    guard seen.count < 20, seen.insert(record.uuid).inserted,
+      let operation = try QueuedOperation.ofRecord(table.entity.type, record.key, in: connection).first
+    else { return }
+    let unsendable = record.unsendable.map { "\($0.message); change the value, or discard the operation" }
+    var step = Step(table: table, record: record, operation: operation, reason: try stopped(operation) ?? unsendable)
+    for column in table.columns where step.reason == nil && operation.kind != .delete {
+      guard let reference = column.reference, let parents = catalog.tables[reference.entityType],
+        case .text(let uuid)? = record.state.fields[column.name], let parent = try parents.find(uuid, in: connection),
+        parent.state.syncVersion == 0,
+        try QueuedOperation.ofRecord(reference.entityType, parent.key, in: connection).contains(where: {
+          $0.kind == .create
+        })
+      else { continue }
+      step.parents.append((column.name, uuid))
+      try visit(parents, parent, &order, &seen)
+    }
+    order.append(step)
+  }
+
+  private func stopped(_ operation: QueuedOperation) throws -> String? {
+    let details = try connection.fetchRows(
+      "SELECT errorMessage, scheduledAt FROM OfflineSyncQueue WHERE queueNumber = \(operation.number)",
+      as: Optional<String>.self, Optional<String>.self
+    ).first
+    switch operation.state {
+    case .failed:
+      return "it failed and is not tried again by itself: \(details?.0 ?? "the server did not say why"); "
+        + "edit the record, or use fieldvault outbox retry or discard"
+    case .conflicted: return "it is in conflict with the server's version: fieldvault conflicts list"
+    case .inFlight: return "it is being sent"
+    case .pending, .sealed, .acknowledged:
+      guard operation.operation.isScheduled, let time = details?.1 else { return nil }
+      return "the server could not take it (\(details?.0 ?? "no reason given")); it is tried again at \(time)"
+    }
+  }
+
+  private func waiting(_ operation: QueuedOperation) throws -> String {
+    let status = try StoreStatus.settings(from: connection)
+    if status.mode == "device" { return "sync is off: the vault is in device-only mode" }
+    if status.remoteURL == nil { return "no server is set: fieldvault remote set URL" }
+    if let pause = status.pause { return pause }
+    let ahead =
+      try connection.fetchOne(
+        """
+        SELECT count(*) FROM (SELECT 1 FROM OfflineSyncQueue
+          WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL AND priority < (
+            SELECT priority FROM OfflineSyncQueue WHERE queueNumber = \(operation.number)) LIMIT 1000)
+        """, as: Int.self) ?? 0
+    return ahead == 0
+      ? "it waits for the next round of sync"
+      : "it waits for the next round of sync; \(ahead == 1000 ? "1,000 or more" : String(ahead)) more urgent operations go first"
+  }
+}
+
+extension StoreStatus {
+  /// Reads the settings without counting operations.
+  package static func settings(from connection: Connection) throws -> StoreStatus {
+    var status = StoreStatus()
+    status.mode = try SyncSettings.value(.mode, in: connection) ?? "cloud"
+    status.remoteURL = try SyncSettings.value(.remoteURL, in: connection)
+    status.pause = try SyncSettings.value(.pause, in: connection)
+    return status
+  }
+}

@@ -1,0 +1,156 @@
+import CipherSQL
+import SyncModel
+
+/// The decisions of a device about the server at the beginning of a round.
+package struct ServerIdentity: Sendable {
+  /// Whether the vault was filled from another server, so that the caller forgets that server's files.
+  package var isOtherServer = false
+  /// The reason why the device does not sync with this server.
+  package var problem: (message: String, hint: String, isSchema: Bool)?
+  /// Whether to compare all records.
+  package var mustReconcile = false
+  /// Whether the server's data belong to another epoch than the versions of this vault.
+  package var isNewEpoch = false
+  /// The records that were removed because their project is not followed any more.
+  package var left = ScopeChange()
+  /// Whether the inbox has versions that may be stored by now.
+  package var hasKept = false
+}
+
+extension SyncTransaction {
+  /// If more operations wait, all records are compared.
+  static let operationsUntilReconciliation = 100
+  /// Seven days, in milliseconds.
+  static let reconciliationInterval: Int64 = 7 * 86_400_000
+
+  /// Returns the id of this device. It is drawn at the first contact.
+  package func deviceId() throws -> String {
+    if let id = try SyncSettings.value(.deviceId, in: connection) { return id }
+    let id = SyncSettings.newIdentifier()
+    try SyncSettings.set(.deviceId, id, in: connection)
+    return id
+  }
+
+  /// Returns the counter of the next push. It is stored before the push is sent, so that no counter names two pushes.
+  package func nextDeviceCounter() throws -> Int64 {
+    let last = try SyncSettings.value(.deviceCounter, in: connection).flatMap { Int64($0) } ?? 0
+    try SyncSettings.set(.deviceCounter, String(last + 1), in: connection)
+    return last + 1
+  }
+
+  /// Returns the epoch that the versions of this vault belong to; `nil` before the first contact.
+  package func epoch() throws -> String? { try SyncSettings.value(.epoch, in: connection) }
+
+  /// Stores the difference between the server's clock and the clock of this device; see ``ClockOffset``.
+  package func note(serverTime: Int64, between sent: Int64, and received: Int64) throws {
+    let known = try SyncSettings.value(.clockOffset, in: connection).flatMap { Int64($0) }
+    let offset = ClockOffset.afterResponse(known: known, serverTime: serverTime, sent: sent, received: received)
+    if offset != known { try SyncSettings.set(.clockOffset, String(offset), in: connection) }
+  }
+
+  /// Stores that a pull has reached its end.
+  package func noteFilled() throws {
+    guard try SyncSettings.value(.isFilled, in: connection) == nil else { return }
+    try SyncSettings.set(.isFilled, "true", in: connection)
+    try SyncSettings.set(.lastReconciliation, WireTime.text(now), in: connection)
+    try SyncSettings.set(.reconcileNext, nil, in: connection)
+  }
+
+  /// Compares the server's identity with the stored one. For another server all records are queued as new. Another
+  /// account of the same server is refused, because the operations were made under the first account.
+  package func identify(_ info: AccountInfo) throws -> ServerIdentity {
+    var result = ServerIdentity()
+    let server = try SyncSettings.value(.serverUuid, in: connection)
+    let account = try SyncSettings.value(.account, in: connection)
+    if let server, server != info.serverUuid {
+      try forgetServer()
+      result.isOtherServer = true
+    } else if let account, account != info.account {
+      result.problem = Self.accountProblem(account, info)
+      return result
+    }
+    if let problem = try schemaProblem(info) {
+      result.problem = problem
+      return result
+    }
+    // The vault was filled before servers named epochs. The cursor belongs to the first epoch that a server names; a
+    // server with another history refuses it.
+    if try epoch() == nil { try SyncSettings.set(.epoch, info.epoch, in: connection) }
+    result.isNewEpoch = try epoch() != info.epoch
+    for (name, value) in [
+      (SyncSettings.Name.serverUuid, info.serverUuid), (.account, info.account), (.user, info.user),
+    ] where try SyncSettings.value(name, in: connection) != value {
+      try SyncSettings.set(name, value, in: connection)
+    }
+    let hasChosenProjects = try SyncSettings.value(.reconcileNext, in: connection) == "projects"
+    if try hasChosenProjects || SyncSettings.value(.leavesProjects, in: connection) != nil {
+      result.left = try leaveScopes()
+      try SyncSettings.set(.leavesProjects, result.left.kept.isEmpty ? nil : "true", in: connection)
+    }
+    result.hasKept = try connection.fetchOne("SELECT 1 FROM SyncInbox LIMIT 1", as: Int.self) != nil
+    try changes.applyKeptFields()
+    result.mustReconcile = try mustReconcile()
+    return result
+  }
+
+  /// Returns why versions of this server cannot be stored without a sync round; `nil` if they can. Changes nothing.
+  package func problem(with info: AccountInfo) throws -> (message: String, hint: String)? {
+    if try SyncSettings.value(.serverUuid, in: connection) != info.serverUuid {
+      return ("this vault has not synced with this server yet", "fieldvault sync, then try again")
+    }
+    if let account = try SyncSettings.value(.account, in: connection), account != info.account {
+      let problem = Self.accountProblem(account, info)
+      return (problem.message, problem.hint)
+    }
+    if let problem = try schemaProblem(info) { return (problem.message, problem.hint) }
+    if try epoch() != info.epoch {
+      return (
+        "the server's data were restored, so this vault has to compare its records first",
+        "fieldvault sync, then try again"
+      )
+    }
+    return nil
+  }
+
+  private static func accountProblem(
+    _ account: String, _ info: AccountInfo
+  ) -> (message: String, hint: String, isSchema: Bool) {
+    (
+      "this vault belongs to the account '\(account)', and the token to '\(info.account)'",
+      "use a token of '\(account)', or make another vault for '\(info.account)'", false
+    )
+  }
+
+  private func schemaProblem(_ info: AccountInfo) throws -> (message: String, hint: String, isSchema: Bool)? {
+    for schema in Set(catalog.tables.values.compactMap { $0.entity.sync?.schemaName }).sorted() {
+      let ours = try schemaVersions.version(of: schema, in: connection)
+      let theirs = info.schemas.first { $0.name == schema }?.version
+      guard let theirs, theirs >= ours else {
+        let has = theirs.map { "at version \($0)" } ?? "not at all"
+        return (
+          "the server has the schema '\(schema)' \(has), and this vault has version \(ours)",
+          "update the server, then sync again; nothing is lost meanwhile", true
+        )
+      }
+    }
+    return nil
+  }
+
+  private func mustReconcile() throws -> Bool {
+    if try SyncSettings.value(.reconcileNext, in: connection) != nil {
+      return try SyncSettings.value(.isFilled, in: connection) != nil
+    }
+    guard let text = try SyncSettings.value(.lastReconciliation, in: connection),
+      let last = WireTime.milliseconds(text)
+    else { return false }
+    if now - last > Self.reconciliationInterval || last > now { return true }
+    let waiting =
+      try connection.fetchOne(
+        """
+        SELECT count(*) FROM (SELECT 1 FROM OfflineSyncQueue
+          WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL
+          LIMIT \(Self.operationsUntilReconciliation + 1))
+        """, as: Int.self) ?? 0
+    return waiting > Self.operationsUntilReconciliation
+  }
+}

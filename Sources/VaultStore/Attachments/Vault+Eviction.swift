@@ -1,0 +1,26 @@
+import CipherSQL
+
+extension Vault {
+  /// Evicts files that the server holds until the vault's limit is met. An evicted file is fetched again on
+  /// request.
+  ///
+  /// **After a crash** the rows record the evictions. The next opening of the vault removes the files.
+  /// - Parameter kept: the uuid of a content whose files stay.
+  /// - Returns: the number of evicted files.
+  @discardableResult
+  public func evict(keeping kept: String? = nil) throws -> Int {
+    let settings = try attachmentSettings()
+    guard try attachmentUsage().bytesUsed > settings.limit else { return 0 }
+    let count = try database.write { connection in
+      try SyncTransaction.run(on: connection, syncCatalog, now: Self.now) {
+        try $0.evict(downTo: settings.limit, keeping: kept)
+      }
+    }
+    if count > 0 { try sweepAttachments() }
+    return count
+  }
+
+  /// Evicts after a file was added, and ignores errors: the added file stays even if no other file can be evicted.
+  /// The next eviction tries again.
+  func evictIfPossible(keeping kept: String? = nil) { _ = try? evict(keeping: kept) }
+}

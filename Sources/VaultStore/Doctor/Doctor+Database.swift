@@ -1,0 +1,307 @@
+import CipherSQL
+import Platform
+
+/// Checks of the database. Each check opens its own connection, because a connection that has met a damaged page
+/// may refuse all further statements.
+extension Doctor {
+  func checkDatabase(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) throws {
+    try report("Opening the database")
+    let logBytes = Files.size(of: access.path + "-wal") ?? 0
+    let opens = checkOpening(access, &diagnosis)
+    let isCheckpointed = opens && checkLog(access, logBytes, &diagnosis)
+    try report("Checking the pages")
+    let arePagesWhole = checkPages(access, isComplete: isCheckpointed, &diagnosis)
+    guard opens else { return diagnosis.unchecked.append("the tables, which cannot be opened") }
+    try report("Checking the tables and indexes")
+    checkStructure(access, arePagesWhole: arePagesWhole, &diagnosis)
+    try report("Checking the references")
+    checkReferences(access, &diagnosis)
+    try report("Checking full-text search")
+    checkSearch(access, &diagnosis)
+    checkSync(access, &diagnosis)
+    try report("Checking the schema")
+    checkSchema(access, &diagnosis)
+    try report("Checking the attachments")
+    try checkAttachments(access, &diagnosis)
+  }
+
+  private func checkOpening(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) -> Bool {
+    do {
+      try access.withDatabase { _ in }
+      diagnosis.checked.append("the database opens under its key")
+      return true
+    } catch {
+      let sql = error as? SQLError
+      if sql?.code == .notADatabase {
+        diagnosis.add(
+          .damage, "opens", "the database does not open under its key: \(describe(error))",
+          meaning: "its first page is damaged, or it is the database of another vault", next: "restore a backup")
+      } else if sql?.isDamage ?? false {
+        diagnosis.add(
+          .damage, "opens", "the database does not open: \(describe(error))",
+          meaning: "the file is cut short, or the list of its tables is damaged",
+          next: "restore a backup, or save what can be read into a new vault with 'fieldvault doctor --repair'")
+      } else {
+        diagnosis.add(
+          .warning, "opens", "the database cannot be opened: \(describe(error))", meaning: "it could not be checked",
+          next: sql?.hint ?? "see the message")
+      }
+      return false
+    }
+  }
+
+  /// Checkpoints the write-ahead log. Returns whether the whole log was copied into the database file.
+  private func checkLog(_ access: DatabaseAccess, _ bytes: Int, _ diagnosis: inout Diagnosis) -> Bool {
+    let holders = lock.otherHolders
+    if bytes > 0, holders.isEmpty {
+      diagnosis.add(
+        .note, "log", "a write-ahead log of \(bytes) bytes was there, and no other process has the vault open",
+        meaning: "a program ended without closing it; nothing that it recorded is lost", next: "nothing to do")
+    }
+    let isDone = (try? access.withDatabase { try $0.withWriter { try $0.checkpoint() } }) ?? false
+    let size = Files.size(of: access.path + "-wal") ?? 0
+    if !isDone {
+      diagnosis.add(
+        .warning, "log",
+        "the write-ahead log of \(size) bytes cannot be brought back into the database now"
+          + (holders.isEmpty ? "" : ", because of \(holders.joined(separator: ", "))"),
+        meaning: "the check of the pages is not complete: it sees the file without the log",
+        next: "end what reads there for long, then run 'fieldvault doctor' again")
+    } else if size > 256 << 20 {
+      diagnosis.add(
+        .note, "log", "the write-ahead log has \(size >> 20) MiB", meaning: "opening the vault takes longer",
+        next: "close the vault everywhere once")
+    }
+    diagnosis.checked.append("the write-ahead log")
+    return isDone
+  }
+
+  private func checkPages(_ access: DatabaseAccess, isComplete: Bool, _ diagnosis: inout Diagnosis) -> Bool {
+    let problems: [String]
+    do {
+      problems = try access.openDamaged().problems(found: .pages, limit: 1000)
+    } catch {
+      diagnosis.add(
+        .damage, "pages", "the pages cannot be checked: \(describe(error))",
+        meaning: "the beginning of the file is damaged, or it is no database of this vault", next: "restore a backup")
+      return false
+    }
+    if isComplete { diagnosis.checked.append("every page of the file has its authentication code") }
+    guard !problems.isEmpty else { return true }
+    diagnosis.add(
+      .damage, "pages", summary(problems),
+      meaning: "these pages are not what was written; what stood on them is lost, and everything else can be read",
+      next: "restore a backup, or save the rest into a new vault with 'fieldvault doctor --repair'")
+    return false
+  }
+
+  private func checkStructure(_ access: DatabaseAccess, arePagesWhole: Bool, _ diagnosis: inout Diagnosis) {
+    let found: [String]
+    do {
+      found = try access.withDatabase { try $0.read { try $0.problems(found: .indexes) } }
+    } catch {
+      return noteFailure(error, "structure", "the tables and indexes", arePagesWhole, &diagnosis)
+    }
+    diagnosis.checked.append("the tables, and that each index holds what its table holds")
+    // The full-text indexes have a separate, more thorough check.
+    let problems = found.filter { !$0.contains("FTS5 table") }
+    let indexes = problems.filter(Self.isAboutIndex)
+    let values = problems.filter(Self.isAboutValue)
+    let structure = problems.filter { !indexes.contains($0) && !values.contains($0) }
+    if !indexes.isEmpty {
+      diagnosis.add(
+        .damage, "indexes", summary(indexes),
+        meaning: "searches through the index miss records or find wrong ones; the records themselves are there",
+        next: "fieldvault doctor --repair")
+    }
+    if !values.isEmpty {
+      diagnosis.add(
+        .warning, "values", summary(values), meaning: "the record was written past the rules of its table",
+        next: "correct it with 'fieldvault put' or in 'fieldvault shell'")
+    }
+    if !structure.isEmpty, arePagesWhole {
+      diagnosis.add(
+        .damage, "structure", summary(structure),
+        meaning: "the pages are as they were written and do not hang together; records may be missing",
+        next: "restore a backup, or save what can be read into a new vault with 'fieldvault doctor --repair'")
+    }
+  }
+
+  static func isAboutIndex(_ problem: String) -> Bool {
+    problem.contains("missing from index") || problem.contains("entries in index")
+      || problem.contains("non-unique entry in index") || problem.contains("rowid not at end-of-record for row")
+  }
+
+  static func isAboutValue(_ problem: String) -> Bool {
+    problem.hasPrefix("NULL value in") || problem.hasPrefix("CHECK constraint failed")
+      || problem.hasPrefix("non-") && problem.contains(" value in ") || problem.hasPrefix("TEXT value in")
+      || problem.hasPrefix("NUMERIC value in") || problem.hasPrefix("BLOB value in")
+  }
+
+  private func checkReferences(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) {
+    do {
+      let problems = try access.withDatabase { try $0.read { try $0.problems(found: .references) } }
+      diagnosis.checked.append("every reference leads to a record")
+      guard !problems.isEmpty else { return }
+      diagnosis.add(
+        .warning, "references", summary(problems),
+        meaning: "a record refers to one that does not exist; it is shown without it and may be refused by the server",
+        next: "correct the reference with 'fieldvault put', or restore a backup")
+    } catch {
+      noteFailure(error, "references", "the references", diagnosis.findings("pages").isEmpty, &diagnosis)
+    }
+  }
+
+  private func checkSearch(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) {
+    do {
+      let tables = try access.withDatabase { try $0.read { try SearchIndexes.all(in: $0) } }
+      for table in tables {
+        guard let problem = try access.withDatabase({ try SearchIndexes.problem(with: table, in: $0) }) else {
+          continue
+        }
+        diagnosis.add(
+          .warning, "search", "the full-text index \(table) is not what it should be: \(problem)",
+          meaning: "'fieldvault search' misses records or finds wrong ones; the records themselves are there",
+          next: "fieldvault doctor --repair")
+      }
+      diagnosis.checked.append("full-text search: \(tables.count) \(tables.count == 1 ? "index" : "indexes")")
+    } catch {
+      noteFailure(error, "search", "full-text search", diagnosis.findings("pages").isEmpty, &diagnosis)
+    }
+  }
+
+  private func checkSchema(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) {
+    do {
+      try access.withDatabase { database in
+        let sources = try database.read { try SchemaSource.read(from: $0) }
+        let migrator = try Vault.migrator(for: sources, known: schemas, in: database)
+        checkPending(database, migrator, &diagnosis)
+        report(try migrator.verify(database), &diagnosis)
+      }
+      diagnosis.checked.append("the schema is what its recorded files make")
+    } catch {
+      if (error as? SQLError)?.isDamage ?? false {
+        return noteFailure(error, "schema", "the schema", diagnosis.findings("pages").isEmpty, &diagnosis)
+      }
+      diagnosis.add(
+        .warning, "schema", "the schema cannot be compared: \(describe(error))",
+        meaning: "whether the tables are as their files make them is not known", next: "fieldvault migrate verify")
+    }
+  }
+
+  private func checkSync(_ access: DatabaseAccess, _ diagnosis: inout Diagnosis) {
+    do {
+      let (violations, unsendable) = try access.withDatabase { database in
+        try database.read { connection -> ([String], [String]) in
+          guard
+            try connection.fetchOne("SELECT 1 FROM sqlite_schema WHERE name = 'OfflineSyncQueue'", as: Int.self) != nil
+          else { return ([], []) }
+          let catalog = SyncCatalog(try Entities.read(from: connection))
+          return (
+            try VaultInvariants.violations(catalog, in: connection),
+            try SyncInvariants(catalog: catalog, connection: connection).unsendable()
+          )
+        }
+      }
+      if !unsendable.isEmpty {
+        diagnosis.add(
+          .warning, "sync", "\(counted(unsendable.count, "operation")) cannot be sent: \(summary(unsendable))",
+          meaning: "the server does not get these changes",
+          next: "change the value; the operation is sent then. 'fieldvault outbox discard' gives the change up")
+      }
+      if !violations.isEmpty {
+        diagnosis.add(
+          .warning, "sync", "records, outbox and conflicts do not agree: \(summary(violations))",
+          meaning: "some changes would not reach the server, or be sent for nothing", next: "fieldvault doctor --repair"
+        )
+      }
+      diagnosis.checked.append("every change has its operation or its conflict")
+      for reason in SyncInvariants.WaitingReason.allCases {
+        let waiting = try access.withDatabase { database in
+          try database.read { try SyncInvariants.waitingVersions(reason, in: $0) }
+        }
+        if waiting.isEmpty { continue }
+        diagnosis.add(
+          .note, "inbox", "versions from the server wait: \(summary(waiting))",
+          meaning: "this vault shows older versions of these records, or none",
+          next: reason == .unknownEntity
+            ? "fieldvault migrate apply"
+            : "change the record that has the value, or apply newer schema files with 'fieldvault migrate apply'; then sync"
+        )
+      }
+    } catch {
+      noteFailure(error, "sync", "the outbox", diagnosis.findings("pages").isEmpty, &diagnosis)
+    }
+  }
+
+  private func checkPending(_ database: Database, _ migrator: Migrator, _ diagnosis: inout Diagnosis) {
+    do {
+      let pending = try database.read { try migrator.pending(in: $0) }
+      guard let first = pending.first else { return }
+      diagnosis.add(
+        .warning, "migrations",
+        "\(counted(pending.count, "schema file")) not applied, the first is \(first.schema)/\(first.file.fileName)",
+        meaning: "the commands refuse to work with the vault until it is brought up to date",
+        next: "fieldvault migrate apply")
+    } catch {
+      diagnosis.add(
+        .warning, "migrations", describe(error), meaning: "the vault cannot be brought up to date",
+        next: (error as? SQLError)?.hint ?? "fieldvault migrate status")
+    }
+  }
+
+  private func report(_ differences: [SchemaDifference], _ diagnosis: inout Diagnosis) {
+    let derived = differences.filter(Self.isDerived)
+    if !derived.isEmpty {
+      diagnosis.add(
+        .warning, "triggers", "what FieldVault derives from the schema is not as it should be: \(list(derived))",
+        meaning: "changes are not marked for sync, deletions not as such, or search is not kept up to date",
+        next: "fieldvault doctor --repair")
+    }
+    let others = differences.filter { !Self.isDerived($0) }
+    if !others.isEmpty {
+      diagnosis.add(
+        .warning, "schema", "the schema was changed by hand: \(list(others))",
+        meaning: "a later migration may fail, and rules that the files make may not hold",
+        next: "'fieldvault migrate verify' shows each difference; undo it in 'fieldvault shell'")
+    }
+  }
+
+  static func isDerived(_ difference: SchemaDifference) -> Bool {
+    ["trigger", "index"].contains(difference.type) && difference.name.hasPrefix(DerivedTriggers.prefix)
+  }
+
+  private func list(_ differences: [SchemaDifference]) -> String {
+    summary(differences.map { "\($0.type) \($0.name) is \($0.kind.rawValue)" })
+  }
+
+  /// Records that a check could not be completed.
+  private func noteFailure(
+    _ error: any Error, _ check: String, _ what: String, _ arePagesWhole: Bool, _ diagnosis: inout Diagnosis
+  ) {
+    diagnosis.unchecked.append("\(what): \(describe(error))")
+    let isDamage = (error as? SQLError)?.isDamage ?? false
+    // Damaged pages were already reported. Their follow-up errors in other checks add no information.
+    guard arePagesWhole else { return }
+    diagnosis.add(
+      isDamage ? .damage : .warning, check, "\(what) could not be checked to the end: \(describe(error))",
+      meaning: isDamage ? "a part of the database cannot be read" : "this part of the check is not complete",
+      next: isDamage
+        ? "restore a backup, or save what can be read into a new vault with 'fieldvault doctor --repair'"
+        : (error as? SQLError)?.hint ?? "run 'fieldvault doctor' again")
+  }
+
+  func describe(_ error: any Error) -> String {
+    switch error {
+    case let error as SQLError: error.message
+    case let error as VaultError: error.message
+    case let error as FileError: error.message
+    default: "\(error)"
+    }
+  }
+
+  private func summary(_ problems: [String]) -> String {
+    let shown = problems.prefix(5).joined(separator: "; ")
+    return problems.count > 5 ? "\(shown); and \(problems.count - 5) more" : shown
+  }
+}

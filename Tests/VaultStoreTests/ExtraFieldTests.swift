@@ -1,0 +1,97 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import SyncModel
+import Testing
+import VaultKeys
+
+@testable import VaultStore
+
+/// Members and kinds of record of an answer that this vault has no place for.
+@Suite struct ExtraFieldTests {
+  private let folder: TemporaryFolder
+  private let vault: Vault
+  private let uuid = UUID.version7().uuidString.lowercased()
+
+  init() throws {
+    folder = try TemporaryFolder()
+    vault = try Vault.create(
+      at: folder.path + "/v.vault",
+      schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)], secret: keyFileSecret(1))
+  }
+
+  private func remote(_ fields: SyncObject, version: Int64, type: String = "Project") -> RemoteRecord {
+    RemoteRecord(
+      entityType: type, entityUuid: uuid, serverId: 7, createdAt: 0,
+      state: RecordState(fields: fields, syncVersion: version, updatedAt: 1_000))
+  }
+
+  private func apply(_ records: RemoteRecord...) throws -> ApplyCounts {
+    var counts = ApplyCounts()
+    try vault.syncNow { transaction in for record in records { try transaction.changes.apply(record, counts: &counts) }
+    }
+    return counts
+  }
+
+  private func count(_ table: String) throws -> Int? {
+    try vault.database.read { try $0.fetchOne("SELECT count(*) FROM \(identifier: table)", as: Int.self) }
+  }
+
+  private func digest() throws -> DigestSummary {
+    try vault.database.read { connection in
+      let table = try #require(vault.syncCatalog.tables["Project"])
+      return try StoreDigests(catalog: vault.syncCatalog, connection: connection).digests(of: table).whole
+    }
+  }
+
+  @Test("An unknown member counts in digests only as long as the newest version has it")
+  func unknownMembersGoWithTheirVersion() throws {
+    _ = try apply(remote(["title": "Elm"], version: 1))
+    let plain = try digest()
+    _ = try apply(remote(["title": "Elm", "later": 5], version: 2))
+    #expect(try count("SyncExtraFields") == 1)
+    #expect(try digest() != plain)
+    _ = try apply(remote(["title": "Elm", "older": 5], version: 1))
+    _ = try apply(remote(["title": "Elm"], version: 3))
+    #expect(try count("SyncExtraFields") == 0)
+    #expect(try digest() == plain)
+  }
+
+  @Test("A comparison replaces the unknown members of a record with those that the server has")
+  func repairsReplaceUnknownMembers() throws {
+    _ = try apply(remote(["title": "Elm", "later": 5], version: 2))
+    var (repaired, counts) = (RepairCounts(), ApplyCounts())
+    try vault.syncNow { transaction in
+      try transaction.changes.repair(remote(["title": "Elm"], version: 2), repaired: &repaired, counts: &counts)
+    }
+    #expect(try count("SyncExtraFields") == 0)
+  }
+
+  @Test("An entity name that no schema can have is not kept; one that another schema may have is kept and reported")
+  func impossibleEntities() throws {
+    for name in ["", "  ", "a\u{0}b", "a\nb", String(repeating: "x", count: 201)] {
+      #expect(try apply(remote([:], version: 1, type: name)).kept == 0, "\(name.debugDescription)")
+    }
+    #expect(try count("SyncInbox") == 0)
+    #expect(try apply(remote([:], version: 1, type: "Spaceship")).kept == 1)
+    let waiting = try vault.database.read { connection in
+      try SyncInvariants.WaitingReason.allCases.map { try SyncInvariants.waitingVersions($0, in: connection) }
+    }
+    #expect(waiting == [["1 of Spaceship (unknown to this vault)"], []])
+  }
+
+  @Test("Columns that a later file added are known with their constant defaults, in new and in old vaults")
+  func addedDefaults() throws {
+    let fresh = try vault.database.read { try AddedColumns.defaults(in: $0) }
+    // As in a vault of version 0.1, whose files were applied before there was this table.
+    try vault.database.write { connection in
+      let file = try #require(CoreSchema.schema.migrations.last)
+      try connection.asMigration {
+        try connection.execute("DELETE FROM SyncedColumnDefault")
+        try AddedColumns.follow(file, on: connection)
+      }
+    }
+    let replayed = try vault.database.read { try AddedColumns.defaults(in: $0) }
+    #expect(replayed == fresh)
+  }
+}
