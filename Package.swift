@@ -274,8 +274,8 @@ if Context.environment["FIELDVAULT_FUZZ"] != nil {
   let tool = "fieldvault-schema"
   let modules: Set = [
     "Platform", "CStatementPolicy", "CipherSQL", "SchemaCompiler", "VaultKeys", "SealedFiles", "Pictures", "SyncModel",
-    "HTTPClient",
-    "VaultStore", "SyncEngine", "FileTransfers", "RESTRemote", "SyncServer", tool,
+    "HTTPClient", "VaultStore", "SyncEngine", "FileTransfers", "RESTRemote", "SyncServer", "SchemaModel", "RecordStore",
+    "Outbox", "Attachments", tool,
   ]
   package.products = []
   package.targets.removeAll { ![.system, .plugin].contains($0.type) && !modules.contains($0.name) }
