@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.0
 import PackageDescription
 
 let package = Package(
@@ -20,12 +20,6 @@ let package = Package(
     .library(name: "FieldVaultShellGuard", type: .dynamic, targets: ["ShellGuard"]),
     .executable(name: "fieldvault", targets: ["FieldVaultCommand"]),
     .executable(name: "fieldvault-server", targets: ["FieldVaultServerCommand"]),
-  ],
-  traits: [
-    .trait(
-      name: "Pictures",
-      description: "Reads photos with gdk-pixbuf and libexif. Without it photos are stored without thumbnails."),
-    .default(enabledTraits: ["Pictures"]),
   ],
   targets: [
     // System libraries.
@@ -67,8 +61,8 @@ let package = Package(
     .target(
       name: "Pictures",
       dependencies: [
-        .target(name: "CPixbuf", condition: .when(platforms: [.linux], traits: ["Pictures"])),
-        .target(name: "CExif", condition: .when(platforms: [.linux], traits: ["Pictures"])),
+        .target(name: "CPixbuf", condition: .when(platforms: [.linux])),
+        .target(name: "CExif", condition: .when(platforms: [.linux])),
       ]),
     .target(name: "SyncModel", dependencies: ["CSodium"], exclude: ["WireFormat.md", "FileEndpoints.md"]),
     .target(
@@ -138,13 +132,13 @@ let package = Package(
         "CMicroHTTPD", "CSodium",
         "CPlatform",
       ], exclude: ["README.md", "Backup/BackupFormat.md"]),
-    .target(name: "CommandLineKit", dependencies: ["CPlatform"]),
+    .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
     .executableTarget(
       name: "FieldVaultCommand",
       dependencies: [
         "Platform", "CipherSQL", "VaultKeys", "VaultStore", "SyncEngine", "RESTRemote", "HTTPClient", "SyncModel",
         "RestorationModel",
-        "RangeModel", "ReceiptsModel", "CommandLineKit", "CPlatform",
+        "RangeModel", "ReceiptsModel", "CommandLineSupport", "CPlatform",
       ]),
 
     .executableTarget(
@@ -152,7 +146,7 @@ let package = Package(
       dependencies: [
         "Platform", "CipherSQL", "VaultKeys", "SchemaModel", "SyncServer", "SyncModel", "RestorationModel",
         "RangeModel",
-        "ReceiptsModel", "CommandLineKit", "CPlatform",
+        "ReceiptsModel", "CommandLineSupport", "CPlatform",
       ]),
 
     // Benchmarks against the C floor.
@@ -200,13 +194,15 @@ let package = Package(
       dependencies: ["Platform", "FileTransfers", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL", "SealedFiles"]),
     .testTarget(
       name: "SyncEngineTests",
-      dependencies: ["Platform", "SyncEngine", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL"]),
+      dependencies: [
+        "Platform", "SyncEngine", "VaultStore", "Outbox", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL",
+      ]),
     .testTarget(
       name: "SyncServerTests",
       dependencies: [
         "SchemaModel", "RecordStore", "Platform", "FieldVaultServerCommand", "SyncServer", "HTTPClient", "RawNetwork",
         "SyncModel", "VaultStore", "CipherSQL",
-        "SealedFiles", "RestorationModel", "CommandLineKit", "CPlatform",
+        "SealedFiles", "RestorationModel", "CommandLineSupport", "CPlatform",
       ]),
     .testTarget(
       name: "SyncTests",
@@ -225,10 +221,10 @@ let package = Package(
         "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient", "RawNetwork", "SyncModel", "VaultStore",
         "CipherSQL", "VaultKeys", "RangeModel",
       ]),
-    .testTarget(name: "CommandLineKitTests", dependencies: ["CommandLineKit"]),
+    .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
     .testTarget(
       name: "FieldVaultTests",
-      dependencies: ["FieldVaultCommand", "FieldVaultServerCommand", "CommandLineKit", "CPlatform"]),
+      dependencies: ["FieldVaultCommand", "FieldVaultServerCommand", "CommandLineSupport", "CPlatform"]),
   ],
   swiftLanguageModes: [.v6]
 )

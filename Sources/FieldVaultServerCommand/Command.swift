@@ -1,4 +1,4 @@
-import CommandLineKit
+import CommandLineSupport
 import VaultKeys
 
 #if canImport(Glibc)

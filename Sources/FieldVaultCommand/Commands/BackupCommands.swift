@@ -1,4 +1,4 @@
-import CommandLineKit
+import CommandLineSupport
 import VaultStore
 
 enum BackupCommand {

@@ -1,5 +1,5 @@
 import CipherSQL
-import CommandLineKit
+import CommandLineSupport
 import VaultStore
 import SyncEngine
 import HTTPClient

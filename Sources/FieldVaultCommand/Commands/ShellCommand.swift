@@ -1,6 +1,6 @@
 import CPlatform
 import CipherSQL
-import CommandLineKit
+import CommandLineSupport
 import VaultStore
 
 #if canImport(Glibc)

@@ -1,4 +1,4 @@
-import CommandLineKit
+import CommandLineSupport
 
 /// The whole command line, from which parsing, help and completions come.
 enum FieldVaultProgram {

@@ -1,4 +1,4 @@
-import CommandLineKit
+import CommandLineSupport
 
 extension FieldVaultProgram {
   static let recordCommands: [CommandDescription] = [

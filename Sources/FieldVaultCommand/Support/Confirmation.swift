@@ -1,4 +1,4 @@
-import CommandLineKit
+import CommandLineSupport
 
 #if canImport(Glibc)
   import Glibc

@@ -1,4 +1,4 @@
-import CommandLineKit
+import CommandLineSupport
 import SyncModel
 
 /// The whole command line, from which parsing, help and completions come.

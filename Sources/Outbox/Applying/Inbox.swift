@@ -23,10 +23,12 @@ final class InboxState {
 package struct RecordIdentity: Hashable, Sendable {
   package let entityType: String
   package let entityUuid: String
+
+  package init(entityType: String, entityUuid: String) { (self.entityType, self.entityUuid) = (entityType, entityUuid) }
 }
 
 /// A position in the inbox, across transactions. Versions that return to the inbox are behind the end.
-package struct InboxCursor: Sendable {
+package struct InboxCursor: Equatable, Sendable {
   fileprivate var last: Int64 = 0
   fileprivate var end: Int64?
 

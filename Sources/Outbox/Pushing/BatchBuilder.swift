@@ -3,7 +3,7 @@ import RecordStore
 import SyncModel
 
 /// Operations that are sent in one request.
-package struct PreparedBatch: Sendable {
+package struct PreparedBatch: Equatable, Sendable {
   package let operations: [PushOperation]
   /// The number of operations that failed because one of their values cannot be sent.
   package let failed: Int

@@ -15,6 +15,8 @@ package struct ServerIdentity: Sendable {
   package var left = ScopeChange()
   /// Whether the inbox has versions that may be stored by now.
   package var hasKept = false
+
+  package init() {}
 }
 
 extension SyncTransaction {

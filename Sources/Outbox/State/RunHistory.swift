@@ -17,7 +17,7 @@ extension SyncTransaction {
   }
 
   /// The results of a round for the history.
-  package struct RunResult: Sendable {
+  package struct RunResult: Equatable, Sendable {
     package var pushed = 0, merged = 0, conflicts = 0, failed = 0, pulled = 0, repaired = 0
     package var bytesSent = 0, bytesReceived = 0
     /// `done`, `offline`, `paused`, `failed` or `cancelled`.

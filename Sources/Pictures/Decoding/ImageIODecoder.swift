@@ -1,4 +1,4 @@
-#if canImport(ImageIO) && Pictures
+#if canImport(ImageIO)
   import CoreGraphics
   import Foundation
   import ImageIO

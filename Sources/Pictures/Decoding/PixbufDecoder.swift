@@ -1,4 +1,4 @@
-#if os(Linux) && Pictures
+#if os(Linux)
   import CPixbuf
 
   /// Returns the decoder for Linux, or `nil` if this machine cannot decode the kind.

@@ -1,4 +1,4 @@
-#if canImport(ImageIO) && Pictures
+#if canImport(ImageIO)
   import Foundation
   import ImageIO
 

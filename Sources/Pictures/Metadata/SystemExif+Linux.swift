@@ -1,4 +1,4 @@
-#if os(Linux) && Pictures
+#if os(Linux)
   import CExif
 
   /// Reads EXIF with libexif.

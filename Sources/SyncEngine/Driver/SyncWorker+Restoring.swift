@@ -35,19 +35,11 @@ extension SyncWorker {
         .noSuchRecord, "this vault has no \(entity.type) \(absent[0]), and its server keeps no deleted records",
         hint: "fieldvault list \(entity.type) --deleted shows the deleted records that this vault has")
     }
-    var runner = RoundRunner(vault: vault, remote: remote, jitter: { 0 }, tell: { _ in })
-    let fetched = try await runner.fetch(absent, of: table)
+    let driver = RoundDriver(vault: vault, remote: remote, clock: .system, tell: { _ in })
+    let round = try await driver.perform(
+      Round(fetching: absent, of: entity.type, capabilities: remote.capabilities))
+    if let failure = round.report.failure { throw failure }
+    guard let fetched = round.fetched else { throw CancellationError() }
     return try await vault.sync { try $0.undelete(table, uuids, from: fetched) }
-  }
-}
-
-extension RoundRunner {
-  /// Fetches records that the vault lacks, and the records that they reference.
-  fileprivate mutating func fetch(_ uuids: [String], of table: RecordTable) async throws -> FetchedRecords {
-    let account = try await remote.account()
-    try Self.checkProtocol(of: account)
-    try await vault.sync { try $0.requireHistory(of: account) }
-    let found = try await records(table.entity.type, uuids)
-    return FetchedRecords(account: account, records: found, parents: try await parents(of: found, withDeleted: true))
   }
 }

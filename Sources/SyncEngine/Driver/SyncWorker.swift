@@ -84,78 +84,17 @@ public actor SyncWorker {
       rounds.tell(())
     }
     try await checkSettings()
-    let run = try await vault.sync { try $0.beginRun(cause: cause.rawValue) }
-    let hub = hub
-    let before = remote.traffic
-    hub.tell(.syncing)
-    let capabilities = remote.capabilities
-    var plan = RoundPlan(request, batchLimit: capabilities.batch, compares: capabilities.compares)
-    var runner = RoundRunner(vault: vault, remote: remote, jitter: jitter, tell: { hub.tell($0) })
-    runner.fetchesAnew = capabilities.isCurrent && (request.isFull || cause.isByUser)
-    do {
-      while true {
-        if case .finish(let outcome) = plan.step {
-          try await runner.finish(outcome)
-          break
-        }
-        if Task.isCancelled {
-          plan.advance(.failed(.cancelled, operations: 0))
-          continue
-        }
-        let watch = watch(plan.step)
-        defer { watch.cancel() }
-        plan.advance(try await runner.perform(plan))
-      }
-    } catch {
-      var result = Self.result(of: runner.report)
-      result.outcome = "failed"
-      result.errorMessage = "\(error)"
-      let failed = result
-      // The error itself matters. The history is written if that still works.
-      _ = try? await vault.sync { try $0.endRun(run, failed) }
-      throw error
-    }
-    runner.report.bytesSent = remote.traffic.bytesSent - before.bytesSent
-    runner.report.bytesReceived = remote.traffic.bytesReceived - before.bytesReceived
-    let result = Self.result(of: runner.report)
-    let vault = vault
-    let asked = Self.absentFilesToAskFor(after: runner.report, cause)
-    // Also when the task was cancelled.
-    nextDue = try await Task.detached {
-      let end = try await vault.sync { transaction in
-        if asked > 0 { try transaction.askForAbsent(limit: asked) }
-        return try transaction.endRun(run, result)
-      }
-      var isUntidy = end.isUntidy
-      // In short transactions, at most as many as a round may use. The next round continues.
-      for _ in 0..<Self.tidyingsOfRound where isUntidy { isUntidy = try await vault.sync { try $0.tidy() } }
-      // Removes the files of records that the round has purged.
-      await offload { vault.sweepIfPossible() }
-      return end.due
-    }.value
-    hub.tell(.synced(runner.report))
+    let (vault, hub) = (vault, hub)
+    let entities = vault.syncCatalog.parentsFirst.map(\.entity.type)
+    let driver = RoundDriver(vault: vault, remote: remote, clock: .system, tell: { hub.tell($0) })
+    let round = try await driver.perform(
+      Round(request, cause: cause, capabilities: remote.capabilities, entities: entities, jitter: jitter))
+    nextDue = round.nextDue
+    // Removes the files of records that the round has purged.
+    await offload { vault.sweepIfPossible() }
     fileSignals.tell(())
-    return runner.report
+    return round.report
   }
-
-  /// Returns how many files that the server lacked are requested again early: many in a round that a user requested,
-  /// some in a round that pulled records, because the device that has them may have sent the files.
-  private static func absentFilesToAskFor(after report: SyncReport, _ cause: Schedule.Cause) -> Int {
-    guard report.outcome == .done else { return 0 }
-    return cause.isByUser ? 1000 : report.pulled > 0 ? 25 : 0
-  }
-
-  /// Stores a step that takes longer than five seconds.
-  private func watch(_ step: RoundStep) -> Task<Void, any Error> {
-    let vault = vault
-    return Task {
-      try await Task.sleep(for: .seconds(5))
-      try await vault.sync { try $0.noteSlow(step: step.name) }
-    }
-  }
-
-  /// Transactions that tidy up at the end of a round.
-  private static let tidyingsOfRound = 40
 
   /// The rounds of saves that are under way.
   var saving: Set<Task<SyncReport, any Error>> = []
@@ -189,21 +128,5 @@ public actor SyncWorker {
     guard url != nil else { throw SyncRefused.noRemote }
     guard mode != "device" else { throw SyncRefused.deviceOnly }
     guard unmetered != "true" || monitor.isUnmetered else { throw SyncRefused.metered }
-  }
-
-  private static func result(of report: SyncReport) -> SyncTransaction.RunResult {
-    var result = SyncTransaction.RunResult()
-    result.pushed = report.pushed
-    result.merged = report.merged
-    result.conflicts = report.conflicts
-    result.failed = report.failed
-    result.pulled = report.pulled
-    result.repaired = report.repaired
-    result.bytesSent = report.bytesSent
-    result.bytesReceived = report.bytesReceived
-    result.outcome = report.outcome.rawValue
-    let lists = report.lists.map { "list of \($0.entityType): \($0.problem ?? "")" }.joined(separator: "; ")
-    result.errorMessage = report.failure.map { "\($0.message); \($0.hint)" } ?? (lists.isEmpty ? nil : lists)
-    return result
   }
 }

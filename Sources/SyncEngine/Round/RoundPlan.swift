@@ -52,7 +52,7 @@ public struct RoundPlan: Equatable, Sendable {
   }
 
   /// Applies the result of the step. ``step`` becomes the next one.
-  public mutating func advance(_ event: RoundEvent) {
+  public mutating func advance(_ event: StepResult) {
     switch event {
     case .identified(let mustReconcile):
       let compares = compares && (request.isFull || mustReconcile)
@@ -93,7 +93,7 @@ public struct RoundPlan: Equatable, Sendable {
     case (.newEpoch, _) where epochs < Self.mostEpochs:
       epochs += 1
       step = .reconcile
-    // The runner has drawn a new device id. A server that refuses this one too is faulty.
+    // The round has drawn a new device id. A server that refuses this one too is faulty.
     case (.deviceCopied, .push) where !isNewDevice:
       isNewDevice = true
       step = .reconcile

@@ -16,6 +16,9 @@ public enum RoundStep: Equatable, Sendable {
   /// Tidies up and ends.
   case finish(RoundOutcome)
 
+  /// Whether the round ends.
+  var isFinish: Bool { if case .finish = self { true } else { false } }
+
   /// The step in words, for a trace.
   var name: String {
     switch self {
@@ -44,7 +47,7 @@ public enum RoundOutcome: String, Equatable, Sendable {
 }
 
 /// The result of a step of a round.
-public enum RoundEvent: Equatable, Sendable {
+public enum StepResult: Equatable, Sendable {
   /// Server and account are identified; `mustReconcile`: all records must be compared.
   case identified(mustReconcile: Bool)
   case reconciled

@@ -6,7 +6,7 @@ import HTTPClient
 /// The next step of a round for each event.
 @Suite struct RoundPlanTests {
   /// Returns the steps of a round that receives these events.
-  private func steps(_ events: [RoundEvent], _ request: RoundRequest = RoundRequest()) -> [RoundStep] {
+  private func steps(_ events: [StepResult], _ request: RoundRequest = RoundRequest()) -> [RoundStep] {
     var plan = RoundPlan(request)
     return [plan.step]
       + events.map { event in
@@ -15,9 +15,9 @@ import HTTPClient
       }
   }
 
-  private let known = RoundEvent.identified(mustReconcile: false)
-  private let noMore = RoundEvent.pulled(hasMore: false)
-  private let nothing = RoundEvent.pushed(sent: 0, sawOthers: false)
+  private let known = StepResult.identified(mustReconcile: false)
+  private let noMore = StepResult.pulled(hasMore: false)
+  private let nothing = StepResult.pushed(sent: 0, sawOthers: false)
 
   @Test("A round pulls, pushes, and pulls again if the push saw changes of other devices")
   func aRoundPullsPushesAndPullsWhatThePushChanged() {
@@ -46,7 +46,7 @@ import HTTPClient
   }
 
   @Test("Every fourth batch is chosen by age") func everyFourthBatchIsTakenByAge() {
-    let sent = RoundEvent.pushed(sent: 25, sawOthers: false)
+    let sent = StepResult.pushed(sent: 25, sawOthers: false)
     let ages = steps([known, noMore, .fetchedParents] + Array(repeating: sent, count: 8)).compactMap { step -> Bool? in
       if case .push(_, let byAge) = step { byAge } else { nil }
     }
@@ -71,7 +71,7 @@ import HTTPClient
   /// Otherwise a server that does not know its own cursor would cause endless comparisons.
   @Test("An unknown cursor after a comparison ends the round")
   func aPlaceThatIsNotKnownBehindAComparisonEndsTheRound() {
-    let unknown = RoundEvent.failed(.cursorUnknown, operations: 0)
+    let unknown = StepResult.failed(.cursorUnknown, operations: 0)
     #expect(steps([known, unknown, .reconciled, unknown]).last == .finish(.failed))
     #expect(steps([.identified(mustReconcile: true), .reconciled, unknown]).last == .finish(.failed))
   }
@@ -101,7 +101,7 @@ import HTTPClient
   }
 
   @Test("A batch that fails as a whole is sent one operation at a time") func aBatchThatFailsAsAWholeIsSentOneByOne() {
-    let one = RoundEvent.pushed(sent: 1, sawOthers: false)
+    let one = StepResult.pushed(sent: 1, sawOthers: false)
     let steps = steps([
       known, noMore, .fetchedParents, .failed(.attempt, operations: 3), one, .failed(.attempt, operations: 1), one,
     ])

@@ -1,4 +1,4 @@
-import CommandLineKit
+import CommandLineSupport
 import Testing
 
 @Suite("A mistake is answered with what is wrong, help for that argument, and the usage line")

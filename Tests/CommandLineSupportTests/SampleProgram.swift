@@ -1,4 +1,4 @@
-import CommandLineKit
+import CommandLineSupport
 
 extension Program {
   /// A program with every kind of argument, option and group, for the tests.

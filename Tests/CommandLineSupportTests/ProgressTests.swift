@@ -1,7 +1,7 @@
 import Synchronization
 import Testing
 
-@testable import CommandLineKit
+@testable import CommandLineSupport
 
 /// A clock that is set by hand, and what was drawn.
 private final class Screen: Sendable {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import CommandLineKit
+@testable import CommandLineSupport
 
 @Suite("Text for people")
 struct TextTests {

@@ -1,0 +1,136 @@
+import HTTPClient
+import VaultStore
+import SyncModel
+
+/// The state of a comparison.
+struct Comparing: Sendable {
+  let scopes: [String]
+  let theirs: EntityDigests
+  /// The epoch of this device's versions, if it differs from the server's. A vault without an epoch has no versions of
+  /// another epoch.
+  let oldEpoch: String?
+  /// Whether the device pulls on from its own cursor, which belongs to this epoch. Otherwise equal records get the
+  /// server's version: a record that was changed and changed back has equal content and another version, which only a
+  /// pull brings.
+  let keepsCursor: Bool
+
+  /// The records that the server had.
+  var records = 0
+  /// Records of an entity that the server does not have now.
+  var candidates: [(type: String, uuids: [String])] = []
+  var onlyHere: Set<String> = []
+  var deletions = 0
+
+  /// The records of the entity that is compared and that no bucket of the server has named.
+  var here: [String: RecordDigest] = [:]
+  /// The digests without fields that have no column.
+  var plain: [String: String] = [:]
+  var ignored: [String] = []
+  var wanted: [String] = []
+  var renumbered: [RecordDigest] = []
+  var repaired = RepairCounts()
+
+  func query(_ type: String) -> DigestQuery {
+    DigestQuery(entityType: type, columns: theirs.columns, projects: scopes)
+  }
+
+  func summary(_ type: String) -> DigestSummary { theirs.entities[type] ?? .none }
+}
+
+/// Deletions that a comparison would carry out and that a user has to accept first.
+extension Round {
+  func action(of task: HoldTask) -> RoundTask.Action {
+    switch task {
+    case .begin: return .run(.beginComparison)
+    case .entityDigests(let scopes, _, _): return .ask(.entityDigests(projects: scopes))
+    case .decide: return .run(.acceptedDeletions)
+    case .candidates(let type, let uuids): return .ask(.records(entityType: type, uuids: uuids, epoch: nil))
+    case .countDeletable(let type, let uuids): return .run(.countDeletable(type, uuids))
+    case .hold(let held): return .run(.holdDeletions(held.deletions))
+    case .endEntity, .holdOrCompare: return .decide
+    case .entity, .buckets, .records, .bucket: break
+    }
+    guard let comparing else { return .decide }
+    switch task {
+    case .entity(let type): return .run(.read(.digests(comparing.query(type))))
+    case .buckets(let type, _): return .ask(.bucketDigests(entityType: type, projects: comparing.scopes))
+    case .records(let type, let ours, let theirs):
+      let different = ours.filter { theirs[$0.key] != $0.value }.map(\.key)
+      return .run(.read(.recordDigests(comparing.query(type), buckets: Set(different), withPlain: false)))
+    case .bucket(let type, let bucket):
+      return .ask(.recordDigests(entityType: type, bucket: bucket, projects: comparing.scopes))
+    default: return .decide
+    }
+  }
+
+  mutating func finish(_ task: HoldTask, _ result: RoundTask.Result) {
+    switch (task, result) {
+    case (.begin, .stored(.comparison(let scopes, let epoch, let cursor))):
+      then([.holding(.entityDigests(scopes: scopes, epoch: epoch, cursor: cursor))])
+    case (.entityDigests(let scopes, let epoch, let cursor), .responded(.entityDigests(let theirs), _)):
+      let old = epoch == theirs.epoch ? nil : epoch
+      let keepsCursor = old == nil && cursor != nil && !pulling.hasLostCursor
+      comparing = Comparing(scopes: scopes, theirs: theirs, oldEpoch: old, keepsCursor: keepsCursor)
+      then(entities.map { .holding(.entity($0)) } + [.holding(.decide)])
+    case (.entity(let type), .stored(.digests(let whole, let buckets))):
+      comparing?.records += Int(whole.count)
+      if comparing?.summary(type) == whole { return }
+      let isKnown = comparing?.theirs.entities[type] != nil
+      then([.holding(isKnown ? .buckets(type, ours: buckets) : .records(type, ours: buckets, theirs: [:]))])
+    case (.buckets(let type, let ours), .responded(.bucketDigests(let theirs), _)):
+      then([.holding(.records(type, ours: ours, theirs: theirs.buckets))])
+    case (.records(let type, let ours, let theirs), .stored(.recordDigests(let records, _))):
+      comparing?.onlyHere = Set(records.map(\.entityUuid))
+      let shared = ours.filter { theirs[$0.key] != nil && theirs[$0.key] != $0.value }.map(\.key)
+      then(shared.sorted().map { .holding(.bucket(type, $0)) } + [.holding(.endEntity(type))])
+    case (.bucket, .responded(.recordDigests(let theirs), _)):
+      for record in theirs.records { comparing?.onlyHere.remove(record.entityUuid) }
+    case (.endEntity(let type), .decided):
+      let uuids = comparing?.onlyHere.sorted() ?? []
+      if !uuids.isEmpty { comparing?.candidates.append((type, uuids)) }
+    case (.decide, .stored(.count(let accepted))): decide(accepted)
+    case (.candidates(let type, _), .responded(.records(let response), _)):
+      let deleted = response.changes.filter(\.state.isDeleted).map(\.entityUuid)
+      // In a new epoch, records that the server does not have are sent again.
+      let isNewEpoch = comparing?.oldEpoch != nil
+      then([.holding(.countDeletable(type, isNewEpoch ? deleted : deleted + response.missing))])
+    case (.countDeletable, .stored(.count(let count))): comparing?.deletions += count
+    case (.holdOrCompare(let accepted), .decided):
+      let (deletions, records) = (comparing?.deletions ?? 0, comparing?.records ?? 0)
+      if let held = HeldDeletions(deletions: deletions, of: records, accepted: accepted) {
+        then([.holding(.hold(held))])
+      } else {
+        then(comparisonTasks)
+      }
+    case (.hold(let held), .stored(.done)):
+      report.heldDeletions = held
+      report.failure = .held(held)
+      endStep(.heldDeletions)
+    default: failUnexpectedly()
+    }
+  }
+
+  /// Requests the candidates if they are many. Only the server knows which of them are deleted.
+  private mutating func decide(_ accepted: Int) {
+    guard let comparing else { return failUnexpectedly() }
+    let most = comparing.candidates.reduce(0) { $0 + $1.uuids.count }
+    guard HeldDeletions(deletions: most, of: comparing.records, accepted: accepted) != nil else {
+      return then(comparisonTasks)
+    }
+    let requests: [RoundTask] = comparing.candidates.flatMap { type, uuids in
+      uuids.chunks(of: RecordsRequest.greatestCount).map { .holding(.candidates(type, Array($0))) }
+    }
+    then(requests + [.holding(.holdOrCompare(accepted: accepted))])
+  }
+}
+
+extension RemoteFailure {
+  fileprivate static func held(_ held: HeldDeletions) -> RemoteFailure {
+    RemoteFailure(
+      .refused,
+      message:
+        "a comparison with the server would delete \(held.deletions) of the \(held.records) records of this device; "
+        + "all of them are kept",
+      hint: "look whether the server has lost data before you accept the deletions")
+  }
+}
