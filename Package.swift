@@ -132,13 +132,13 @@ let package = Package(
         "CMicroHTTPD", "CSodium",
         "CPlatform",
       ], exclude: ["README.md", "Backup/BackupFormat.md"]),
-    .target(name: "CommandLineSupport", dependencies: ["CPlatform"]),
+    .target(name: "CommandLineKit", dependencies: ["CPlatform"]),
     .executableTarget(
       name: "FieldVaultCommand",
       dependencies: [
         "Platform", "CipherSQL", "VaultKeys", "VaultStore", "SyncEngine", "RESTRemote", "HTTPClient", "SyncModel",
         "RestorationModel",
-        "RangeModel", "ReceiptsModel", "CommandLineSupport", "CPlatform",
+        "RangeModel", "ReceiptsModel", "CommandLineKit", "CPlatform",
       ]),
 
     .executableTarget(
@@ -146,7 +146,7 @@ let package = Package(
       dependencies: [
         "Platform", "CipherSQL", "VaultKeys", "SchemaModel", "SyncServer", "SyncModel", "RestorationModel",
         "RangeModel",
-        "ReceiptsModel", "CommandLineSupport", "CPlatform",
+        "ReceiptsModel", "CommandLineKit", "CPlatform",
       ]),
 
     // Benchmarks against the C floor.
@@ -202,7 +202,7 @@ let package = Package(
       dependencies: [
         "SchemaModel", "RecordStore", "Platform", "FieldVaultServerCommand", "SyncServer", "HTTPClient", "RawNetwork",
         "SyncModel", "VaultStore", "CipherSQL",
-        "SealedFiles", "RestorationModel", "CommandLineSupport", "CPlatform",
+        "SealedFiles", "RestorationModel", "CommandLineKit", "CPlatform",
       ]),
     .testTarget(
       name: "SyncTests",
@@ -221,10 +221,10 @@ let package = Package(
         "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient", "RawNetwork", "SyncModel", "VaultStore",
         "CipherSQL", "VaultKeys", "RangeModel",
       ]),
-    .testTarget(name: "CommandLineSupportTests", dependencies: ["CommandLineSupport"]),
+    .testTarget(name: "CommandLineKitTests", dependencies: ["CommandLineKit"]),
     .testTarget(
       name: "FieldVaultTests",
-      dependencies: ["FieldVaultCommand", "FieldVaultServerCommand", "CommandLineSupport", "CPlatform"]),
+      dependencies: ["FieldVaultCommand", "FieldVaultServerCommand", "CommandLineKit", "CPlatform"]),
   ],
   swiftLanguageModes: [.v6]
 )

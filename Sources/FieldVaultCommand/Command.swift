@@ -1,4 +1,4 @@
-import CommandLineSupport
+import CommandLineKit
 import VaultKeys
 
 #if canImport(Glibc)

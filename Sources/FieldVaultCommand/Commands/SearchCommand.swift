@@ -1,5 +1,5 @@
 import CipherSQL
-import CommandLineSupport
+import CommandLineKit
 import VaultStore
 
 enum SearchCommand {

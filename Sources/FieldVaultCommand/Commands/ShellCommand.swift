@@ -1,6 +1,6 @@
 import CPlatform
 import CipherSQL
-import CommandLineSupport
+import CommandLineKit
 import VaultStore
 
 #if canImport(Glibc)

@@ -1,4 +1,4 @@
-import CommandLineSupport
+import CommandLineKit
 
 /// The whole command line, from which parsing, help and completions come.
 enum FieldVaultProgram {

@@ -1,4 +1,4 @@
-import CommandLineSupport
+import CommandLineKit
 
 extension FieldVaultProgram {
   static let outboxCommands: [CommandDescription] = [

@@ -1,4 +1,4 @@
-import CommandLineSupport
+import CommandLineKit
 
 #if canImport(Glibc)
   import Glibc

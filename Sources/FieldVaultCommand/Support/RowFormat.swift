@@ -1,5 +1,5 @@
 import CipherSQL
-import CommandLineSupport
+import CommandLineKit
 import VaultStore
 
 /// Writes rows as JSON or as the cells of a table, with the types of their columns.

@@ -1,4 +1,4 @@
-import CommandLineSupport
+import CommandLineKit
 import SyncModel
 import SyncServer
 

@@ -1,4 +1,4 @@
-import CommandLineSupport
+import CommandLineKit
 import SyncModel
 
 /// The whole command line, from which parsing, help and completions come.

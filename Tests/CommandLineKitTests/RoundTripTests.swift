@@ -1,4 +1,4 @@
-import CommandLineSupport
+import CommandLineKit
 import Testing
 
 @Suite("Whatever can be given can be written as a command line")

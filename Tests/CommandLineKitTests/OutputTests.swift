@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import CommandLineSupport
+@testable import CommandLineKit
 
 @Suite("Output")
 struct OutputTests {

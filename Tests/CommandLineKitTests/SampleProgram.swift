@@ -1,4 +1,4 @@
-import CommandLineSupport
+import CommandLineKit
 
 extension Program {
   /// A program with every kind of argument, option and group, for the tests.

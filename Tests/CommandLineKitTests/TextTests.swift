@@ -1,6 +1,6 @@
 import Testing
 
-@testable import CommandLineSupport
+@testable import CommandLineKit
 
 @Suite("Text for people")
 struct TextTests {

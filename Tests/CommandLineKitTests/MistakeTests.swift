@@ -1,4 +1,4 @@
-import CommandLineSupport
+import CommandLineKit
 import Testing
 
 @Suite("A mistake is answered with what is wrong, help for that argument, and the usage line")

@@ -1,7 +1,7 @@
 import Synchronization
 import Testing
 
-@testable import CommandLineSupport
+@testable import CommandLineKit
 
 /// A clock that is set by hand, and what was drawn.
 private final class Screen: Sendable {
