@@ -1,4 +1,4 @@
-// swift-tools-version: 6.0
+// swift-tools-version: 6.1
 import PackageDescription
 
 let package = Package(
@@ -20,6 +20,12 @@ let package = Package(
     .library(name: "FieldVaultShellGuard", type: .dynamic, targets: ["ShellGuard"]),
     .executable(name: "fieldvault", targets: ["FieldVaultCommand"]),
     .executable(name: "fieldvault-server", targets: ["FieldVaultServerCommand"]),
+  ],
+  traits: [
+    .trait(
+      name: "Pictures",
+      description: "Reads photos with gdk-pixbuf and libexif. Without it photos are stored without thumbnails."),
+    .default(enabledTraits: ["Pictures"]),
   ],
   targets: [
     // System libraries.
@@ -61,8 +67,8 @@ let package = Package(
     .target(
       name: "Pictures",
       dependencies: [
-        .target(name: "CPixbuf", condition: .when(platforms: [.linux])),
-        .target(name: "CExif", condition: .when(platforms: [.linux])),
+        .target(name: "CPixbuf", condition: .when(platforms: [.linux], traits: ["Pictures"])),
+        .target(name: "CExif", condition: .when(platforms: [.linux], traits: ["Pictures"])),
       ]),
     .target(name: "SyncModel", dependencies: ["CSodium"], exclude: ["WireFormat.md", "FileEndpoints.md"]),
     .target(

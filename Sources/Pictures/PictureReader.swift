@@ -51,8 +51,16 @@ package final class PictureReader {
     guard let pictureKind = kind.picture else { return }
     scanner = MetadataScanner(pictureKind)
     decoder = systemDecoder(pictureKind, wishes)
-    if decoder == nil { note = "pictures of the type \(kind.mimeType) cannot be read on this machine" }
+    if decoder == nil { note = Self.unreadable(kind) }
     beginning.withUnsafeBytes(pass)
+  }
+
+  private static func unreadable(_ kind: FileKind) -> String {
+    #if Pictures
+      "pictures of the type \(kind.mimeType) cannot be read on this machine"
+    #else
+      "this program was built without support for pictures, so that the photo has no thumbnail"
+    #endif
   }
 
   private func pass(_ bytes: UnsafeRawBufferPointer) {

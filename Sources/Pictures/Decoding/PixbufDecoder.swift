@@ -1,4 +1,4 @@
-#if os(Linux)
+#if os(Linux) && Pictures
   import CPixbuf
 
   /// Returns the decoder for Linux, or `nil` if this machine cannot decode the kind.

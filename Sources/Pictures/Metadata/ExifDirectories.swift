@@ -23,6 +23,19 @@ struct ExifDirectories {
     return true
   }
 
+  /// Returns the number of an entry of the main directory; `nil` if the directory has no such entry.
+  static func mainValue(of tag: Int, in block: [UInt8]) -> Int? {
+    guard let directories = ExifDirectories(block), let start = directories.open.first?.start,
+      let count = directories.number(at: start, bytes: 2)
+    else { return nil }
+    for place in stride(from: start + 2, to: start + 2 + count * 12, by: 12)
+    where directories.number(at: place, bytes: 2) == tag {
+      // A SHORT (type 3) stands in the first half of the four bytes of the value.
+      return directories.number(at: place + 8, bytes: directories.number(at: place + 2, bytes: 2) == 3 ? 2 : 4)
+    }
+    return nil
+  }
+
   private init?(_ block: [UInt8]) {
     guard block.count >= 8, block[0] == block[1], block[0] == UInt8(ascii: "I") || block[0] == UInt8(ascii: "M") else {
       return nil

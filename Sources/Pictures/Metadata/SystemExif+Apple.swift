@@ -1,4 +1,4 @@
-#if canImport(ImageIO)
+#if canImport(ImageIO) && Pictures
   import Foundation
   import ImageIO
 

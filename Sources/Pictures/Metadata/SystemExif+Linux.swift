@@ -1,4 +1,4 @@
-#if os(Linux)
+#if os(Linux) && Pictures
   import CExif
 
   /// Reads EXIF with libexif.
