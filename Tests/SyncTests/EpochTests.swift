@@ -10,9 +10,9 @@ import Testing
 
 /// A server whose data is restored from a backup, and devices that synced before the restore.
 @Suite struct EpochTests {
-  private let server: LocalServer
-  private let one: Device
-  private let two: Device
+  let server: LocalServer
+  let one: Device
+  let two: Device
 
   init() async throws {
     server = try LocalServer()
@@ -26,13 +26,13 @@ import Testing
     try await two.sync()
   }
 
-  private func rename(_ device: Device, _ room: Int, _ title: String) async throws {
+  func rename(_ device: Device, _ room: Int, _ title: String) async throws {
     try await device.write {
       _ = try $0.execute("UPDATE OfflineRoom SET title = \(title) WHERE title LIKE \("%\(room)")")
     }
   }
 
-  private func expectAgreement(_ place: SourceLocation = #_sourceLocation) async throws {
+  func expectAgreement(_ place: SourceLocation = #_sourceLocation) async throws {
     for _ in 0..<3 { for device in [one, two] { try await device.sync() } }
     #expect(try await one.digests() == two.digests(), sourceLocation: place)
     for device in [one, two] {

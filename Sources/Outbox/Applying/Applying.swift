@@ -120,6 +120,7 @@ package struct RemoteChanges: SyncComponent {
   private func take(_ remote: RemoteRecord, over record: StoredRecord, _ table: RecordTable) throws {
     var state = remote.state
     let isTaken = try isTaken(record.key, table)
+    if isTaken, record.state.syncVersion == 0 { try noteLostValues(of: record, under: remote, table) }
     if isTaken { state.isDeleted = true } else if record.state.isDeleted { try noteGone(record.key, table) }
     try table.update(
       record.key, from: record.state, to: state,
@@ -132,6 +133,17 @@ package struct RemoteChanges: SyncComponent {
     try conflicts.noteOverwritten(
       [OverwrittenValue(field: RecordState.deletionField, side: .remote, value: false)], base: record.state,
       local: record.state, remote: remote.state, kind: .deletedLocally, record, table, resolution: "local_wins")
+  }
+
+  /// Stores the values of a cascaded record that the server lost, before a version of another device replaces them. If
+  /// the deletion is undone, no other row shows the edits that this device had sent.
+  private func noteLostValues(of record: StoredRecord, under remote: RemoteRecord, _ table: RecordTable) throws {
+    let lost = record.state.fields.members.filter { field in
+      field.value != .null && remote.state.fields[field.name] != field.value && !table.rules[field.name].isComputed
+    }
+    try conflicts.noteOverwritten(
+      lost.map { OverwrittenValue(field: $0.name, side: .local, value: $0.value) }, base: nil, local: record.state,
+      remote: remote.state, record, table, resolution: "remote_wins")
   }
 
   /// The result for a record with local changes.

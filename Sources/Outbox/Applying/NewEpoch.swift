@@ -43,7 +43,10 @@ extension RemoteChanges {
   ) throws {
     repaired.fetched += 1
     guard let table = catalog.tables[remote.entityType], var record = try table.find(remote.entityUuid, in: connection)
-    else { return try apply(remote, counts: &counts) }
+    else {
+      try apply(remote, counts: &counts)
+      return try resendDeletion(of: remote, counts: &counts)
+    }
     let type = table.entity.type
     let sealed = try QueuedOperation.sealed(type, record.key, in: connection).first
     var base = try BaseTable.find(type, record.key, in: connection)
@@ -95,6 +98,34 @@ extension RemoteChanges {
     }
   }
 
+  /// Deletes a record again whose deletion the server had acknowledged and lost. The rows of such records are gone, so
+  /// that only the acknowledged operation shows the deletion. If the record was changed after the restore, the policy
+  /// decides between the deletion and the change.
+  private func resendDeletion(of remote: RemoteRecord, counts: inout ApplyCounts) throws {
+    guard !remote.state.isDeleted, let table = catalog.tables[remote.entityType],
+      let time = try outbox.acknowledgedDeletion(remote.entityType, remote.entityUuid),
+      let record = try table.find(remote.entityUuid, in: connection), !record.state.isDeleted, !record.isDirty
+    else { return }
+    do {
+      try sync.asUser {
+        try connection.execute(
+          """
+          UPDATE \(identifier: table.entity.table.name) SET isDeleted = 1, updatedAt = \(time)
+          WHERE \(identifier: table.entity.key) = \(record.key)
+          """)
+      }
+    } catch let error as SQLError where error.code == .constraint {
+      // A record that refers to it through RESTRICT was created since. The conflict table shows the lost deletion.
+      return try conflicts.noteOverwritten(
+        [OverwrittenValue(field: RecordState.deletionField, side: .local, value: true)], base: nil, local: record.state,
+        remote: remote.state, kind: .deletedLocally, record, table, resolution: "remote_wins")
+    }
+    guard remote.sharedVersion != remote.state.syncVersion,
+      let deleted = try table.find(key: record.key, in: connection)
+    else { return }
+    if try rebase(deleted, base: nil, on: remote, table) == .conflict { counts.conflicts += 1 }
+  }
+
   /// Queues a record that the server lost as new. A deleted record is queued as a delete, so that no other device
   /// restores it.
   package func resendAfterNewEpoch(_ type: String, _ uuid: String, repaired: inout RepairCounts) throws {
@@ -137,8 +168,10 @@ extension RemoteChanges {
     var state = record.state
     state.syncVersion = 0
     try table.update(
-      record.key, from: record.state, to: state, .init(serverId: nil), references: references, in: connection)
-    try sync.markClean(try table.find(key: record.key, in: connection) ?? record, table)
+      record.key, from: record.state, to: state,
+      .init(serverId: nil, isDirty: false, syncStatus: "pending"), references: references, in: connection)
+    // The row stays until the deletion of its root is decided. If the root is restored, the record is sent again.
+    try BaseTable.forget(table.entity.type, record.key, .withoutFamily, in: connection)
   }
 
   /// Ends the comparison: remaining sealed operations become pending, so that their payloads use bases of the new

@@ -126,6 +126,16 @@ package struct Outbox {
     }
   }
 
+  /// Returns when the server acknowledged the deletion of a record, as SQL text, or `nil` if the outbox has no such
+  /// operation any more.
+  func acknowledgedDeletion(_ type: String, _ uuid: String) throws -> String? {
+    try connection.fetchOne(
+      """
+      SELECT max(completedAt) FROM OfflineSyncQueue
+      WHERE entityUuid = \(uuid) AND entityType = \(type) AND operationType = 'delete' AND completedAt IS NOT NULL
+      """, as: Optional<String>.self) ?? nil
+  }
+
   // MARK: Queueing
 
   /// Queues an operation of a record, or changes the kind of its pending operation.
