@@ -44,7 +44,7 @@ import Testing
     for vault in Self.vaults + Self.vaults { try work.sync(vault) }
 
     #expect(try work.outbox() == version.undecided)
-    #expect(try work.findings("a.vault") == version.findings)
+    #expect(try work.findings("a.vault") == version.findingsAfterSync)
     #expect(try work.findings("b.vault").isEmpty)
     for vault in Self.vaults {
       let rooms = try work.shop.done("list", "Room", "--json", vault: vault).rows()
