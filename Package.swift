@@ -113,6 +113,8 @@ let package = Package(
       ],
       exclude: ["README.md"]),
     .target(
+      name: "ShippedSchemas", dependencies: ["CipherSQL"], exclude: ["Schemas.txt"], plugins: ["SchemaPlugin"]),
+    .target(
       name: "SyncEngine",
       dependencies: ["Platform", "FileTransfers", "VaultStore", "HTTPClient", "SyncModel", "CipherSQL", "CPlatform"],
       exclude: ["README.md"]),
@@ -132,11 +134,26 @@ let package = Package(
         "HTTPClient",
       ]),
     .target(
+      name: "HTTPServer", dependencies: ["SyncModel", "Platform", "CMicroHTTPD", "CPlatform"], exclude: ["README.md"]),
+    .target(name: "ServerStorage", dependencies: ["SyncModel"], exclude: ["README.md"]),
+    .target(
+      name: "SQLCipherStorage",
+      dependencies: [
+        "ServerStorage", "RecordStore", "SchemaModel", "SyncModel", "CipherSQL", "VaultKeys", "Platform", "CSodium",
+        "CPlatform",
+      ],
+      exclude: ["README.md"]),
+    .target(
+      name: "FileServer",
+      dependencies: [
+        "HTTPServer", "ServerStorage", "SQLCipherStorage", "SchemaModel", "HTTPClient", "SyncModel", "CipherSQL",
+        "SealedFiles", "VaultKeys", "Platform", "CSodium", "CPlatform",
+      ], exclude: ["README.md"]),
+    .target(
       name: "SyncServer",
       dependencies: [
-        "SchemaModel", "RecordStore", "Platform", "HTTPClient", "SyncModel", "CipherSQL", "SealedFiles", "VaultKeys",
-        "CMicroHTTPD", "CSodium",
-        "CPlatform",
+        "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "SchemaModel", "RecordStore", "SyncModel",
+        "CipherSQL", "Platform", "CPlatform",
       ], exclude: ["README.md", "Backup/BackupFormat.md"]),
     .target(name: "CommandLineKit", dependencies: ["CPlatform"]),
     .executableTarget(
@@ -150,9 +167,8 @@ let package = Package(
     .executableTarget(
       name: "FieldVaultServerCommand",
       dependencies: [
-        "Platform", "CipherSQL", "VaultKeys", "SchemaModel", "SyncServer", "SyncModel", "RestorationModel",
-        "RangeModel",
-        "ReceiptsModel", "CommandLineKit", "CPlatform",
+        "Platform", "CipherSQL", "VaultKeys", "SchemaModel", "SyncServer", "SyncModel", "CommandLineKit", "CPlatform",
+        "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "ShippedSchemas",
       ]),
 
     // Benchmarks against the C floor.
@@ -162,7 +178,7 @@ let package = Package(
       dependencies: [
         "CipherSQL", "VaultStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "FileTransfers",
         "HTTPClient",
-        "SyncServer", "SealedFiles", "BenchmarkFloor", "CSodium",
+        "SyncServer", "SQLCipherStorage", "ServerStorage", "FileServer", "SealedFiles", "BenchmarkFloor", "CSodium",
       ],
       path: "Tests/Benchmarks", exclude: ["RESULTS.md", "Schemas.txt", "benchmark"], plugins: ["SchemaPlugin"]),
 
@@ -207,14 +223,14 @@ let package = Package(
       name: "SyncServerTests",
       dependencies: [
         "SchemaModel", "RecordStore", "Platform", "FieldVaultServerCommand", "SyncServer", "HTTPClient", "RawNetwork",
-        "SyncModel", "VaultStore", "CipherSQL",
-        "SealedFiles", "RestorationModel", "CommandLineKit", "CPlatform",
+        "SyncModel", "VaultStore", "CipherSQL", "SealedFiles", "RestorationModel", "CommandLineKit", "CPlatform",
+        "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "ShippedSchemas",
       ]),
     .testTarget(
       name: "SyncTests",
       dependencies: [
         "SchemaModel", "RecordStore", "Platform", "SyncEngine", "FileTransfers", "HTTPClient", "RawNetwork",
-        "SyncServer", "SyncModel", "VaultStore",
+        "SyncServer", "SyncModel", "VaultStore", "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage",
         "CipherSQL",
         "VaultKeys", "RestorationModel", "ReceiptsModel", "DrawnSchema",
       ]),
@@ -252,6 +268,7 @@ let package = Package(
       name: "fieldvault-simulation",
       dependencies: [
         "CipherSQL", "VaultStore", "SyncEngine", "HTTPClient", "SyncModel", "SyncServer", "VaultKeys",
+        "SQLCipherStorage", "ServerStorage", "FileServer",
         "RestorationModel", "CPlatform",
       ],
       path: "Tests/Simulation", exclude: ["RESULTS.md", "Schemas"]),
@@ -270,8 +287,14 @@ if Context.environment["FIELDVAULT_FUZZ"] != nil {
     ("Keyrings", ["VaultKeys"]),
     ("NDJSONImport", ["VaultStore", "FuzzStore"]),
     ("Pictures", ["Pictures"]),
-    ("RequestHeads", ["SyncServer"]),
-    ("Requests", ["SyncServer", "SyncModel", "CipherSQL", "FuzzStore"]),
+    ("RequestHeads", ["HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "SyncServer"]),
+    (
+      "Requests",
+      [
+        "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "SyncServer", "SyncModel", "CipherSQL",
+        "FuzzStore",
+      ]
+    ),
     ("Responses", ["SyncModel"]),
     ("RESTResponses", ["RESTRemote", "SyncModel", "HTTPClient"]),
     ("RouteFiles", ["RESTRemote", "SyncModel"]),
@@ -283,7 +306,7 @@ if Context.environment["FIELDVAULT_FUZZ"] != nil {
   let modules: Set = [
     "Platform", "CStatementPolicy", "CipherSQL", "SchemaCompiler", "VaultKeys", "SealedFiles", "Pictures", "SyncModel",
     "HTTPClient", "VaultStore", "SyncEngine", "FileTransfers", "RESTRemote", "SyncServer", "SchemaModel", "RecordStore",
-    "Outbox", "Attachments", tool,
+    "Outbox", "Attachments", "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", tool,
   ]
   package.products = []
   package.targets.removeAll { ![.system, .plugin].contains($0.type) && !modules.contains($0.name) }

@@ -39,13 +39,7 @@ public struct SchemaCompiler {
   ///   each file of named queries, and one that carries the SQL itself.
   /// - Throws: ``CompilerProblems`` with the place of each mistake.
   public func compile() throws -> [Output] {
-    let schemas = try sources.map { source in
-      do {
-        return try Schema.load(folder: source.folder, name: source.name)
-      } catch let error as SQLError {
-        throw Self.problem(in: source.folder, error)
-      }
-    }
+    let schemas = try sources.map(Self.load)
     guard let index = sources.firstIndex(where: { $0.name == emitted }) else {
       throw CompilerProblems([
         CompilerProblem(path: emitted, line: 1, message: "no schema of this name is given; name it with --schema")
@@ -62,6 +56,24 @@ public struct SchemaCompiler {
     outputs.append(Output(name: "Schema.swift", text: SchemaEmitter.text(for: schemas[index])))
     outputs += try queries(of: sources[index], dryRun.database, model)
     return outputs
+  }
+
+  /// Carries the SQL of schemas into Swift, without types for their tables and queries.
+  /// - Returns: a file for each schema.
+  /// - Throws: ``CompilerProblems`` with the place of a file that cannot be read.
+  public static func embed(_ sources: [Source]) throws -> [Output] {
+    try sources.map { source in
+      Output(
+        name: "Schema_\(source.name).swift", text: SchemaEmitter.text(for: try load(source), isEmbedded: true))
+    }
+  }
+
+  private static func load(_ source: Source) throws -> Schema {
+    do {
+      return try Schema.load(folder: source.folder, name: source.name)
+    } catch let error as SQLError {
+      throw problem(in: source.folder, error)
+    }
   }
 
   /// The files that ``compile()`` writes for a folder, without looking into any file.

@@ -4,7 +4,8 @@ import PackagePlugin
 /// Compiles the SQL schema of a target into Swift before the target is built.
 ///
 /// The target's folder has a file `Schemas.txt` with one schema per line, in the order in which they are applied: its
-/// folder, relative to the package, or `core` for FieldVault's own schema. The last one is compiled.
+/// folder, relative to the package, or `core` for FieldVault's own schema. The last one is compiled. Where each line begins with
+/// `sql`, the target carries the SQL of all of them, without Swift types.
 @main
 struct SchemaPlugin: BuildToolPlugin {
   struct Mistake: Error, CustomStringConvertible {
@@ -24,6 +25,11 @@ struct SchemaPlugin: BuildToolPlugin {
     guard let last = folders.last else {
       throw Mistake(description: "\(list.path):1: error: no schema is named")
     }
+    let embedded = folders.filter { $0.hasPrefix("sql ") }.map { String($0.dropFirst(4)) }
+    guard embedded.isEmpty || embedded.count == folders.count else {
+      throw Mistake(description: "\(list.path):1: error: either all lines begin with 'sql', or none")
+    }
+    if !embedded.isEmpty { return [try embed(embedded, list, target, context)] }
     var arguments: [String] = []
     var inputs = [list]
     var outputs: [URL] = []
@@ -51,6 +57,20 @@ struct SchemaPlugin: BuildToolPlugin {
         executable: try context.tool(named: "fieldvault-schema").url,
         arguments: arguments, inputFiles: inputs, outputFiles: outputs)
     ]
+  }
+
+  private func embed(
+    _ folders: [String], _ list: URL, _ target: any Target, _ context: PluginContext
+  ) throws -> Command {
+    let output = context.pluginWorkDirectoryURL
+    let locations = try folders.map { try location(of: $0, context) }
+    let files = try locations.flatMap { try sqlFiles(in: $0) }
+    return .buildCommand(
+      displayName: "Carrying the SQL of \(target.name)", executable: try context.tool(named: "fieldvault-schema").url,
+      arguments: locations.flatMap { ["--schema", "\($0.lastPathComponent)=\($0.path)"] }
+        + ["--sql-only", "--output", output.path],
+      inputFiles: [list] + files,
+      outputFiles: locations.map { output.appending(path: "Schema_\($0.lastPathComponent).swift") })
   }
 
   /// The target's `Schemas.txt`, in the folder of one of its source files or above.

@@ -1,4 +1,8 @@
 import CipherSQL
+import FileServer
+import HTTPServer
+import SQLCipherStorage
+import ServerStorage
 
 /// A running server: the wire format of FieldVault over HTTP, the accounts of a folder behind it.
 ///
@@ -60,29 +64,29 @@ public final class FieldVaultServer: Sendable {
   private let hold: Locked<FolderLock?>
 
   /// Opens the data and begins to serve.
-  /// - Throws: ``ServerError`` with `busy` when another server has the folder, with `cannotListen`, `wrongKey` or
-  ///   `badCertificate`; `SQLError` for a schema that cannot be applied.
+  /// - Throws: ``ServerError`` with `busy` when another server has the folder, or with `wrongKey`;
+  ///   ``HTTPServerError``; `SQLError` for a schema that cannot be applied.
   public init(_ settings: Settings) throws {
     hold = Locked(try settings.folder.holdForServing())
     let directory = try ServerDirectory(in: settings.folder)
     let storage = try EmbeddedStorage(
-      in: settings.folder, schemas: settings.schemas, accounts: try directory.accounts(), log: settings.log)
+      in: settings.folder, schemas: settings.schemas, accounts: try directory.accounts(),
+      log: { settings.log.failure($0) })
     self.directory = directory
     self.storage = storage
     let files = settings.fileStorage(settings.folder)
     self.files = files
     let limits = settings.limits
-    stopTime = .seconds(limits.stopSeconds)
-    sessions = UploadSessions(limit: limits.uploadsAtOnce)
+    stopTime = .seconds(limits.http.stopSeconds)
+    sessions = UploadSessions(limit: limits.files.uploadsAtOnce)
     let inUse = { @Sendable (account: AccountName, contents: [String]) in
       try await storage.flushFailedCommits(account)
       return try await storage.read(account) { try $0.contentsInUse(among: contents) }
     }
     let clock = try ServerClock(directory)
-    var records = SyncService(
+    let records = SyncService(
       storage: storage, limits: limits, serverUuid: directory.serverUuid, log: settings.log,
-      isPresigned: settings.objectStore != nil)
-    records.storingTime = { clock.storing(at: $0) }
+      isPresigned: settings.objectStore != nil, storingTime: { clock.storing(at: $0) })
     let objects = settings.objectStore.map { store in
       ObjectFiles(
         store: store, database: { try files.database($0) }, log: settings.log,
@@ -90,20 +94,19 @@ public final class FieldVaultServer: Sendable {
     }
     let fileService = FileService(
       storage: files, inUse: inUse,
-      claims: { account, content in try await storage.read(account) { try $0.claims(on: content) } }, limits: limits,
+      claims: { account, content in try await storage.read(account) { try $0.claims(on: content) } },
+      limits: limits.files,
       sessions: sessions, log: settings.log,
       objects: objects, publicURL: settings.publicURL)
     let router = Router(
-      routes: records.routes + fileService.routes, member: { try directory.member(token: $0) },
-      limiters: (
-        RateLimiter(burst: limits.requestBurst, perSecond: limits.requestsPerSecond),
-        RateLimiter(burst: limits.fileRequestBurst, perSecond: limits.fileRequestsPerSecond)
-      ), log: settings.log)
+      routes: records.routes + fileService.routes, log: settings.log, user: { try directory.member(token: $0) },
+      authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
     http = try HTTPServer(
-      listen: settings.listen, identity: settings.identity, limits: limits, log: settings.log,
+      listen: settings.listen, identity: settings.identity, limits: limits.http, log: settings.log,
       handlers: HTTPServer.Handlers(
         admit: { router.admit($0) }, answer: { await router.answer($0) },
-        isValid: { member in
+        isValid: { caller in
+          guard let member = caller as? Member else { return false }
           do {
             return try directory.isValid(member)
           } catch {
@@ -121,13 +124,13 @@ public final class FieldVaultServer: Sendable {
   }
 
   /// Uses another certificate from now on, for example after its files were renewed. Requests in flight finish.
-  /// - Throws: ``ServerError`` with `badCertificate`. The old certificate stays in use in this case.
-  public func replace(_ identity: TLSIdentity) throws(ServerError) { try http.replace(identity) }
+  /// - Throws: ``HTTPServerError`` with `badCertificate`. The old certificate stays in use in this case.
+  public func replace(_ identity: TLSIdentity) throws(HTTPServerError) { try http.replace(identity) }
 
   /// How many bytes of bodies are counted, and how many requests are under way.
-  var bodyMemory: Int { http.memory.total }
+  package var bodyMemory: Int { http.memory.total }
   /// See ``bodyMemory``.
-  var requestCount: Int { http.requestCount }
+  package var requestCount: Int { http.requestCount }
 
   /// Refuses new connections, finishes requests in flight, ends long polls at once, and closes the databases.
   public func stop() async {

@@ -13,17 +13,24 @@ import SchemaCompiler
 enum SchemaCommand {
   static let usage = """
     usage: fieldvault-schema --schema NAME=FOLDER ... --emit NAME --output FOLDER
+           fieldvault-schema --schema NAME=FOLDER ... --sql-only --output FOLDER
 
       --schema NAME=FOLDER  a folder of NNNN_name.sql files; in the order in which they are applied
       --emit NAME           the schema that becomes Swift
+      --sql-only            the SQL of all schemas becomes Swift, without types for their tables
       --output FOLDER       where the Swift files go
     """
 
   static func main() {
     do {
       let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
-      let compiler = SchemaCompiler(sources: arguments.sources, emitting: arguments.emitted)
-      for output in try compiler.compile() {
+      let outputs =
+        if let emitted = arguments.emitted {
+          try SchemaCompiler(sources: arguments.sources, emitting: emitted).compile()
+        } else {
+          try SchemaCompiler.embed(arguments.sources)
+        }
+      for output in outputs {
         try FileSystem.update(arguments.output + "/" + output.name, text: output.text)
       }
     } catch let error as Arguments.Mistake {
@@ -46,14 +53,21 @@ struct Arguments {
   }
 
   var sources: [SchemaCompiler.Source] = []
-  let emitted: String
+  /// The schema to compile; `nil` to carry the SQL of all.
+  let emitted: String?
   let output: String
 
   init(_ words: [String]) throws {
     var emitted: String?
     var output: String?
+    var isSQLOnly = false
     var index = 0
     while index < words.count {
+      if words[index] == "--sql-only" {
+        isSQLOnly = true
+        index += 1
+        continue
+      }
       guard index + 1 < words.count else { throw Mistake(message: "\(words[index]) needs a value") }
       let value = words[index + 1]
       switch words[index] {
@@ -67,7 +81,9 @@ struct Arguments {
       }
       index += 2
     }
-    guard let emitted else { throw Mistake(message: "--emit is missing") }
+    guard (emitted == nil) == isSQLOnly else {
+      throw Mistake(message: isSQLOnly ? "--emit and --sql-only exclude each other" : "--emit is missing")
+    }
     guard let output else { throw Mistake(message: "--output is missing") }
     self.emitted = emitted
     self.output = output

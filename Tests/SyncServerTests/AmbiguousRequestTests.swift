@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import HTTPServer
 @testable import SyncServer
 
 /// An ambiguous request is refused, and no later byte of its connection is read.

@@ -4,6 +4,8 @@ import RestorationModel
 import SyncModel
 import Testing
 
+@testable import SQLCipherStorage
+@testable import ServerStorage
 @testable import SyncServer
 
 @Suite struct BackupTests {

@@ -5,6 +5,9 @@ import RestorationModel
 import SyncModel
 import Testing
 
+@testable import SQLCipherStorage
+@testable import ServerStorage
+@testable import HTTPServer
 @testable import SyncServer
 
 /// Deletions with more dependents than one transaction takes.
@@ -185,7 +188,7 @@ import Testing
     let service = SyncService(storage: server.server.storage, limits: ServerLimits(), serverUuid: "", log: .silent)
     var request = Request(method: "POST", path: "/v1/push")
     request.body = SyncValue.object(["deviceId": "test", "deviceCounter": 1, "operations": .array(push)]).jsonBytes
-    let call = RouteCall(request: request, member: try #require(member), variables: [:])
+    let call = RouteCall(request: request, caller: try #require(member), variables: [:])
     let work = Task {
       while !Task.isCancelled { await Task.yield() }
       return try await service.push(call)
@@ -193,7 +196,7 @@ import Testing
     work.cancel()
     _ = await work.result
     func version() async throws -> Int64? {
-      try await server.server.storage.read(call.member.account) { [house] data in
+      try await server.server.storage.read(call.caller.account) { [house] data in
         try data.record(RecordName("Project", house))?.version
       }
     }

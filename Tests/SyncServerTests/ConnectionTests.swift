@@ -2,6 +2,8 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import ServerStorage
+@testable import HTTPServer
 @testable import SyncServer
 
 /// Unusual and hostile behaviour of clients.
@@ -15,7 +17,7 @@ import Testing
   }
 
   @Test func bodiesAreLimited() async throws {
-    let server = try TestServer { $0.bodyBytes = 10_000 }
+    let server = try TestServer { $0.http.bodyBytes = 10_000 }
     let client = try server.client("ada")
     // Told beforehand: refused before anything of it is sent.
     let told = try RawConnection(to: client.url)
@@ -45,7 +47,7 @@ import Testing
 
   /// The server waits for no body of an unauthenticated client, and reads and keeps none, whatever the method is.
   @Test func strangersAreRefusedBeforeTheirBody() async throws {
-    let server = try TestServer { $0.idleSeconds = 3 }
+    let server = try TestServer { $0.http.idleSeconds = 3 }
     _ = try server.client("ada")
     let upload = "/v1/files/uploads/" + String(repeating: "0", count: 32)
     for (method, path) in [
@@ -72,7 +74,7 @@ import Testing
 
   /// A body that no handler reads is counted and dropped.
   @Test func bodiesThatNobodyReadsAreDropped() async throws {
-    let server = try TestServer { $0.bodyBytes = 100_000 }
+    let server = try TestServer { $0.http.bodyBytes = 100_000 }
     let client = try server.client("ada")
     let token = try #require(client.token)
     func head(_ method: String, _ path: String, _ lines: String...) -> String {
@@ -108,8 +110,8 @@ import Testing
 
   @Test func slowAndBrokenClientsAreLetGo() async throws {
     let server = try TestServer { limits in
-      limits.idleSeconds = 1
-      limits.bodySeconds = 2
+      limits.http.idleSeconds = 1
+      limits.http.bodySeconds = 2
     }
     let client = try server.client("ada")
     let idle = try RawConnection(to: client.url)

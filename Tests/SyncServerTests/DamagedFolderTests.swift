@@ -3,6 +3,7 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import SQLCipherStorage
 @testable import SyncServer
 
 /// A lost or damaged file of a server is never made anew, and harms no other account.

@@ -2,6 +2,7 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import HTTPServer
 @testable import SyncServer
 
 #if canImport(Glibc)
@@ -101,9 +102,9 @@ private let hasPrograms = [programs.openssl, programs.curl].allSatisfy {
   func endlessHandshakes() async throws {
     let identity = try TLSIdentity(certificateFile: certificate, keyFile: key)
     let server = try TestServer(identity: identity) { limits in
-      (limits.connections, limits.connectionsPerAddress) = (32, 32)
-      (limits.waitingConnections, limits.waitingConnectionsPerAddress) = (8, 8)
-      (limits.headerTime, limits.watchInterval) = (.milliseconds(500), .milliseconds(10))
+      (limits.http.connections, limits.http.connectionsPerAddress) = (32, 32)
+      (limits.http.waitingConnections, limits.http.waitingConnectionsPerAddress) = (8, 8)
+      (limits.http.headerTime, limits.http.watchInterval) = (.milliseconds(500), .milliseconds(10))
     }
     let url = server.server.url
     // The beginning of a handshake message of 8,192 bytes.

@@ -3,6 +3,9 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import SQLCipherStorage
+@testable import ServerStorage
+@testable import HTTPServer
 @testable import SyncServer
 
 /// A failure of the server's machine is not a result of an operation, so no attempt is counted.

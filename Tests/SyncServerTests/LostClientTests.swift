@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import HTTPServer
 @testable import SyncServer
 
 /// Clients that go while their answer is made, and leave something unread before their end.

@@ -4,6 +4,9 @@ import RestorationModel
 import SyncModel
 import Testing
 
+@testable import FileServer
+@testable import SQLCipherStorage
+@testable import ServerStorage
 @testable import SyncServer
 
 @Suite struct RetentionTests {

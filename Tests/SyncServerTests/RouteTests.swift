@@ -2,6 +2,10 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import FileServer
+@testable import SQLCipherStorage
+@testable import ServerStorage
+@testable import HTTPServer
 @testable import SyncServer
 
 @Suite struct RouteTests {
@@ -113,12 +117,11 @@ import Testing
         in: try ServerFolder(server.folder.path + "/other", isCreating: true), schemas: [], accounts: []),
       limits: ServerLimits(), serverUuid: "", log: .silent)
     let storage = DiskFileStorage(in: try ServerFolder(server.folder.path + "/other", isCreating: true))
-    var files = FileService(
-      storage: storage, inUse: { _, _ in [] }, limits: ServerLimits(), sessions: UploadSessions(limit: 1), log: .silent)
-    if isPresigned {
-      files.objects = ObjectFiles(
-        store: try objectStore("https://s3.example.org"), database: { try storage.database($0) }, log: .silent)
-    }
+    let objects = ObjectFiles(
+      store: try objectStore("https://s3.example.org"), database: { try storage.database($0) }, log: .silent)
+    let files = FileService(
+      storage: storage, inUse: { _, _ in [] }, limits: FileLimits(), sessions: UploadSessions(limit: 1), log: .silent,
+      objects: isPresigned ? objects : nil)
     guard case .object(let paths)? = document["paths"] else { throw CancellationError() }
     var described: Set<String> = []
     for path in paths.members {

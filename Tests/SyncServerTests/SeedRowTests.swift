@@ -2,6 +2,8 @@ import CipherSQL
 import SyncModel
 import Testing
 
+@testable import SQLCipherStorage
+@testable import ServerStorage
 @testable import SyncServer
 
 /// Rows that a schema itself makes, which every device has without having pulled them.

@@ -3,6 +3,7 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import HTTPServer
 @testable import SyncServer
 
 /// Clients that hold connections and memory without coming to an end.
@@ -19,9 +20,9 @@ import Testing
   @Test("Connections that never complete a header are closed, and others are answered meanwhile")
   func slowHeaders() async throws {
     let server = try TestServer { limits in
-      (limits.connections, limits.connectionsPerAddress) = (64, 64)
-      (limits.waitingConnections, limits.waitingConnectionsPerAddress) = (8, 8)
-      (limits.headerTime, limits.watchInterval) = (.milliseconds(500), .milliseconds(10))
+      (limits.http.connections, limits.http.connectionsPerAddress) = (64, 64)
+      (limits.http.waitingConnections, limits.http.waitingConnectionsPerAddress) = (8, 8)
+      (limits.http.headerTime, limits.http.watchInterval) = (.milliseconds(500), .milliseconds(10))
     }
     let client = try server.client("ada")
     // More than the server has connections, each with a header that grows and never ends.
@@ -41,7 +42,7 @@ import Testing
   @Test("A kept connection that sends no further request in time is closed, although bytes come")
   func slowSecondHeader() async throws {
     let server = try TestServer { limits in
-      (limits.idleSeconds, limits.watchInterval) = (1, .milliseconds(10))
+      (limits.http.idleSeconds, limits.http.watchInterval) = (1, .milliseconds(10))
     }
     let raw = try RawConnection(to: server.server.url)
     #expect(raw.send("GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/health HTTP/1.1\r\nX-A: "))
@@ -52,7 +53,7 @@ import Testing
   @Test("Bodies are counted for each user before they are read, so that stalled ones of one user stop no other")
   func stalledBodies() async throws {
     let server = try TestServer { limits in
-      (limits.bodyBytes, limits.bodyMemoryBytes, limits.bodyMemoryBytesPerUser) = (1_000, 3_500, 2_000)
+      (limits.http.bodyBytes, limits.http.bodyMemoryBytes, limits.http.bodyMemoryBytesPerUser) = (1_000, 3_500, 2_000)
     }
     let (ada, bo, eve) = (try server.client("ada"), try server.client("bo"), try server.client("eve"))
     func stall(
@@ -132,7 +133,7 @@ import Testing
   func revokedTokens() async throws {
     let server = try TestServer { limits in
       // Nothing else ends the requests while the test waits.
-      (limits.watchInterval, limits.idleSeconds) = (.milliseconds(10), 600)
+      (limits.http.watchInterval, limits.http.idleSeconds) = (.milliseconds(10), 600)
     }
     let client = try server.client("ada")
     let files = FileClient(client)
@@ -164,7 +165,7 @@ import Testing
 
   @Test("A server that stops does not wait for a request that never ends")
   func stopIsBounded() async throws {
-    var limits = ServerLimits()
+    var limits = HTTPLimits()
     limits.stopSeconds = 1
     let isStuck = Locked(false)
     let isFree = Locked(false)

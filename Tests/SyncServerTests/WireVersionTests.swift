@@ -3,6 +3,8 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import SQLCipherStorage
+@testable import ServerStorage
 @testable import SyncServer
 
 /// Versions, keys, epochs and device ids, as a device sees them.

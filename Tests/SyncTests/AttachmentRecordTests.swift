@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import RestorationModel
+import SQLCipherStorage
 import SyncServer
 import Testing
 

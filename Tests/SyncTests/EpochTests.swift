@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import RestorationModel
+import SQLCipherStorage
 import SyncModel
 import SyncServer
 import Testing

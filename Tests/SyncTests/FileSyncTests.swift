@@ -19,7 +19,7 @@ import VaultKeys
   private let project: UUID
 
   init() async throws {
-    server = try LocalServer { $0.fileBytes = 3_000_000 }
+    server = try LocalServer { $0.files.fileBytes = 3_000_000 }
     one = try await Device("ada", at: server)
     two = try await Device("ben", at: server)
     project = try await one.write { try $0.insert(Project(title: "House")).uuid }

@@ -1,6 +1,8 @@
 import CipherSQL
 import Foundation
 import RestorationModel
+import SQLCipherStorage
+import ServerStorage
 import SyncModel
 import SyncServer
 import Testing

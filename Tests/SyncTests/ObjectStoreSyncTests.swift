@@ -1,4 +1,5 @@
 import CipherSQL
+import FileServer
 import Foundation
 import RawNetwork
 import RestorationModel
@@ -33,9 +34,9 @@ struct ObjectStoreSyncTests {
       return Int64(Date().timeIntervalSince1970 * 1_000) + wrong
     }
     server = try LocalServer(objectStore: described) { limits in
-      limits.fileBytes = 3_000_000
-      limits.quotaBytes = 6_000_000
-      limits.contentTypes = ContentTypes(["application/octet-stream", "image/jpeg"])
+      limits.files.fileBytes = 3_000_000
+      limits.files.quotaBytes = 6_000_000
+      limits.files.contentTypes = ContentTypes(["application/octet-stream", "image/jpeg"])
     }
     one = try await Device("ada", at: server)
     two = try await Device("ben", at: server)

@@ -5,6 +5,7 @@ import SyncModel
 import Testing
 import HTTPClient
 
+@testable import SQLCipherStorage
 @testable import VaultStore
 @testable import SyncEngine
 @testable import SyncServer

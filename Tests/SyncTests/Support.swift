@@ -6,8 +6,11 @@ import Testing
 import VaultKeys
 import HTTPClient
 
+@testable import FileServer
+@testable import SQLCipherStorage
 @testable import VaultStore
 @testable import SyncEngine
+@testable import HTTPServer
 @testable import SyncServer
 
 /// A temporary folder that is removed with the instance.

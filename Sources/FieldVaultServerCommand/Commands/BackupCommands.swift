@@ -1,4 +1,7 @@
+import CipherSQL
 import CommandLineKit
+import SQLCipherStorage
+import ShippedSchemas
 import SyncServer
 
 enum BackupCommand {
@@ -30,7 +33,7 @@ enum RestoreCommand {
     let data = try context.arguments.required("data")
     let summary = try await ServerFolder.restore(
       try context.arguments.required("FILE"), to: data, keyFile: context.arguments.value("key-file"),
-      shipped: ServeCommand.shipped)
+      shipped: Schema.shipped)
     guard context.isJSON else {
       try context.output.line(data)
       context.note(
@@ -83,7 +86,7 @@ enum EpochNewCommand {
     let folder = try context.folder(isCreating: false)
     let directory = try ServerDirectory(in: folder)
     defer { directory.close() }
-    let accounts = try await folder.startEpochs(directory, shipped: ServeCommand.shipped)
+    let accounts = try await folder.startEpochs(directory, shipped: Schema.shipped)
     guard context.isJSON else {
       return context.note("\(accounts) accounts are in a new epoch; devices compare all records at their next sync")
     }

@@ -1,9 +1,11 @@
 import CipherSQL
 import CommandLineKit
-import RangeModel
-import ReceiptsModel
-import RestorationModel
+import FileServer
+import HTTPServer
+import SQLCipherStorage
 import SchemaModel
+import ServerStorage
+import ShippedSchemas
 import SyncServer
 
 #if canImport(FoundationEssentials)
@@ -14,9 +16,6 @@ import SyncServer
 
 /// Serves until a signal asks to stop.
 enum ServeCommand {
-  /// The schemas that this program carries.
-  static let shipped: [Schema] = [RestorationSchema.schema, RangeSchema.schema, ReceiptsSchema.schema]
-
   static func run(_ context: CommandContext) async throws {
     let server = try start(context)
     let stopping = AsyncStream.makeStream(of: Void.self)
@@ -43,24 +42,24 @@ enum ServeCommand {
     let arguments = context.arguments
     let days = try arguments.integer("retention-days", in: 1...36_500) ?? 90
     var limits = ServerLimits()
-    limits.bodyBytes = try arguments.integer("max-body", in: 1_024...(1 << 30)) ?? limits.bodyBytes
+    limits.http.bodyBytes = try arguments.integer("max-body", in: 1_024...(1 << 30)) ?? limits.http.bodyBytes
     limits.requestsPerSecond = try arguments.integer("rate", in: 1...1_000_000) ?? limits.requestsPerSecond
     limits.requestBurst = limits.requestsPerSecond * 5
-    limits.fileRequestsPerSecond = limits.requestsPerSecond * 5
-    limits.fileRequestBurst = limits.fileRequestsPerSecond * 5
-    limits.fileBytes = Int64(try arguments.integer("max-file", in: 1...(1 << 50)) ?? Int(limits.fileBytes))
-    limits.quotaBytes = Int64(try arguments.integer("quota", in: 1...(1 << 60)) ?? Int(limits.quotaBytes))
-    limits.uploadSeconds =
-      try arguments.integer("upload-days", in: 1...3_650).map { $0 * 86_400 } ?? limits.uploadSeconds
+    limits.files.requestsPerSecond = limits.requestsPerSecond * 5
+    limits.files.requestBurst = limits.files.requestsPerSecond * 5
+    limits.files.fileBytes = Int64(try arguments.integer("max-file", in: 1...(1 << 50)) ?? Int(limits.files.fileBytes))
+    limits.files.quotaBytes = Int64(try arguments.integer("quota", in: 1...(1 << 60)) ?? Int(limits.files.quotaBytes))
+    limits.files.uploadSeconds =
+      try arguments.integer("upload-days", in: 1...3_650).map { $0 * 86_400 } ?? limits.files.uploadSeconds
     let objectStore = try objectStore(arguments)
     let types = arguments.values("s3-type")
-    if !types.isEmpty { limits.contentTypes = try contentTypes(types, arguments) }
+    if !types.isEmpty { limits.files.contentTypes = try contentTypes(types, arguments) }
     let identity = try identity(arguments)
     let publicURL = try publicURL(arguments)
     let named = try arguments.values("schema").map(schema)
     let folder = try context.folder(isCreating: true)
     let directory = try ServerDirectory(in: folder)
-    let schemas = try directory.schemas(adding: named, shipped: shipped)
+    let schemas = try directory.schemas(adding: named, shipped: Schema.shipped)
     directory.close()
     let log = arguments.flag("quiet") ? RequestLog.silent : RequestLog { line in context.line(line) }
     var settings = FieldVaultServer.Settings(
@@ -116,13 +115,13 @@ enum ServeCommand {
 
   /// A schema that the program carries, or a folder.
   private static func schema(_ word: String) throws -> (source: SchemaSource, schema: Schema) {
-    if let schema = shipped.first(where: { $0.name == word }) {
+    if let schema = Schema.shipped.first(where: { $0.name == word }) {
       return (SchemaSource(name: word, folder: nil), schema)
     }
     let url = URL(filePath: word).standardizedFileURL
     var isFolder = false
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), isFolder else {
-      let names = shipped.map(\.name).joined(separator: ", ")
+      let names = Schema.shipped.map(\.name).joined(separator: ", ")
       throw ServerError(
         .noData, "'\(word)' is neither a schema that ships (\(names)) nor a folder",
         hint: "give the path of a folder with NNNN_name.sql files")

@@ -1,4 +1,5 @@
 import CommandLineKit
+import SQLCipherStorage
 import SyncServer
 
 #if canImport(Glibc)

@@ -1,7 +1,9 @@
 import CipherSQL
 import CommandLineKit
+import HTTPServer
 import Platform
 import SchemaModel
+import ServerStorage
 import SyncServer
 import VaultKeys
 
@@ -19,6 +21,7 @@ struct ErrorReport {
       (exitCode, message, hint) = (error.exitCode, error.message, error.hint)
       usage = error
     case let error as ServerError: (exitCode, message, hint) = (Self.exitCode(of: error), error.message, error.hint)
+    case let error as HTTPServerError: (exitCode, message, hint) = (.failed, error.message, error.hint)
     case let error as VaultError:
       exitCode = error.code == .noSuchEntity ? .notFound : error.code == .noSpace ? .noSpace : .failed
       (message, hint) = (error.message, error.hint)
@@ -48,7 +51,7 @@ struct ErrorReport {
     case .busy: .busy
     case .wrongKey: .locked
     case .damaged: .damaged
-    case .cannotListen, .badCertificate, .badObjectStore, .disk, .system: .failed
+    case .badObjectStore, .disk, .system: .failed
     }
   }
 

@@ -2,14 +2,16 @@ import CipherSQL
 
 /// Writes the SQL files themselves into Swift, so that a program carries its migrations in its binary.
 enum SchemaEmitter {
-  static func text(for schema: Schema) -> String {
+  /// - Parameter isEmbedded: whether the schema has no Swift types. Its SQL is then visible in its own module only.
+  static func text(for schema: Schema, isEmbedded: Bool = false) -> String {
     let name = SwiftNames.type(schema.name)
+    let access = isEmbedded ? "" : "public "
     var code = CodeWriter()
     code.head(from: "the schema \(schema.name)")
     code.line("/// The schema `\(schema.name)`: its versioned SQL files.")
-    code.block("public enum \(name)Schema") { code in
+    code.block("\(access)enum \(name)Schema") { code in
       code.line("/// All files, for `Migrator` and for opening a vault.")
-      code.line("public static let schema = Schema(name: \(swiftLiteral(schema.name)), migrations: [")
+      code.line("\(access)static let schema = Schema(name: \(swiftLiteral(schema.name)), migrations: [")
       code.indented { code in
         for file in schema.migrations {
           code.line(
@@ -23,6 +25,7 @@ enum SchemaEmitter {
         code.line("private static let sql\(file.version) = \(rawLiteral(file.sql))")
       }
     }
+    if isEmbedded { return code.text }
     code.line()
     code.line("/// The named queries of the schema `\(schema.name)`.")
     code.line("public enum \(name)Queries {}")

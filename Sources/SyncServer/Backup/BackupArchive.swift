@@ -1,6 +1,8 @@
 import CPlatform
 import Platform
+import SQLCipherStorage
 import SchemaModel
+import ServerStorage
 import SyncModel
 
 #if canImport(Glibc)

@@ -1,4 +1,6 @@
 import CipherSQL
+import SQLCipherStorage
+import ServerStorage
 
 #if canImport(Glibc)
   import Glibc

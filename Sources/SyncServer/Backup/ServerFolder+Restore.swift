@@ -1,5 +1,8 @@
 import CipherSQL
+import FileServer
 import Platform
+import SQLCipherStorage
+import ServerStorage
 
 extension ServerFolder {
   /// Creates a server folder from a backup. It appears under its name when it is complete, verified and in a new

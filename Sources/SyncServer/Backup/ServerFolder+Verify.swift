@@ -1,4 +1,6 @@
 import CipherSQL
+import SQLCipherStorage
+import ServerStorage
 
 /// Something that is wrong with a server folder.
 public struct ServerFolderFinding: Sendable, Equatable {
@@ -20,13 +22,15 @@ extension ServerFolder {
     var findings = try problems(of: directory.database, Self.directoryFile)
     for account in try directory.accounts() {
       summary.accounts += 1
-      for kind in AccountDatabase.allCases {
+      for kind in databases {
         let file = kind.path(account.folder)
         do {
           let database = try kind.open(account.folder, in: self)
           defer { database.close() }
           findings += try problems(of: database, file)
-          if kind == .files { findings += try missingContents(account, database, &summary) }
+          if kind.fileName == AccountDatabase.files.fileName {
+            findings += try missingContents(account, database, &summary)
+          }
         } catch {
           findings.append(ServerFolderFinding(file: file, message: "\(error)", isMissingContent: false))
         }

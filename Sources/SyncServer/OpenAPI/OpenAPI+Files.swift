@@ -1,3 +1,5 @@
+import FileServer
+
 /// The part about files: tus 1.0.0 for uploads, ranges for downloads. `FileEndpoints.md` has the same in prose.
 extension OpenAPI {
   static func filePaths(isPresigned: Bool) -> String {
@@ -93,7 +95,7 @@ extension OpenAPI {
       "UploadInUse": \(problem("Another request sends to the upload")),
       "UploadExpired": \(problem("urn:fieldvault:upload-expired: begin anew")),
       "OtherTus": \(problem("The header Tus-Resumable is not \(Tus.version)")),
-      "FileTooLarge": \(problem("More than \(limits.fileBytes) bytes, or more than the upload's length")),
+      "FileTooLarge": \(problem("More than \(limits.files.fileBytes) bytes, or more than the upload's length")),
       "NotUpload": \(problem("Content-Type is not \(Tus.contentType)")),
       "ChecksumMismatch": \(problem("The bytes do not have the hash of Upload-Checksum, and are dropped")),
       "NoSuchRange": \(problem("The range is not in the content"))

@@ -1,3 +1,5 @@
+import FileServer
+
 /// The part about files in an object store.
 extension OpenAPI {
   /// In place of the paths of tus.

@@ -44,7 +44,7 @@ struct OpenAPI {
             + "urn:fieldvault:device-copied: two copies of a vault push under one deviceId")),
         "OtherProtocol": \(problem("urn:fieldvault:protocol: the server does not accept this version")),
         "CursorUnknown": \(problem("urn:fieldvault:cursor-unknown: compare digests")),
-        "TooLarge": \(problem("The body has more than \(limits.bodyBytes) bytes, or too many operations")),
+        "TooLarge": \(problem("The body has more than \(limits.http.bodyBytes) bytes, or too many operations")),
         "NotJSON": \(problem("Content-Type is not application/json")),
         "Invalid": \(problem("A value is not allowed; field names it")),
         \(fileResponses(limits, problem)),

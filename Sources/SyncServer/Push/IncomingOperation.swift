@@ -1,3 +1,6 @@
+import Platform
+import HTTPServer
+import ServerStorage
 import SyncModel
 
 /// An operation as a device sent it.
@@ -35,7 +38,7 @@ struct IncomingOperation: Sendable {
       throw .invalid("operationType is create, update or delete", field: "operationType")
     }
     let uuid = try members.text("entityUuid")
-    guard Self.isUUID(uuid) else { throw .invalid("entityUuid is a UUID in lower case", field: "entityUuid") }
+    guard UUIDText.isCanonical(uuid) else { throw .invalid("entityUuid is a UUID in lower case", field: "entityUuid") }
     self.kind = kind
     name = RecordName(try members.text("entityType"), uuid)
     baseVersion = kind == .create ? 0 : try members.number("baseVersion", in: 0...(1 << 52)) ?? 0
@@ -52,18 +55,6 @@ struct IncomingOperation: Sendable {
     if kind != .delete, patch.isDeleted == true {
       throw .invalid("isDeleted is false or absent; a deletion is an operation of its own", field: "isDeleted")
     }
-  }
-
-  /// Whether a text is a UUID in the form of the wire.
-  static func isUUID(_ text: String) -> Bool {
-    guard text.utf8.count == 36 else { return false }
-    for (index, byte) in text.utf8.enumerated() {
-      switch index {
-      case 8, 13, 18, 23: if byte != UInt8(ascii: "-") { return false }
-      default: if !(0x30...0x39).contains(byte) && !(0x61...0x66).contains(byte) { return false }
-      }
-    }
-    return true
   }
 }
 

@@ -1,3 +1,4 @@
+import ServerStorage
 import SyncModel
 
 /// The two versions of a merge that the server does not store: the base of the device, and its local version.

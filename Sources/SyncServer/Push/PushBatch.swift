@@ -1,3 +1,5 @@
+import HTTPServer
+import ServerStorage
 import SyncModel
 
 /// Executes the operations of one request in order within one transaction, each in a savepoint.

@@ -1,3 +1,5 @@
+import HTTPServer
+import ServerStorage
 import SyncModel
 
 /// Decides about one operation, and stores it.

@@ -1,3 +1,5 @@
+import HTTPServer
+import ServerStorage
 import SyncModel
 
 /// The outcome of an operation.

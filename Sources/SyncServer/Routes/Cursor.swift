@@ -1,3 +1,5 @@
+import HTTPServer
+import ServerStorage
 import SyncModel
 
 /// The position of a device's pull, as a text that only the server understands.

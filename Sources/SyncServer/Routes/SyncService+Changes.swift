@@ -1,14 +1,17 @@
+import Platform
 import CipherSQL
+import HTTPServer
+import ServerStorage
 import SyncModel
 
 extension SyncService {
-  func changes(_ call: RouteCall) async throws -> Response {
+  func changes(_ call: RouteCall<Member>) async throws -> Response {
     let limit = try call.integer("limit", default: min(500, limits.pageSize), in: 1...limits.pageSize)
     let projects = try call.projects()
     let text = call.request.query["cursor"]
     let entities = storage.entities
     let now = now
-    return try await storage.read(call.member.account) { data in
+    return try await storage.read(call.caller.account) { data in
       let cursor = try text.map { try Cursor($0, for: data) }
       let page = try data.changes(after: cursor?.sequence, limit: limit, projects: projects)
       let epoch = try data.epochs.current
@@ -21,12 +24,12 @@ extension SyncService {
     }
   }
 
-  func watch(_ call: RouteCall) async throws -> Response {
+  func watch(_ call: RouteCall<Member>) async throws -> Response {
     let seconds = try call.integer("timeout", default: 50, in: 1...55)
     guard let text = call.request.query["cursor"] else {
       throw HTTPProblem.invalid("cursor is missing", field: "cursor")
     }
-    let cursor = try await storage.read(call.member.account) { data in try Cursor(text, for: data) }
+    let cursor = try await storage.read(call.caller.account) { data in try Cursor(text, for: data) }
     let isAdmitted = waiting.withLock { waiting in
       guard waiting < limits.waiters else { return false }
       waiting += 1
@@ -35,14 +38,14 @@ extension SyncService {
     guard isAdmitted else { throw HTTPProblem.tooManyRequests(retryAfter: seconds) }
     defer { waiting.withLock { $0 -= 1 } }
     let hasChanged = try await storage.waitForChange(
-      call.member.account, after: cursor.sequence, seconds: seconds)
+      call.caller.account, after: cursor.sequence, seconds: seconds)
     return .json(["changed": .bool(hasChanged)])
   }
 
   private static let answerWeight = 64 << 20
   private static let tooMuch = HTTPProblem(413, "The answer would be too large", "ask for fewer records at once")
 
-  func records(_ call: RouteCall) async throws -> Response {
+  func records(_ call: RouteCall<Member>) async throws -> Response {
     let body = try object(call)
     guard case .text(let type)? = body["entityType"], storage.entities[type] != nil else {
       throw HTTPProblem.invalid("there is no such kind of record", field: "entityType")
@@ -52,7 +55,7 @@ extension SyncService {
     }
     var uuids: [String] = []
     for element in elements {
-      guard case .text(let uuid) = element, IncomingOperation.isUUID(uuid) else {
+      guard case .text(let uuid) = element, UUIDText.isCanonical(uuid) else {
         throw HTTPProblem.invalid("uuids are UUIDs in lower case", field: "uuids")
       }
       uuids.append(uuid)
@@ -61,8 +64,8 @@ extension SyncService {
     if case .text(let text)? = body["epoch"] { epoch = text }
     let entities = storage.entities
     let now = now
-    try await storage.applyPendingCascades(call.member.account, uuids.map { RecordName(type, $0) })
-    return try await storage.read(call.member.account) { [uuids, epoch] data in
+    try await storage.applyPendingCascades(call.caller.account, uuids.map { RecordName(type, $0) })
+    return try await storage.read(call.caller.account) { [uuids, epoch] data in
       let current = try data.epochs.current
       var found: [SyncValue] = []
       var missing: [SyncValue] = []

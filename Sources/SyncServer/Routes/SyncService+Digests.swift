@@ -1,11 +1,13 @@
+import HTTPServer
+import ServerStorage
 import SyncModel
 
 extension SyncService {
-  func digests(_ call: RouteCall) async throws -> Response {
+  func digests(_ call: RouteCall<Member>) async throws -> Response {
     let projects = try call.projects()
     let columns = storage.entities.mapValues(\.digestColumns).filter { $0.value != DigestColumns() }
     let now = now
-    return try await storage.read(call.member.account) { data in
+    return try await storage.read(call.caller.account) { data in
       let entities = SyncObject(try data.entityDigests(projects: projects).map { ($0.key, $0.value.wire) })
       let end = try data.lastSequence
       let cursor = Cursor(epoch: try data.epochs.current, sequence: end, floor: end)
@@ -16,10 +18,10 @@ extension SyncService {
     }
   }
 
-  func buckets(_ call: RouteCall) async throws -> Response {
+  func buckets(_ call: RouteCall<Member>) async throws -> Response {
     let projects = try call.projects()
     let type = try entityType(call)
-    return try await storage.read(call.member.account) { data in
+    return try await storage.read(call.caller.account) { data in
       let buckets = try data.bucketDigests(of: type, projects: projects)
       return .json([
         "epoch": .text(try data.epochs.current),
@@ -28,19 +30,19 @@ extension SyncService {
     }
   }
 
-  func bucket(_ call: RouteCall) async throws -> Response {
+  func bucket(_ call: RouteCall<Member>) async throws -> Response {
     let projects = try call.projects()
     let type = try entityType(call)
     let bucket = call.variables["bucket"] ?? ""
     guard bucket.utf8.count == 2, bucket.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
     else { throw HTTPProblem.invalid("a bucket is two hexadecimal digits in lower case", field: "bucket") }
-    return try await storage.read(call.member.account) { data in
+    return try await storage.read(call.caller.account) { data in
       let records = try data.recordDigests(of: type, bucket: bucket, projects: projects).map(\.wire)
       return .json(["epoch": .text(try data.epochs.current), "records": .array(records)])
     }
   }
 
-  private func entityType(_ call: RouteCall) throws(HTTPProblem) -> String {
+  private func entityType(_ call: RouteCall<Member>) throws(HTTPProblem) -> String {
     guard let type = call.variables["entity"], storage.entities[type] != nil else {
       throw HTTPProblem(404, "No such kind of record", "GET /v1/digests names the kinds that have records")
     }

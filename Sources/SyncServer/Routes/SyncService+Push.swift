@@ -1,7 +1,9 @@
+import HTTPServer
+import ServerStorage
 import SyncModel
 
 extension SyncService {
-  func push(_ call: RouteCall) async throws -> Response {
+  func push(_ call: RouteCall<Member>) async throws -> Response {
     let body = try object(call)
     guard case .array(let operations)? = body["operations"] else {
       throw HTTPProblem.badRequest("operations is missing, or not a list", field: "operations")
@@ -22,9 +24,9 @@ extension SyncService {
     let mark = DeviceCounter(counter: counter, operations: sent.map(\.content))
     // A client that disconnects cancels its request. The work continues, and the repeated request finds the stored
     // responses.
-    let (role, storedAt) = (call.member.role, storingTime(now))
+    let (role, storedAt) = (call.caller.role, storingTime(now))
     let work = Task { [sent, cursor, storage, now, log] in
-      try await storage.write(call.member.account) { [entities = storage.entities] data in
+      try await storage.write(call.caller.account) { [entities = storage.entities] data in
         if mark.provesCopy(after: try data.mark(of: device)) { throw HTTPProblem.deviceCopied }
         try data.keep(mark, of: device, at: storedAt)
         let batch = PushBatch(

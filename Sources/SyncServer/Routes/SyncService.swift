@@ -1,4 +1,7 @@
+import Platform
 import CipherSQL
+import HTTPServer
+import ServerStorage
 import SyncModel
 
 #if canImport(FoundationEssentials)
@@ -11,13 +14,23 @@ import SyncModel
 struct SyncService: Sendable {
   let storage: any RecordStorage
   let limits: ServerLimits
+  let limiter: RateLimiter
   let serverUuid: String
   let log: RequestLog
   /// Whether files go to an object store.
-  var isPresigned = false
+  let isPresigned: Bool
   /// The time under which changes are stored, for a time of the wall clock.
-  var storingTime: @Sendable (Int64) -> Int64 = { $0 }
+  let storingTime: @Sendable (Int64) -> Int64
   let waiting = Locked(0)
+
+  init(
+    storage: any RecordStorage, limits: ServerLimits, serverUuid: String, log: RequestLog, isPresigned: Bool = false,
+    storingTime: @escaping @Sendable (Int64) -> Int64 = { $0 }
+  ) {
+    (self.storage, self.limits, self.serverUuid, self.log) = (storage, limits, serverUuid, log)
+    (self.isPresigned, self.storingTime) = (isPresigned, storingTime)
+    limiter = RateLimiter(burst: limits.requestBurst, perSecond: limits.requestsPerSecond)
+  }
 
   static let name = "fieldvault"
 
@@ -25,19 +38,30 @@ struct SyncService: Sendable {
   var now: Int64 { Date.nowInMilliseconds().milliseconds }
 
   /// All routes, in the order in which they are described.
-  var routes: [Route] {
-    [
-      Route("GET", "/v1/health", .open { self.health() }),
-      Route("GET", "/v1/openapi.json", .open { Response.json(try self.openAPI.document()) }),
-      Route("GET", "/v1/account", .member { try await self.account($0) }),
-      Route("POST", "/v1/push", .member { try await self.push($0) }),
-      Route("GET", "/v1/changes", .member { try await self.changes($0) }),
-      Route("GET", "/v1/watch", .member { try await self.watch($0) }),
-      Route("GET", "/v1/digests", .member { try await self.digests($0) }),
-      Route("GET", "/v1/digests/{entity}", .member { try await self.buckets($0) }),
-      Route("GET", "/v1/digests/{entity}/{bucket}", .member { try await self.bucket($0) }),
-      Route("POST", "/v1/records", .member { try await self.records($0) }),
+  var routes: [Route<Member>] {
+    // Files have a contract of their own, which does not depend on the version of the wire format.
+    let records = RouteDialect(limiter: limiter, takesJSON: true, checkVersion: Self.checkVersion)
+    return [
+      Route("GET", "/v1/health", .open { self.health() }, records),
+      Route("GET", "/v1/openapi.json", .open { Response.json(try self.openAPI.document()) }, records),
+      Route("GET", "/v1/account", .authenticated { try await self.account($0) }, records),
+      Route("POST", "/v1/push", .authenticated { try await self.push($0) }, records),
+      Route("GET", "/v1/changes", .authenticated { try await self.changes($0) }, records),
+      Route("GET", "/v1/watch", .authenticated { try await self.watch($0) }, records),
+      Route("GET", "/v1/digests", .authenticated { try await self.digests($0) }, records),
+      Route("GET", "/v1/digests/{entity}", .authenticated { try await self.buckets($0) }, records),
+      Route("GET", "/v1/digests/{entity}/{bucket}", .authenticated { try await self.bucket($0) }, records),
+      Route("POST", "/v1/records", .authenticated { try await self.records($0) }, records),
     ]
+  }
+
+  /// Refuses an administrator, who neither pushes nor pulls, except for the description of the account.
+  static func authorize(_ member: Member, _ pattern: String) throws(HTTPProblem) {
+    guard member.role != .admin || pattern == "/v1/account" else { throw .notForAdmins }
+  }
+
+  private static func checkVersion(_ request: Request) throws(HTTPProblem) {
+    guard WireProtocol.accepts(request.headers[WireProtocol.header.lowercased()]) else { throw .otherProtocol }
   }
 
   private func health() -> Response {
@@ -46,20 +70,20 @@ struct SyncService: Sendable {
     ])
   }
 
-  private func account(_ call: RouteCall) async throws -> Response {
-    let epoch = try await storage.read(call.member.account) { try $0.epochs.current }
+  private func account(_ call: RouteCall<Member>) async throws -> Response {
+    let epoch = try await storage.read(call.caller.account) { try $0.epochs.current }
     let schemas = storage.schemas.map { schema -> SyncValue in
       ["name": .text(schema.name), "version": .integer(Int64(schema.version))]
     }
     return .json([
       "service": .text(Self.name), "protocol": .integer(WireProtocol.version), "serverUuid": .text(serverUuid),
-      "epoch": .text(epoch), "account": .text(call.member.account.name), "user": .text(call.member.name),
-      "role": .text(call.member.role.rawValue), "serverTime": wireTime(now), "schemas": .array(schemas),
+      "epoch": .text(epoch), "account": .text(call.caller.account.name), "user": .text(call.caller.name),
+      "role": .text(call.caller.role.rawValue), "serverTime": wireTime(now), "schemas": .array(schemas),
     ])
   }
 
   /// The body of a request as a JSON object.
-  func object(_ call: RouteCall) throws(HTTPProblem) -> SyncObject {
+  func object(_ call: RouteCall<Member>) throws(HTTPProblem) -> SyncObject {
     let value: SyncValue
     do throws(SyncModelError) {
       value = try SyncValue(parsing: call.request.body)
@@ -77,7 +101,7 @@ extension RouteCall {
     guard let text = request.query["projects"] else { return nil }
     let projects = text.split(separator: ",").map(String.init)
     let greatest = ChangesPage.greatestProjectCount
-    guard !projects.isEmpty, projects.count <= greatest, projects.allSatisfy(IncomingOperation.isUUID) else {
+    guard !projects.isEmpty, projects.count <= greatest, projects.allSatisfy(UUIDText.isCanonical) else {
       throw .invalid("projects are 1 to \(greatest) uuids with commas between them", field: "projects")
     }
     return Set(projects)

@@ -2,6 +2,8 @@ import CipherSQL
 import Foundation
 import VaultStore
 import RestorationModel
+import SQLCipherStorage
+import ServerStorage
 import SyncModel
 import SyncServer
 

@@ -1,5 +1,8 @@
 import FuzzSupport
+import Platform
 
+@testable import FileServer
+@testable import HTTPServer
 @testable import SyncServer
 
 /// The head of a request is refused with status 400, or means one thing: written again it is read as the same request. So are the
@@ -55,7 +58,7 @@ enum FuzzRequestHeads: FuzzTarget {
     }
     refusing {
       let metadata = try UploadMetadata(request)
-      require(IncomingOperation.isUUID(metadata.name.content), "content \(metadata.name.content)")
+      require(UUIDText.isCanonical(metadata.name.content), "content \(metadata.name.content)")
       require(metadata.text == request.headers["upload-metadata"] ?? "", "metadata comes back as it was")
       let name = "\(metadata.name.content)/\(metadata.name.variant.rawValue)"
       require(ContentName(text: name) == metadata.name, "name \(name)")

@@ -1,4 +1,4 @@
-@testable import SyncServer
+@testable import HTTPServer
 
 extension RequestHead {
   /// The head that libmicrohttpd would find in a text: a request line, then one header on each line.

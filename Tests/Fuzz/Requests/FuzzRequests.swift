@@ -2,6 +2,7 @@ import Dispatch
 import FuzzSupport
 import SyncModel
 
+@testable import HTTPServer
 @testable import SyncServer
 
 /// The routes answer each request of a user: with a result, or with a problem of RFC 9457 that does not blame the server. The first

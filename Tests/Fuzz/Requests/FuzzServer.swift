@@ -5,13 +5,17 @@ import FuzzSupport
 import Platform
 import SyncModel
 
+@testable import FileServer
+@testable import SQLCipherStorage
+@testable import ServerStorage
+@testable import HTTPServer
 @testable import SyncServer
 
 /// The routes of a server over an account in a folder of its own. Nothing listens, and each request meets the same records.
 final class FuzzServer: Sendable {
   /// The token of the account's user.
   let token: String
-  private let router: Router
+  private let router: Router<Member>
 
   /// Makes the folder, the account and its records.
   init() throws {
@@ -20,19 +24,21 @@ final class FuzzServer: Sendable {
     token = try directory.addUser("fuzz", account: "fuzz").token
     let records = try EmbeddedStorage(
       in: folder, schemas: [FuzzSchema.schema], accounts: try directory.accounts(), log: .silent)
-    let limits = ServerLimits()
+    var limits = ServerLimits()
+    (limits.requestBurst, limits.requestsPerSecond) = (.max, .max)
+    (limits.files.requestBurst, limits.files.requestsPerSecond) = (.max, .max)
     let service = SyncService(
       storage: UnchangingStorage(records), limits: limits, serverUuid: directory.serverUuid, log: .silent)
     let files = FileService(
-      storage: NoFiles(), inUse: { _, _ in [] }, limits: limits, sessions: UploadSessions(limit: limits.uploadsAtOnce),
-      log: .silent)
+      storage: NoFiles(), inUse: { _, _ in [] }, limits: limits.files,
+      sessions: UploadSessions(limit: limits.files.uploadsAtOnce), log: .silent)
     let member = try directory.member(token: token)
     router = Router(
-      routes: service.routes + files.routes, member: { [token] in $0 == token ? member : nil },
-      limiters: (RateLimiter(burst: .max, perSecond: .max), RateLimiter(burst: .max, perSecond: .max)), log: .silent)
+      routes: service.routes + files.routes, log: .silent, user: { [token] in $0 == token ? member : nil },
+      authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
     let seeding = Router(
       routes: SyncService(storage: records, limits: limits, serverUuid: "", log: .silent).routes,
-      member: { _ in member }, limiters: router.limiters, log: .silent)
+      log: .silent, user: { _ in member }, authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
     let response = Self.waiting {
       await seeding.answer(
         Request(

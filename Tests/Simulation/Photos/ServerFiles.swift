@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import SQLCipherStorage
 import SyncServer
 
 /// The files of the server, read from beside it.

@@ -1,5 +1,6 @@
 import Foundation
 import RestorationModel
+import SQLCipherStorage
 import SyncServer
 
 /// The server as a process that is killed and comes back at the same address.

@@ -1,5 +1,7 @@
 import CipherSQL
 import Foundation
+import SQLCipherStorage
+import ServerStorage
 import SyncServer
 
 /// The server's database, read from beside the server.

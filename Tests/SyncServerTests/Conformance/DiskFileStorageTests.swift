@@ -3,6 +3,9 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import FileServer
+@testable import SQLCipherStorage
+@testable import ServerStorage
 @testable import SyncServer
 
 @Suite struct DiskFileStorageTests {

@@ -2,6 +2,7 @@ import CipherSQL
 import RestorationModel
 import Testing
 
+@testable import SQLCipherStorage
 @testable import SyncServer
 
 @Suite struct EmbeddedStorageTests {

@@ -3,6 +3,8 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import FileServer
+@testable import ServerStorage
 @testable import SyncServer
 
 /// The guarantees of `FileStorage`, checked over any engine. An engine's own test creates an empty storage for each

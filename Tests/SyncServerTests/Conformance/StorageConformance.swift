@@ -2,6 +2,7 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import ServerStorage
 @testable import SyncServer
 
 /// The guarantees of `RecordStorage`, checked over any engine that has the tables of the restoration schema.

@@ -4,6 +4,7 @@ import SealedFiles
 import SyncModel
 import Testing
 
+@testable import SQLCipherStorage
 @testable import SyncServer
 
 /// The bytes of a content are those that its record names.

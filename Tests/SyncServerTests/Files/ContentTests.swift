@@ -2,6 +2,7 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import FileServer
 @testable import SyncServer
 
 /// Finished contents, whole and in parts.
@@ -111,7 +112,7 @@ import Testing
 
   /// A client that does not go on reading holds nothing but its own connection.
   @Test func readersThatStopReading() async throws {
-    let server = try TestServer { $0.idleSeconds = 2 }
+    let server = try TestServer { $0.http.idleSeconds = 2 }
     let client = try server.fileClient("ada")
     let content = Operation.newUuid()
     let all = bytes(8_000_000)
@@ -130,8 +131,8 @@ import Testing
   /// The two budgets do not touch each other.
   @Test func filesDoNotKeepRecordsWaiting() async throws {
     let server = try TestServer { limits in
-      limits.fileRequestBurst = 3
-      limits.fileRequestsPerSecond = 1
+      limits.files.requestBurst = 3
+      limits.files.requestsPerSecond = 1
     }
     let records = try server.client("ada")
     let client = FileClient(records)

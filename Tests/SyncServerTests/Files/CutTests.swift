@@ -2,6 +2,7 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import HTTPServer
 @testable import SyncServer
 
 /// Connections that end too early, and requests that come at once.
@@ -83,7 +84,7 @@ import Testing
 
   /// A client that asks where to go on does not wait for its own dead connection.
   @Test func askingEndsWhatHangs() async throws {
-    let server = try TestServer { $0.stopSeconds = 1 }
+    let server = try TestServer { $0.http.stopSeconds = 1 }
     let client = try server.fileClient("ada")
     let all = bytes(300_000)
     let begun = try await client.begin(all.count)
@@ -114,7 +115,7 @@ import Testing
   }
 
   @Test func whatNobodyKnowsDoesNotStay() async throws {
-    let server = try TestServer { $0.quotaBytes = 100_000 }
+    let server = try TestServer { $0.files.quotaBytes = 100_000 }
     let client = try server.fileClient("ada")
     let head = client.head(
       "POST", "/v1/files", ["Upload-Length": "90000", "Content-Type": FileClient.content], length: 90_000)
@@ -149,8 +150,8 @@ import Testing
   /// The same when the first bytes were not even let in.
   @Test func whatWasNotLetInDoesNotStay() async throws {
     let server = try TestServer { limits in
-      limits.quotaBytes = 100_000
-      limits.uploadsAtOnce = 1
+      limits.files.quotaBytes = 100_000
+      limits.files.uploadsAtOnce = 1
     }
     let client = try server.fileClient("ada")
     let hanging = try await hangingUpload(client)
@@ -167,8 +168,8 @@ import Testing
 
   @Test func slowUploadsAreLetGoAndKept() async throws {
     let server = try TestServer { limits in
-      limits.bodySeconds = 1
-      limits.uploadBytesPerSecond = 10_000
+      limits.http.bodySeconds = 1
+      limits.http.streamBytesPerSecond = 10_000
     }
     let client = try server.fileClient("ada")
     let begun = try await client.begin(100_000)
@@ -188,7 +189,7 @@ import Testing
   }
 
   @Test func uploadsOfOneUserAreBounded() async throws {
-    let server = try TestServer { $0.uploadsAtOnce = 2 }
+    let server = try TestServer { $0.files.uploadsAtOnce = 2 }
     let client = try server.fileClient("ada")
     var open: [RawConnection] = []
     for _ in 0..<2 { open.append(try await hangingUpload(client)) }

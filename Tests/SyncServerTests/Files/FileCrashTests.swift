@@ -110,7 +110,7 @@ import Testing
   @Test func stoppingKeepsWhatCame() async throws {
     let folder = try TemporaryFolder()
     let all = bytes(2_000_000)
-    let first = try TestServer(in: folder) { $0.stopSeconds = 1 }
+    let first = try TestServer(in: folder) { $0.http.stopSeconds = 1 }
     let client = try first.fileClient("ada")
     let begun = try await client.begin(all.count)
     let connections = try (0..<4).map { _ in try RawConnection(to: client.url) }

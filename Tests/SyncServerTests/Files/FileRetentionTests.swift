@@ -3,6 +3,10 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import FileServer
+@testable import SQLCipherStorage
+@testable import ServerStorage
+@testable import HTTPServer
 @testable import SyncServer
 
 /// The files of records go when the records do.

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import Testing
 
+@testable import FileServer
 @testable import SyncServer
 
 /// A disk that fills up while files come: the databases beside them keep their reserve.

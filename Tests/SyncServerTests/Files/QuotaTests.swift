@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(arguments: Way.allCases) func whatABodyAnnouncesCounts(_ way: Way) async throws {
-    let server = try TestServer { $0.quotaBytes = 100_000 }
+    let server = try TestServer { $0.files.quotaBytes = 100_000 }
     let client = try server.fileClient("ada")
     var first: RawConnection? = try RawConnection(to: client.url)
     #expect(first?.send(try await head(client, way, [:], length: 60_000) + bytes(10)) == true)
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(arguments: Way.allCases) func whatComesWithoutALengthCounts(_ way: Way) async throws {
-    let server = try TestServer { $0.quotaBytes = 3 << 20 }
+    let server = try TestServer { $0.files.quotaBytes = 3 << 20 }
     let client = try server.fileClient("ada")
     let chunk = Array("80000\r\n".utf8) + bytes(512 << 10) + Array("\r\n".utf8)
     let chunked = ["Transfer-Encoding": "chunked"]
@@ -85,7 +85,7 @@ import Testing
   /// Alone a body without a length may go up to the quota, and not beyond.
   @Test func upToTheLastByteOfTheQuota() async throws {
     for (last, status) in [(0x7f000, 201), (0x7f001, 507)] {
-      let server = try TestServer { $0.quotaBytes = 3 << 20 }
+      let server = try TestServer { $0.files.quotaBytes = 3 << 20 }
       let client = try server.fileClient("ada")
       let connection = try RawConnection(to: client.url)
       let chunk = Array("80000\r\n".utf8) + bytes(512 << 10) + Array("\r\n".utf8)

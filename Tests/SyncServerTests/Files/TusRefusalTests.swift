@@ -7,7 +7,7 @@ import Testing
 /// Requests that clients must not send, or cannot.
 @Suite struct TusRefusalTests {
   @Test func headersThatAreNotUnderstood() async throws {
-    let server = try TestServer { $0.fileBytes = 1_000_000 }
+    let server = try TestServer { $0.files.fileBytes = 1_000_000 }
     let client = try server.fileClient("ada")
     func begin(_ headers: [String: String]) async throws -> Int {
       try await client.request("POST", "/v1/files", headers).status
@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test func bodiesWithoutALengthAreBounded() async throws {
-    let server = try TestServer { $0.bodyBytes = 100_000 }
+    let server = try TestServer { $0.http.bodyBytes = 100_000 }
     let client = try server.fileClient("ada")
     let path = try await client.begin(50_000).location
     let chunk = Array("2710\r\n".utf8) + bytes(10_000) + Array("\r\n".utf8)
@@ -159,8 +159,8 @@ import Testing
 
   @Test func quota() async throws {
     let server = try TestServer { limits in
-      limits.quotaBytes = 100_000
-      limits.fileBytes = 90_000
+      limits.files.quotaBytes = 100_000
+      limits.files.fileBytes = 90_000
     }
     let ada = try server.fileClient("ada")
     let content = Operation.newUuid()

@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test func capabilities() async throws {
-    let server = try TestServer { $0.fileBytes = 12_345 }
+    let server = try TestServer { $0.files.fileBytes = 12_345 }
     let stranger = FileClient(TestClient(url: server.server.url, token: nil))
     for path in ["/v1/files", "/v1/files/uploads/x"] {
       let answer = try await stranger.request("OPTIONS", path, ["Tus-Resumable": "-"])
@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test func lengthThatIsSaidLater() async throws {
-    let server = try TestServer { $0.fileBytes = 1_000 }
+    let server = try TestServer { $0.files.fileBytes = 1_000 }
     let client = try server.fileClient("ada")
     let begun = try await client.request("POST", "/v1/files", ["Upload-Defer-Length": "1"])
     #expect(begun.status == 201)
@@ -179,7 +179,7 @@ import Testing
   }
 
   @Test func expiry() async throws {
-    let server = try TestServer { $0.uploadSeconds = 1 }
+    let server = try TestServer { $0.files.uploadSeconds = 1 }
     let client = try server.fileClient("ada")
     let begun = try await client.begin(10)
     try await Task.sleep(for: .milliseconds(1_100))

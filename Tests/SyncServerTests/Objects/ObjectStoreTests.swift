@@ -2,6 +2,8 @@ import Foundation
 import SyncModel
 import Testing
 
+@testable import FileServer
+@testable import ServerStorage
 @testable import SyncServer
 
 /// The settings of an object store, and the addresses of its objects.

@@ -5,6 +5,8 @@ import SyncModel
 import Testing
 import HTTPClient
 
+@testable import FileServer
+@testable import ServerStorage
 @testable import SyncServer
 
 /// A server and an object store that others wrote; the client is a test that keeps to no rule. `Tests/S3/run` runs these.
@@ -135,8 +137,8 @@ struct PresignedTests {
   @Test func whatIsNotForTheStoreGetsNoAddress() async throws {
     let process = try ObjectStoreProcess()
     let server = try server(process) { limits in
-      limits.fileBytes = 50_000
-      limits.contentTypes = ContentTypes(["image/jpeg"])
+      limits.files.fileBytes = 50_000
+      limits.files.contentTypes = ContentTypes(["image/jpeg"])
     }
     let ada = try server.client("ada")
     let large = try await ask(ada, bytes(50_001))
@@ -210,7 +212,7 @@ struct PresignedTests {
 
   @Test func theQuotaHoldsBeforeAnAddressIsGiven() async throws {
     let process = try ObjectStoreProcess()
-    let server = try server(process) { $0.quotaBytes = 100_000 }
+    let server = try server(process) { $0.files.quotaBytes = 100_000 }
     let ada = try server.client("ada")
     let first = try await ask(ada)
     #expect(first.status == 200)

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import FileServer
 @testable import SyncServer
 
 /// Signatures, compared with AWS's published examples.

@@ -3,6 +3,9 @@ import Foundation
 import RestorationModel
 import SyncModel
 
+@testable import FileServer
+@testable import SQLCipherStorage
+@testable import HTTPServer
 @testable import SyncServer
 
 /// A server of this process on a free port, with users.

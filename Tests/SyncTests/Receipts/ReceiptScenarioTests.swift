@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import ReceiptsModel
 import SyncModel
+import HTTPServer
 import SyncServer
 import Testing
 
@@ -120,7 +121,7 @@ import Testing
   /// The receipt syncs while its image is still on one device. The image follows later.
   @Test("A receipt syncs without waiting for an image whose upload fails")
   func aReceiptDoesNotWaitForAnImageThatFails() async throws {
-    let home = try await Household { $0.fileBytes = 2_000 }
+    let home = try await Household { $0.files.fileBytes = 2_000 }
     let uuid = Receipt(storeName: "IKEA")
     try await home.phone.write { _ = try $0.insert(uuid) }
     let image = try home.phone.attach(bytes: 5_000, to: uuid.uuid)

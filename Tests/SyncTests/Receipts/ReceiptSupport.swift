@@ -3,6 +3,7 @@ import Foundation
 import ReceiptsModel
 import SyncModel
 import HTTPClient
+import HTTPServer
 import SyncServer
 import Testing
 

@@ -1,0 +1,321 @@
+import CipherSQL
+import CSodium
+import HTTPServer
+import Platform
+import SQLCipherStorage
+import ServerStorage
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Stores files in the folders of their accounts, and their descriptions in an encrypted database next to them.
+///
+/// The bytes are stored as received. Devices encrypt them, unless the user chose to send them decrypted.
+public final class DiskFileStorage: FileStorage {
+  private let folder: ServerFolder
+  private let accounts = Locked<[String: AccountFiles]>([:])
+  private let isClosed = Locked(false)
+
+  private let freeBytes: AccountFiles.FreeBytes
+
+  /// Files in a server's folder.
+  public convenience init(in folder: ServerFolder) {
+    self.init(in: folder) { Int64(try Files.freeBytes(at: $0)) }
+  }
+
+  /// - Parameter freeBytes: how much room the disk has, which tests decide.
+  init(in folder: ServerFolder, freeBytes: @escaping AccountFiles.FreeBytes) {
+    self.folder = folder
+    self.freeBytes = freeBytes
+  }
+
+  private func files(_ account: AccountName) throws -> AccountFiles {
+    try accounts.withLock { accounts in
+      if let files = accounts[account.folder] {
+        try files.place.check()
+        return files
+      }
+      if isClosed.withLock({ $0 }) { throw ServerError(.busy, "the server is stopping") }
+      let path = "\(folder.path)/\(AccountDatabase.files.path(account.folder))"
+      let database = try AccountDatabase.files.open(account.folder, in: folder)
+      let files: AccountFiles
+      do {
+        files = try AccountFiles(
+          database, at: FileIdentity(path), in: Files.parent(of: path), freeBytes: freeBytes)
+      } catch let error as SQLError where error.isOfDamage {
+        database.close()
+        throw ServerFolder.damage(path, error)
+      } catch {
+        database.close()
+        throw error
+      }
+      accounts[account.folder] = files
+      return files
+    }
+  }
+
+  /// The tables of an account's files, which those in an object store share.
+  package func database(_ account: AccountName) throws -> Database { try files(account).database }
+
+  /// 128 random bits.
+  static func newName() -> String {
+    _ = sodium_init()
+    var bytes = [UInt8](repeating: 0, count: 16)
+    randombytes_buf(&bytes, bytes.count)
+    return String(unsafeUninitializedCapacity: 32) { text in
+      let digits = Array("0123456789abcdef".utf8)
+      for (index, byte) in bytes.enumerated() {
+        text[index * 2] = digits[Int(byte >> 4)]
+        text[index * 2 + 1] = digits[Int(byte & 15)]
+      }
+      return 32
+    }
+  }
+
+  // MARK: Uploads
+
+  /// Begins an upload. Its file is made with the first byte.
+  public func begin(
+    _ account: AccountName, _ upload: NewUpload, quota: Int64, at time: Int64
+  ) async throws -> StoredUpload {
+    let files = try files(account)
+    try files.checkRoom(for: upload.length ?? 0)
+    try await files.requireMarker()
+    // Marks a content whose bytes are missing, so that this upload may replace it.
+    _ = try await content(account, upload.name)
+    let stored = StoredUpload(
+      id: Self.newName(), userId: upload.userId, name: upload.name, length: upload.length, offset: 0,
+      metadata: upload.metadata, expiry: upload.expiry, isFinished: false)
+    try await files.database.write { connection in
+      let writer = FileTablesWriter(connection: connection)
+      if let known = try writer.tables.content(upload.name), !known.isMissing, !known.isRefuted {
+        throw FileRefusal.exists
+      }
+      try writer.insert(stored, file: Self.newName())
+      try writer.check(upload.userId, quota: quota)
+    }
+    return stored
+  }
+
+  /// An upload.
+  public func upload(_ account: AccountName, _ id: String) async throws -> StoredUpload? {
+    try await files(account).database.read { try FileTables(connection: $0).upload(id)?.upload }
+  }
+
+  /// Says how long an upload becomes.
+  public func setLength(
+    _ account: AccountName, _ id: String, to length: Int64, quota: Int64
+  ) async throws -> StoredUpload {
+    let files = try files(account)
+    try files.checkRoom(for: length)
+    return try await files.database.write { connection in
+      let writer = FileTablesWriter(connection: connection)
+      try writer.setLength(id, to: length)
+      guard let upload = try writer.tables.upload(id)?.upload else { throw FileRefusal.gone }
+      try writer.check(upload.userId, quota: quota)
+      return upload
+    }
+  }
+
+  /// Opens an upload for writing at its offset.
+  public func openWriter(
+    _ account: AccountName, _ id: String, reserving bytes: Int64, quota: Int64
+  ) async throws -> any UploadWriting {
+    let files = try files(account)
+    func row() async throws -> FileTables.UploadRow {
+      guard let row = try await files.database.read({ try FileTables(connection: $0).upload(id) }) else {
+        throw FileRefusal.gone
+      }
+      return row
+    }
+    try await files.requireMarker()
+    guard let descriptor = try files.openForWriting(try await row().file) else { throw FileRefusal.busy }
+    // Reads the row again: after the file is locked, no other writer changes it.
+    let writer: DiskUploadWriter
+    do {
+      let row = try await row()
+      if try AccountFiles.size(of: descriptor) > row.upload.offset { try await files.database.flushFailedCommits() }
+      writer = try DiskUploadWriter(row, files, descriptor, expecting: bytes)
+    } catch {
+      DiskUploadWriter.close(descriptor)
+      throw error
+    }
+    do {
+      try await writer.begin(reserving: bytes, quota: quota)
+      return writer
+    } catch {
+      writer.close()
+      throw error
+    }
+  }
+
+  /// Removes an upload, and its bytes unless they became a content.
+  public func removeUpload(_ account: AccountName, _ id: String) async throws {
+    try await removeUpload(id, try files(account), expiredAt: nil)
+  }
+
+  /// Removes uploads that have expired.
+  public func expire(_ account: AccountName, at time: Int64) async throws {
+    let files = try files(account)
+    for id in try await files.database.read({ try FileTables(connection: $0).expired(at: time) }) {
+      do {
+        try await removeUpload(id, files, expiredAt: time)
+      } catch FileRefusal.busy {
+        // Its next commit gives it more time.
+        continue
+      }
+    }
+  }
+
+  /// - Parameter time: with one, an upload that has got more time meanwhile stays.
+  private func removeUpload(_ id: String, _ files: AccountFiles, expiredAt time: Int64?) async throws {
+    guard let row = try await files.database.read({ try FileTables(connection: $0).upload(id) }) else { return }
+    let descriptor = try files.openForRemoval(row.file)
+    defer { if let descriptor { DiskUploadWriter.close(descriptor) } }
+    // Locked from here on, so that no writer can finish the upload. Facts that were read before decide nothing.
+    // Otherwise the bytes of a content that was finished in the meantime would be removed with its upload.
+    let file = try await files.database.write { connection -> String? in
+      let writer = FileTablesWriter(connection: connection)
+      guard let upload = try writer.tables.upload(id)?.upload, time.map({ upload.expiry <= $0 }) ?? true else {
+        return nil
+      }
+      try writer.removeUpload(id)
+      return upload.isFinished ? nil : row.file
+    }
+    if let file { try files.remove(file) }
+  }
+
+  // MARK: Contents
+
+  /// A content.
+  public func content(_ account: AccountName, _ name: ContentName) async throws -> StoredContent? {
+    try await open(account, name)?.0
+  }
+
+  /// Returns a content. If its bytes are missing or have another length, it is marked and kept, because they may
+  /// reappear.
+  /// - Throws: ``ServerError`` with `disk` if another volume is mounted.
+  public func open(_ account: AccountName, _ name: ContentName) async throws -> (StoredContent, OpenedFile)? {
+    let files = try files(account)
+    guard let row = try await files.database.read({ try FileTables(connection: $0).content(name) }), !row.isRefuted
+    else { return nil }
+    guard let opened = try files.openForReading(row.file), opened.size == row.content.byteCount else {
+      try await files.requireMarker()
+      let now = Date.nowInMilliseconds().milliseconds
+      try await files.database.write { try FileTablesWriter(connection: $0).markMissing(row.file, at: now) }
+      return nil
+    }
+    if row.isMissing { try await files.database.write { try FileTablesWriter(connection: $0).markFound(row.file) } }
+    return (row.content, opened.file)
+  }
+
+  /// Returns the digests of a content's bytes, which are hashed once.
+  public func digest(_ account: AccountName, _ name: ContentName) async throws -> StoredDigest? {
+    guard let (content, opened) = try await open(account, name) else { return nil }
+    let files = try files(account)
+    let row = try await files.database.read { try FileTables(connection: $0).content(name) }
+    guard let row, row.file == content.tag else { return nil }
+    if let sha256 = row.sha256 {
+      return StoredDigest(byteCount: content.byteCount, sha256: sha256, contentDigest: row.contentDigest)
+    }
+    let proof = try VerifiedContent(
+      ofFileAt: files.path(of: row.file), name, sha256: try VerifiedContent.sha256(of: opened.descriptor), claims: [])
+    try await files.database.write { try FileTablesWriter(connection: $0).keep(proof, of: row.file) }
+    return StoredDigest(byteCount: content.byteCount, sha256: proof.sha256, contentDigest: nil)
+  }
+
+  /// Compares a content that was never compared with the claims of its records.
+  public func prove(_ account: AccountName, _ name: ContentName, _ claims: [ContentClaim]) async throws {
+    guard claims.contains(where: { $0.digest(of: name.variant) != nil }) else { return }
+    guard let digest = try await digest(account, name), digest.contentDigest == nil else { return }
+    let files = try files(account)
+    guard let row = try await files.database.read({ try FileTables(connection: $0).content(name) }) else { return }
+    let proof = try VerifiedContent(ofFileAt: files.path(of: row.file), name, sha256: digest.sha256, claims: claims)
+    try await files.database.write { try FileTablesWriter(connection: $0).keep(proof, of: row.file) }
+  }
+
+  /// Removes a content.
+  public func removeContent(_ account: AccountName, _ name: ContentName) async throws {
+    let files = try files(account)
+    guard let row = try await files.database.read({ try FileTables(connection: $0).content(name) }) else { return }
+    try await remove(row.file, files)
+  }
+
+  private func remove(_ file: String, _ files: AccountFiles) async throws {
+    try await files.database.write { try FileTablesWriter(connection: $0).removeContent(file: file) }
+    try files.remove(file)
+  }
+
+  /// How many bytes count towards the quota of a user.
+  public func usedBytes(_ account: AccountName, by userId: Int64) async throws -> Int64 {
+    try await files(account).database.read { try FileTables(connection: $0).usedBytes(userId) }
+  }
+
+  /// Marks contents that no record needs and files without a row, checks missing ones again, and removes those that
+  /// ``FileSweep`` allows.
+  public func sweep(_ account: AccountName, _ rule: SweepRule) async throws {
+    let files = try files(account)
+    try await markUnused(files, rule)
+    guard try await files.carriesMarker() else { return }
+    var candidates: [FileSweep.Candidate] = []
+    for row in try await files.database.read({ try FileTables(connection: $0).missingContents() }) {
+      let isMissing = try !files.isWhole(row.file, row.byteCount)
+      if !isMissing { try await files.database.write { try FileTablesWriter(connection: $0).markFound(row.file) } }
+      candidates.append(.init(row.file, .missing, since: row.since, isConfirmed: isMissing))
+    }
+    let orphans = try await files.filesWithoutRow()
+    let since = try await files.database.write { connection in
+      let writer = FileTablesWriter(connection: connection)
+      try writer.keepOrphans(orphans, at: rule.time)
+      return try writer.tables.orphans()
+    }
+    candidates += orphans.map { .init($0, .orphaned, since: since[$0] ?? rule.time, isConfirmed: true) }
+    let unused = try await files.database.read {
+      try FileTables(connection: $0).unusedContents(since: rule.time - FileSweep.grace)
+    }
+    candidates += unused.map { .init($0.file, .unused, since: $0.since, isConfirmed: true) }
+    let total = try await files.database.read { try FileTables(connection: $0).fileCount() }
+    for file in FileSweep.removable(candidates, ofFiles: total, hasMarker: true, at: rule.time) {
+      try await files.database.write { connection in
+        let writer = FileTablesWriter(connection: connection)
+        try file.reason == .orphaned ? writer.removeOrphan(file.file) : writer.removeContent(file: file.file)
+      }
+      try files.remove(file.file)
+    }
+  }
+
+  /// Marks the contents that no record needs, and removes the mark of those that a record needs again.
+  private func markUnused(_ files: AccountFiles, _ rule: SweepRule) async throws {
+    var last = ""
+    while true {
+      let contents = try await files.database.read { [last] in
+        try FileTables(connection: $0).contents(after: last, limit: 500)
+      }
+      guard let end = contents.last else { return }
+      last = end
+      let used = try await rule.inUse(contents)
+      try await files.database.write { connection in
+        let writer = FileTablesWriter(connection: connection)
+        for content in contents {
+          if used.contains(content) {
+            try writer.markUsed(content)
+          } else {
+            try writer.markUnused(content, neverUsedBefore: rule.neverUsedBefore, at: rule.time)
+          }
+        }
+      }
+    }
+  }
+
+  /// Closes all databases. Transactions under way finish first; closing waits at most ``AccountDatabase/closeLimit`` for them.
+  public func close() {
+    isClosed.withLock { $0 = true }
+    for files in accounts.withLock({ Array($0.values) }) {
+      files.database.close(waitingAtMost: AccountDatabase.closeLimit)
+    }
+  }
+}

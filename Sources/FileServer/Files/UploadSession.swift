@@ -1,0 +1,205 @@
+import CipherSQL
+import Dispatch
+import HTTPServer
+import SealedFiles
+import ServerStorage
+
+/// The body of one request on its way into an upload.
+///
+/// The HTTP library's threads put parts into a small buffer; a queue of its own writes them, so that no thread that serves
+/// others waits for the disk. While the buffer is written nothing is read from the client.
+final class UploadSession: BodySink {
+  /// The facts that a session needs in addition to its bytes.
+  struct Terms: Sendable {
+    let checksum: UploadChecksum?
+    /// How many bytes the body may have.
+    let allowance: Int64
+    /// Whether the received bytes are kept when the connection is cut.
+    let isKeptWhenCut: Bool
+    let quota: Int64
+    /// The data of the content's records about it.
+    let claims: [ContentClaim]
+    /// The time now, and when an upload expires that has just got bytes; in milliseconds since 1970-01-01 UTC.
+    let clock: @Sendable () -> (now: Int64, expiry: Int64)
+    /// Called once at the end; `nil` if no client waits for the response.
+    let conclude: @Sendable (Result<StoredUpload, any Error>?) async -> Response
+  }
+
+  /// How much is gathered before it is written.
+  private static let capacity = 256 << 10
+  /// The most bytes that the HTTP library reads at once.
+  private static let greatestPart = 64 << 10
+  /// After this many bytes the offset is committed within a body, so that a crash loses no more.
+  private static let commitInterval: Int64 = 16 << 20
+  /// The bytes that are counted towards the quota at once for a body without a length.
+  private static let reservationStep: Int64 = 1 << 20
+
+  private struct UploadBuffer {
+    var buffer: [UInt8] = []
+    var accepted: Int64 = 0
+    var isMakingRoom = false
+    var isOver = false
+    var refusal: (any Error)?
+  }
+
+  /// Used by the queue only.
+  private struct Progress {
+    /// Used within `withLock` only, like all properties here.
+    nonisolated(unsafe) var hasher: ContentDigest?
+    var written: Int64 = 0
+    var uncommitted: Int64 = 0
+    var isClosed = false
+  }
+
+  private let writer: any UploadWriting
+  private let terms: Terms
+  private let problem: @Sendable (any Error) -> HTTPProblem
+  private let intake = Locked(UploadBuffer())
+  private let progress: Locked<Progress>
+  private let queue = DispatchQueue(label: "upload")
+
+  /// - Parameter problem: converts an error into a response for the client.
+  init(_ writer: any UploadWriting, _ terms: Terms, problem: @escaping @Sendable (any Error) -> HTTPProblem) {
+    self.writer = writer
+    self.terms = terms
+    self.problem = problem
+    progress = Locked(Progress(hasher: terms.checksum?.hasher()))
+  }
+
+  // MARK: The body
+
+  func take(_ part: UnsafeBufferPointer<UInt8>) -> BodyWriteResult {
+    let taking = intake.withLock { intake -> (BodyWriteResult?, (any Error)?) in
+      if intake.isOver { return (.over, nil) }
+      if let refusal = intake.refusal { return (nil, refusal) }
+      guard intake.accepted + Int64(part.count) <= terms.allowance else {
+        let refusal = HTTPProblem.beyondLength
+        intake.refusal = refusal
+        return (nil, refusal)
+      }
+      if intake.buffer.capacity == 0 { intake.buffer.reserveCapacity(Self.capacity + Self.greatestPart) }
+      intake.buffer.append(contentsOf: part)
+      intake.accepted += Int64(part.count)
+      guard intake.buffer.count >= Self.capacity, !intake.isMakingRoom else { return (.taken, nil) }
+      intake.isMakingRoom = true
+      return (.full, nil)
+    }
+    if let taking = taking.0 { return taking }
+    return .refused(problem(taking.1 ?? HTTPProblem.failure).response)
+  }
+
+  func whenReady(_ ready: @escaping @Sendable () -> Void) {
+    queue.async {
+      self.drain()
+      self.intake.withLock { $0.isMakingRoom = false }
+      ready()
+    }
+  }
+
+  func finish() async -> Response {
+    let result = await onQueue { self.close(isComplete: true) }
+    return await terms.conclude(result)
+  }
+
+  func cut() {
+    Task {
+      _ = await onQueue { self.close(isComplete: false) }
+      _ = await terms.conclude(nil)
+    }
+  }
+
+  /// Ends the session in favour of another request. The received bytes are kept, and the connection is closed at its
+  /// next part.
+  func end() async {
+    intake.withLock { $0.isOver = true }
+    _ = await onQueue { self.close(isComplete: false) }
+  }
+
+  // MARK: On the queue
+
+  private func onQueue<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+    await withCheckedContinuation { continuation in
+      queue.async { continuation.resume(returning: body()) }
+    }
+  }
+
+  /// Writes received bytes.
+  private func drain() {
+    var part = intake.withLock { intake -> [UInt8] in
+      defer { intake.buffer = [] }
+      return intake.buffer
+    }
+    guard !part.isEmpty else { return }
+    do {
+      try progress.withLock { progress in
+        guard !progress.isClosed else { return }
+        try reserve(progress.written + Int64(part.count))
+        progress.written += Int64(part.count)
+        try part.withUnsafeBytes { bytes in
+          try writer.append(bytes)
+          progress.hasher?.add(bytes)
+        }
+        progress.uncommitted += Int64(part.count)
+        if terms.isKeptWhenCut, progress.uncommitted >= Self.commitInterval {
+          try commit()
+          progress.uncommitted = 0
+        }
+      }
+    } catch {
+      intake.withLock { intake in
+        if intake.refusal == nil { intake.refusal = error }
+      }
+    }
+    part.removeAll(keepingCapacity: true)
+    intake.withLock { intake in
+      // The buffer is a ring.
+      if intake.buffer.isEmpty { swap(&intake.buffer, &part) }
+    }
+  }
+
+  /// The disk never has more than the quota of a user, even while a body is received: many concurrent bodies would
+  /// fill it.
+  private func reserve(_ bytes: Int64) throws {
+    let steps = (bytes + Self.reservationStep - 1) / Self.reservationStep * Self.reservationStep
+    do {
+      try writer.reserve(steps, quota: terms.quota)
+    } catch FileRefusal.overQuota where bytes < steps {
+      // Near the quota it is counted exactly.
+      try writer.reserve(bytes, quota: terms.quota)
+    }
+  }
+
+  private func commit() throws {
+    let (now, expiry) = terms.clock()
+    try writer.commit(at: now, expiry: expiry, quota: terms.quota, claims: terms.claims)
+  }
+
+  private func close(isComplete: Bool) -> Result<StoredUpload, any Error> {
+    drain()
+    let refusal = intake.withLock { intake in
+      intake.isOver = true
+      return intake.refusal
+    }
+    return progress.withLock { progress in
+      guard !progress.isClosed else { return .failure(HTTPProblem.interrupted) }
+      progress.isClosed = true
+      defer { writer.close() }
+      return Result {
+        if let refusal { throw refusal }
+        if let checksum = terms.checksum, let hasher = progress.hasher, isComplete, !checksum.matches(hasher) {
+          throw HTTPProblem.checksumMismatch
+        }
+        if isComplete || terms.isKeptWhenCut { try commit() }
+        return writer.upload
+      }
+    }
+  }
+}
+
+extension HTTPProblem {
+  static let beyondLength = HTTPProblem(
+    413, "The body is too large", "the upload would be longer than its length, or than a file may be",
+    field: "Upload-Length")
+  static let interrupted = HTTPProblem(
+    409, "The upload goes on elsewhere", "another request asked for the offset meanwhile; HEAD tells it")
+}

@@ -1,0 +1,88 @@
+import CipherSQL
+import HTTPServer
+
+/// The uploads that get bytes just now: one request each.
+package final class UploadSessions: Sendable {
+  /// The hold of a request on an upload.
+  final class Claim: Sendable {
+    let id: String
+    let userId: Int64
+    /// Nil while the file is being opened.
+    fileprivate let session = Locked<UploadSession?>(nil)
+
+    fileprivate init(_ id: String, _ userId: Int64) { (self.id, self.userId) = (id, userId) }
+
+    func attach(_ session: UploadSession) { self.session.withLock { $0 = session } }
+  }
+
+  private struct State {
+    /// The holder of an upload.
+    var holders: [String: Claim] = [:]
+    /// The unfinished requests, including those that lost their upload to another one.
+    var unfinished = 0
+  }
+
+  private let state = Locked(State())
+  private let limit: Int
+
+  /// - Parameter limit: how many uploads of a user may get bytes at once.
+  package init(limit: Int) { self.limit = limit }
+
+  /// Takes an upload for a request, which has to call ``release(_:)`` at its end.
+  func claim(_ id: String, for userId: Int64) throws(HTTPProblem) -> Claim {
+    let result = state.withLock { state -> Result<Claim, HTTPProblem> in
+      if state.holders[id] != nil { return .failure(.uploadInUse) }
+      guard state.holders.values.count(where: { $0.userId == userId }) < limit else {
+        return .failure(.tooManyRequests(retryAfter: 1))
+      }
+      let claim = Claim(id, userId)
+      state.holders[id] = claim
+      state.unfinished += 1
+      return .success(claim)
+    }
+    return try result.get()
+  }
+
+  /// The request is over.
+  func release(_ claim: Claim) {
+    free(claim)
+    state.withLock { $0.unfinished -= 1 }
+  }
+
+  private func free(_ claim: Claim) {
+    state.withLock { state in
+      if state.holders[claim.id] === claim { state.holders[claim.id] = nil }
+    }
+  }
+
+  /// Takes an upload away from the request that has it, once its bytes are safe: its connection may be dead without
+  /// anybody having noticed.
+  func end(_ id: String) async {
+    while let holder = state.withLock({ $0.holders[id] }) {
+      if let session = holder.session.withLock({ $0 }) {
+        await session.end()
+        free(holder)
+      } else {
+        await Self.pause()
+      }
+    }
+  }
+
+  /// Returns when all requests have finished, or after a timeout: a request that hangs on a disk must not keep the
+  /// server from stopping.
+  package func waitForAll(atMost duration: Duration) async {
+    let end = ContinuousClock.now + duration
+    while ContinuousClock.now < end, state.withLock({ $0.unfinished > 0 }) { await Self.pause() }
+  }
+
+  private static func pause() async {
+    // The loop continues after a cancellation, because open files have to be closed.
+    try? await Task.sleep(for: .milliseconds(2))
+  }
+}
+
+extension HTTPProblem {
+  static let uploadInUse = HTTPProblem(
+    423, "The upload gets bytes already", "another request has it; HEAD ends that one and tells the offset",
+    retryAfter: 1)
+}

@@ -1,0 +1,82 @@
+import SealedFiles
+import ServerStorage
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+extension ContentClaim {
+  func digest(of variant: ContentName.Variant) -> String? { variant == .full ? digest : thumbnailDigest }
+}
+
+/// The digests of a file's bytes.
+struct VerifiedContent: Equatable, Sendable {
+  /// SHA-256 of the stored bytes, in hexadecimal digits.
+  var sha256: String
+  /// The digest of the content, where a record names one and the bytes are it; `nil` where no record says anything.
+  var contentDigest: String?
+  /// Whether records name a content, and the bytes are another.
+  var isRefuted = false
+
+  /// The facts that are known without reading a file.
+  init(sha256: String, contentDigest: String?) { (self.sha256, self.contentDigest) = (sha256, contentDigest) }
+
+  /// Compares a file with the data of its records. The file may have the content decrypted or encrypted.
+  /// - Throws: ``SealedFileError`` if the file cannot be read.
+  init(ofFileAt path: String, _ name: ContentName, sha256: String, claims: [ContentClaim]) throws {
+    self.sha256 = sha256
+    let told = claims.compactMap { claim in claim.digest(of: name.variant).map { (key: claim.key, digest: $0) } }
+    guard !told.isEmpty else { return }
+    if told.contains(where: { $0.digest == sha256 }) {
+      contentDigest = sha256
+      return
+    }
+    // Without a key, an encrypted file cannot be compared.
+    let keyed = told.filter { $0.key.count == SealingKey.byteCount }
+    guard !keyed.isEmpty else { return }
+    let identity = try SealedFileIdentity(
+      contentUuid: name.content, variant: name.variant == .full ? .full : .thumbnail)
+    for claim in keyed {
+      do throws(SealedFileError) {
+        var key = claim.key
+        let found = try SealedFileReader(path, key: try SealingKey(wiping: &key), identity: identity).verify()
+        guard found == claim.digest else { continue }
+        contentDigest = found
+        return
+      } catch {
+        switch error.code {
+        case .unreadable, .notFound, .outOfMemory: throw error
+        // A device with a newer format knows better.
+        case .newerFormat: return
+        default: continue
+        }
+      }
+    }
+    isRefuted = true
+  }
+
+  /// Returns the SHA-256 of an open file, in hexadecimal digits.
+  static func sha256(of descriptor: Int32) throws -> String {
+    let digest = ContentDigest()
+    var part = [UInt8](repeating: 0, count: 1 << 20)
+    var offset: off_t = 0
+    while true {
+      let count = part.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, offset) }
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw AccountFiles.failure("read") }
+      if count == 0 { return digest.finish() }
+      part.withUnsafeBytes { digest.add(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+      offset += off_t(count)
+    }
+  }
+
+  /// Bytes in hexadecimal digits.
+  static func hex(_ bytes: [UInt8]) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+}

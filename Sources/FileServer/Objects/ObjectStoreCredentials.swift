@@ -1,0 +1,72 @@
+import CSodium
+import Platform
+import ServerStorage
+import VaultKeys
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// The credentials of the server at the object store.
+public struct ObjectStoreCredentials: Sendable {
+  /// Which key it is; not secret.
+  public let accessKeyId: String
+  /// `AWS4` and the secret access key.
+  let firstKey: SecureBytes
+
+  static let greatestBytes = 4_096
+
+  /// Credentials from their parts; the secret is wiped.
+  public init(accessKeyId: String, wipingSecret secret: inout [UInt8]) throws(KeyError) {
+    self.accessKeyId = accessKeyId
+    let prefix = Array("AWS4".utf8)
+    firstKey = try SecureBytes(count: prefix.count + secret.count) { target in
+      target.copyBytes(from: prefix)
+      UnsafeMutableRawBufferPointer(rebasing: target[prefix.count...]).copyBytes(from: secret)
+    }
+    sodium_memzero(&secret, secret.count)
+  }
+
+  /// Reads a file of two lines: the access key id and the secret access key. Only its owner may be able to read it.
+  /// - Throws: ``ServerError`` with `badObjectStore`; `KeyError` without lockable memory.
+  public init(file path: String) throws {
+    var content = try Self.content(of: path)
+    defer { sodium_memzero(&content, content.count) }
+    let lines = content.split { $0 == 0x0A || $0 == 0x0D }
+    let isPlain = lines.allSatisfy { $0.allSatisfy { (0x21...0x7E).contains($0) } }
+    guard lines.count == 2, isPlain, content.count <= Self.greatestBytes else {
+      throw Self.error(
+        "\(path) does not hold credentials", "it has two lines: the access key id and the secret access key")
+    }
+    var secret = Array(lines[1])
+    try self.init(accessKeyId: String(decoding: lines[0], as: UTF8.self), wipingSecret: &secret)
+  }
+
+  private static func content(of path: String) throws(ServerError) -> [UInt8] {
+    var status = stat()
+    var content: [UInt8] = []
+    do throws(Descriptor.Failure) {
+      let file = try Descriptor(opening: path, O_RDONLY)
+      guard fstat(file.number, &status) == 0 else { throw .last }
+      while content.count <= greatestBytes {
+        let chunk = try file.chunk(atMost: greatestBytes + 1)
+        if chunk.isEmpty { break }
+        content += chunk
+      }
+    } catch {
+      throw Self.error("cannot read \(path): \(error.text)", "name the file of the store's credentials")
+    }
+    guard status.st_mode & 0o077 == 0 else {
+      throw Self.error("others than its owner may read \(path)", "chmod 600 \(path)")
+    }
+    return content
+  }
+
+  private static func error(_ message: String, _ hint: String) -> ServerError {
+    ServerError(.badObjectStore, message, hint: hint)
+  }
+}

@@ -1,0 +1,171 @@
+import Platform
+import HTTPServer
+import ServerStorage
+import SyncModel
+
+extension FileService {
+  /// `GET` and `HEAD /v1/files/{content}/{variant}`: a finished content, whole or a part.
+  func content(_ call: RouteCall<Member>) async throws -> Response {
+    let words = call.variables
+    guard let name = ContentName(text: "\(words["content"] ?? "")/\(words["variant"] ?? "")") else {
+      throw HTTPProblem.noSuchContent
+    }
+    guard let (stored, file) = try await storage.open(call.caller.account, name) else {
+      // A redirect would have the client send its token to the store.
+      if try await objects?.knows(call.caller.account, name) == true { throw HTTPProblem.inObjectStore }
+      throw HTTPProblem.noSuchContent
+    }
+    return Self.answer(call.request, stored, file)
+  }
+
+  /// `POST /v1/files/missing`: which of some files are not there.
+  func missing(_ call: RouteCall<Member>) async throws -> Response {
+    var lacking: [(file: String, name: ContentName)] = []
+    for (file, name) in try names(call) where try await storage.content(call.caller.account, name) == nil {
+      lacking.append((file, name))
+    }
+    let found = try await inObjectStore(call.caller.account, lacking.map(\.name))
+    let missing = lacking.filter { !found.contains($0.name) }
+    return .json(["missing": .array(missing.map { .text($0.file) })])
+  }
+
+  /// `POST /v1/files/digests`: the digests of the server's files.
+  func digests(_ call: RouteCall<Member>) async throws -> Response {
+    var held: [String: FileDigestsResponse.Held] = [:]
+    for (file, name) in try names(call) {
+      var digest = try await storage.digest(call.caller.account, name)
+      if digest == nil { digest = try await refusing { try await objects?.digest(call.caller.account, name) } }
+      guard let digest else { continue }
+      held[file] = .init(byteCount: digest.byteCount, sha256: digest.sha256, contentDigest: digest.contentDigest)
+    }
+    return .json(FileDigestsResponse(files: held).wire)
+  }
+
+  /// The files that a request names.
+  private func names(_ call: RouteCall<Member>) throws(HTTPProblem) -> [(file: String, name: ContentName)] {
+    let request: MissingFilesRequest
+    do throws(SyncModelError) {
+      request = try MissingFilesRequest(json: call.request.body)
+    } catch {
+      throw .badRequest("the body is no list of files: \(error)", field: "files")
+    }
+    guard request.files.count <= MissingFilesRequest.greatestCount else {
+      throw .invalid("files is a list of at most \(MissingFilesRequest.greatestCount)", field: "files")
+    }
+    var names: [(file: String, name: ContentName)] = []
+    for file in request.files {
+      guard let name = ContentName(text: file) else {
+        throw .invalid("files are a UUID in lower case, /, and full or thumbnail", field: "files")
+      }
+      names.append((file, name))
+    }
+    return names
+  }
+
+  /// Returns the contents that the object store has, if there is one. Several are requested concurrently.
+  private func inObjectStore(_ account: AccountName, _ names: [ContentName]) async throws -> Set<ContentName> {
+    guard let objects else { return [] }
+    return try await refusing {
+      try await withThrowingTaskGroup(of: ContentName?.self) { group in
+        var rest = names[...]
+        func next() {
+          guard let name = rest.popFirst() else { return }
+          group.addTask { try await objects.content(account, name) == nil ? nil : name }
+        }
+        for _ in 0..<Self.questionsAtOnce { next() }
+        var found: Set<ContentName> = []
+        while let name = try await group.next() {
+          if let name { found.insert(name) }
+          next()
+        }
+        return found
+      }
+    }
+  }
+
+  /// How many questions to an object store are under way for one request.
+  private static let questionsAtOnce = 8
+
+  static func answer(_ request: Request, _ stored: StoredContent, _ file: OpenedFile) -> Response {
+    let tag = "\"\(stored.tag)\""
+    var response = Response.empty(200, [("ETag", tag), ("Accept-Ranges", "bytes")])
+    if let known = request.headers["if-none-match"], names(known, tag) {
+      response.status = 304
+      return response
+    }
+    // A client's file must never be run by a browser.
+    response.contentType = "application/octet-stream"
+    response.headers.append(("X-Content-Type-Options", "nosniff"))
+    switch range(request, stored, tag) {
+    case .whole:
+      response.file = FilePart(file: file, start: 0, count: Int(stored.byteCount))
+    case .part(let part):
+      response.status = 206
+      response.file = FilePart(file: file, start: part.lowerBound, count: part.count)
+      response.headers.append(
+        ("Content-Range", "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(stored.byteCount)"))
+    case .unsatisfiable:
+      var problem = HTTPProblem(
+        416, "The range is not in the content", "it has \(stored.byteCount) bytes", field: "Range")
+      problem.headers["Content-Range"] = "bytes */\(stored.byteCount)"
+      return problem.response
+    }
+    return response
+  }
+
+  private static func range(_ request: Request, _ stored: StoredContent, _ tag: String) -> ByteRange {
+    // Ranges are for GET only. If the content is not the one that the client has a part of, all of it is sent.
+    guard request.method == "GET", let text = request.headers["range"],
+      request.headers["if-range"].map({ $0 == tag }) ?? true
+    else { return .whole }
+    return ByteRange(text, of: stored.byteCount)
+  }
+
+  private static func names(_ list: String, _ tag: String) -> Bool {
+    list.split(separator: ",").contains { element in
+      let word = element.drop { $0 == " " }.prefix { $0 != " " }
+      return word == "*" || (word.hasPrefix("W/") ? word.dropFirst(2) : word) == tag
+    }
+  }
+}
+
+/// The range of a `Range` header.
+enum ByteRange: Equatable {
+  case whole
+  case part(Range<Int64>)
+  case unsatisfiable
+
+  /// A single range is sent as such. Several ranges, or an unknown form, are answered with the whole content, as RFC
+  /// 9110 allows.
+  init(_ text: String, of count: Int64) {
+    self = .whole
+    let sides = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard sides.count == 2, sides[0].lowercased() == "bytes" else { return }
+    let bounds = sides[1].split(separator: "-", omittingEmptySubsequences: false)
+    guard bounds.count == 2, bounds.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }) else { return }
+    switch (Self.number(bounds[0]), Self.number(bounds[1])) {
+    case (nil, nil): return
+    case (nil, let suffix?): self = Self.part(from: max(0, count - suffix), to: suffix == 0 ? 0 : count)
+    case (let start?, nil): self = Self.part(from: start, to: count)
+    case (let start?, let last?):
+      if last >= start { self = Self.part(from: start, to: last >= count ? count : last + 1) }
+    }
+  }
+
+  private static func part(from start: Int64, to end: Int64) -> ByteRange {
+    start < end ? .part(start..<end) : .unsatisfiable
+  }
+
+  private static func number(_ digits: Substring) -> Int64? { digits.isEmpty ? nil : Int64(digits) ?? .max }
+}
+
+extension ContentName {
+  /// The name as clients write it: a uuid in lower case, `/`, and the variant.
+  init?(text: String) {
+    let words = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    guard words.count == 2, UUIDText.isCanonical(words[0]), let variant = Variant(rawValue: words[1]) else {
+      return nil
+    }
+    self.init(content: words[0], variant: variant)
+  }
+}

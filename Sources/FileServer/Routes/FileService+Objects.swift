@@ -1,0 +1,155 @@
+import HTTPServer
+import Platform
+import ServerStorage
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Files in an object store: the server names addresses, and looks whether something has come there.
+extension FileService {
+  /// The routes of a server that has an object store, in place of those of tus.
+  func routes(of objects: ObjectFiles) -> [Route<Member>] {
+    [
+      Route("OPTIONS", "/v1/files", .open { self.presignedCapabilities() }, dialects.content),
+      Route("POST", "/v1/files/missing", .authenticated { try await self.missing($0) }, dialects.question),
+      Route("POST", "/v1/files/digests", .authenticated { try await self.digests($0) }, dialects.question),
+      Route(
+        "POST", Self.contentPattern + "/address", .authenticated { try await self.address($0, objects) },
+        dialects.question),
+      Route(
+        "POST", Self.contentPattern + "/confirm", .authenticated { try await self.confirm($0, objects) },
+        dialects.question),
+      Route(
+        "POST", Self.contentPattern + "/download-address",
+        .authenticated { try await self.downloadAddress($0, objects) },
+        dialects.question),
+      Route("GET", Self.contentPattern, .authenticated { try await self.content($0) }, dialects.content),
+      Route("HEAD", Self.contentPattern, .authenticated { try await self.content($0) }, dialects.content),
+    ]
+  }
+
+  private func presignedCapabilities() -> Response {
+    .empty(
+      204,
+      [(Self.wayHeader, "presigned"), ("Fieldvault-Max-Size", String(min(limits.fileBytes, Self.greatestObject)))])
+  }
+
+  /// The response in which a server describes its upload protocol.
+  package static let wayHeader = "Fieldvault-Uploads"
+  /// More does not go into an object store with one request.
+  package static let greatestObject: Int64 = 5 << 30
+
+  /// `POST /v1/files/{content}/{variant}/address`: where a file may be sent.
+  private func address(_ call: RouteCall<Member>, _ objects: ObjectFiles) async throws -> Response {
+    let name = try name(call)
+    let request = try request(call, as: FileAddressRequest.self)
+    let limit = min(limits.fileBytes, Self.greatestObject)
+    guard request.byteCount <= limit else {
+      throw HTTPProblem(413, "The file is too large", "a file has at most \(limit) bytes", field: "bytes")
+    }
+    guard let digest = Data(base64Encoded: request.sha256), digest.count == 32 else {
+      throw HTTPProblem.invalid("sha256 is a SHA-256 in base64", field: "sha256")
+    }
+    guard ContentTypes.isType(request.contentType) else {
+      throw HTTPProblem.invalid("contentType is a media type in lower case without parameters", field: "contentType")
+    }
+    guard limits.contentTypes.takes(request.contentType) else { throw HTTPProblem.typeNotTaken(limits.contentTypes) }
+    let account = call.caller.account
+    // A content that another member sent before its record came is compared now.
+    let claims = try await claims(account, name.content)
+    try await storage.prove(account, name, claims)
+    try await refusing { try await objects.prove(account, name, claims) }
+    guard try await storage.content(account, name) == nil else { throw HTTPProblem.contentExists }
+    let new = ObjectFiles.New(
+      userId: call.caller.userId, name: name, byteCount: request.byteCount, sha256: digest.base64EncodedString(),
+      contentType: request.contentType)
+    let address = try await refusing {
+      try await objects.begin(account, new, quota: limits.quotaBytes, expiry: expiry)
+    }
+    return .json(address.wire)
+  }
+
+  /// `POST /v1/files/{content}/{variant}/confirm`: the file is said to be there; from then on others see it.
+  private func confirm(_ call: RouteCall<Member>, _ objects: ObjectFiles) async throws -> Response {
+    let name = try name(call)
+    guard case .object(let body) = try json(call), case .text(let id)? = body["upload"] else {
+      throw HTTPProblem.badRequest("the body is {\"upload\": TEXT}", field: "upload")
+    }
+    let account = call.caller.account
+    let claims = try await claims(account, name.content)
+    try await refusing { try await objects.confirm(account, name, by: call.caller.userId, id, at: now, claims: claims) }
+    return .json(["content": .text("/v1/files/\(name.content)/\(name.variant.rawValue)")])
+  }
+
+  /// `POST /v1/files/{content}/{variant}/download-address`: where a content may be fetched.
+  private func downloadAddress(_ call: RouteCall<Member>, _ objects: ObjectFiles) async throws -> Response {
+    let name = try name(call)
+    let account = call.caller.account
+    let address = try await refusing { try await objects.addressToFetch(account, name) }
+    if let address { return .json(address.wire) }
+    guard try await storage.content(account, name) != nil else { throw HTTPProblem.noSuchContent }
+    // From before there was an object store; the device asks for it here, with its token.
+    return .json(
+      FileAddress(
+        url: "/v1/files/\(name.content)/\(name.variant.rawValue)", method: "GET", headers: [:],
+        expiresAt: now + Int64(objects.store.addressSeconds) * 1_000
+      ).wire)
+  }
+
+  // MARK: Parts
+
+  private func name(_ call: RouteCall<Member>) throws(HTTPProblem) -> ContentName {
+    guard let name = ContentName(text: "\(call.variables["content"] ?? "")/\(call.variables["variant"] ?? "")") else {
+      throw .noSuchContent
+    }
+    return name
+  }
+
+  private func json(_ call: RouteCall<Member>) throws(HTTPProblem) -> SyncValue {
+    do throws(SyncModelError) {
+      return try SyncValue(parsing: call.request.body)
+    } catch {
+      throw .badRequest("the body is not JSON: \(error)")
+    }
+  }
+
+  private func request<Message: WireMessage>(
+    _ call: RouteCall<Member>, as type: Message.Type
+  ) throws(HTTPProblem) -> Message {
+    let value = try json(call)
+    do throws(SyncModelError) {
+      return try Message(wire: value)
+    } catch {
+      throw .badRequest("the body is not what the route takes: \(error)", field: error.member)
+    }
+  }
+}
+
+extension HTTPProblem {
+  static func typeNotTaken(_ types: ContentTypes) -> HTTPProblem {
+    HTTPProblem(
+      415, "Files of this type are not taken", "contentType is one of \(types.patterns.joined(separator: ", "))",
+      type: "urn:fieldvault:content-type", field: "contentType")
+  }
+
+  static func objectMismatch(_ member: String) -> HTTPProblem {
+    HTTPProblem(
+      409, "Something else was sent",
+      "\(member) of what is in the object store is not what was announced; ask for a new "
+        + "address and send it again", type: "urn:fieldvault:object-mismatch", field: member)
+  }
+
+  static let notSent = HTTPProblem(
+    409, "Nothing was sent", "the object store does not have it; send it to the address, or ask for a new one",
+    type: "urn:fieldvault:not-sent")
+  static let storeNotReached = HTTPProblem(
+    503, "The object store cannot be reached", "nothing is lost; try again later",
+    type: "urn:fieldvault:store-not-reached", retryAfter: 30)
+  static let inObjectStore = HTTPProblem(
+    409, "The content is in an object store", "POST /v1/files/UUID/VARIANT/download-address names its address",
+    type: "urn:fieldvault:in-object-store")
+}

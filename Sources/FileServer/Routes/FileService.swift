@@ -1,0 +1,107 @@
+import CipherSQL
+import HTTPServer
+import ServerStorage
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The routes of files, over any storage, as `SyncModel/FileEndpoints.md` specifies.
+package struct FileService: Sendable {
+  let storage: any FileStorage
+  /// The contents of these that records of an account reference.
+  let inUse: @Sendable (AccountName, [String]) async throws -> Set<String>
+  /// The data of an account's records about a content.
+  let claims: @Sendable (AccountName, String) async throws -> [ContentClaim]
+  let limits: FileLimits
+  let sessions: UploadSessions
+  let log: RequestLog
+  /// The files in an object store; `nil` without one.
+  let objects: ObjectFiles?
+  /// The prefix of upload addresses: empty, or the public address of the server.
+  let publicURL: String
+  let dialects: FileDialects
+
+  package init(
+    storage: any FileStorage, inUse: @escaping @Sendable (AccountName, [String]) async throws -> Set<String>,
+    claims: @escaping @Sendable (AccountName, String) async throws -> [ContentClaim] = { _, _ in [] },
+    limits: FileLimits, sessions: UploadSessions, log: RequestLog, objects: ObjectFiles? = nil, publicURL: String = ""
+  ) {
+    (self.storage, self.inUse, self.claims, self.limits) = (storage, inUse, claims, limits)
+    (self.sessions, self.log, self.objects, self.publicURL) = (sessions, log, objects, publicURL)
+    dialects = FileDialects(RateLimiter(burst: limits.requestBurst, perSecond: limits.requestsPerSecond))
+  }
+
+  static let uploadPattern = "/v1/files/uploads/{upload}"
+  static let contentPattern = "/v1/files/{content}/{variant}"
+
+  /// All routes, in the order in which they are described.
+  package var routes: [Route<Member>] { objects.map { routes(of: $0) } ?? tusRoutes }
+
+  /// Uploads come first: their path looks like that of a content.
+  private var tusRoutes: [Route<Member>] {
+    [
+      Route("OPTIONS", "/v1/files", .open { Tus.capabilities(self.limits) }, dialects.tus),
+      Route("POST", "/v1/files", .upload { try await self.create($0) }, dialects.tus),
+      Route("OPTIONS", Self.uploadPattern, .open { Tus.capabilities(self.limits) }, dialects.tus),
+      Route("HEAD", Self.uploadPattern, .authenticated { try await self.state($0) }, dialects.tus),
+      Route("PATCH", Self.uploadPattern, .upload { try await self.append($0) }, dialects.tus),
+      Route("DELETE", Self.uploadPattern, .authenticated { try await self.terminate($0) }, dialects.tus),
+      Route("POST", "/v1/files/missing", .authenticated { try await self.missing($0) }, dialects.question),
+      Route("POST", "/v1/files/digests", .authenticated { try await self.digests($0) }, dialects.question),
+      Route("GET", Self.contentPattern, .authenticated { try await self.content($0) }, dialects.content),
+      Route("HEAD", Self.contentPattern, .authenticated { try await self.content($0) }, dialects.content),
+    ]
+  }
+
+  var now: Int64 { Date.nowInMilliseconds().milliseconds }
+  var expiry: Int64 { now + Int64(limits.uploadSeconds) * 1_000 }
+
+  /// Returns the response for a refusal of the storage.
+  static func problem(_ error: any Error) -> HTTPProblem? {
+    if let problem = error as? HTTPProblem { return problem }
+    if let refusal = error as? ObjectFiles.Refusal {
+      return switch refusal {
+      case .notSent: .notSent
+      case .mismatch(let member): .objectMismatch(member)
+      case .notReached: .storeNotReached
+      }
+    }
+    guard let refusal = error as? FileRefusal else { return nil }
+    return switch refusal {
+    case .exists: .contentExists
+    case .busy: .uploadInUse
+    case .gone: .noSuchUpload
+    case .damaged: .uploadExpired
+    case .mismatch: .contentMismatch
+    case .overQuota: .quotaExceeded
+    case .noSpace: .diskFull
+    }
+  }
+}
+
+extension HTTPProblem {
+  static let contentExists = HTTPProblem(
+    409, "The content is there already", "nothing is left to send", type: "urn:fieldvault:content-exists")
+  static let contentMismatch = HTTPProblem(
+    422, "The bytes are another content", "the record of the content names another digest; nothing was stored",
+    type: "urn:fieldvault:content-mismatch", field: "content")
+  static let noSuchUpload = HTTPProblem(404, "No such upload", "begin a new one with POST /v1/files")
+  static let uploadExpired = HTTPProblem(
+    410, "The upload has expired", "begin a new one with POST /v1/files", type: "urn:fieldvault:upload-expired")
+  static let quotaExceeded = HTTPProblem(
+    507, "The user's files would take too much", "remove files that are not needed, or ask for more room",
+    type: "urn:fieldvault:quota-exceeded")
+  static let diskFull = HTTPProblem(507, "No room", "the disk of the server is full", retryAfter: 300)
+  static let noSuchContent = HTTPProblem(404, "No such content", "it was never sent completely, or is gone")
+
+  static func offsetMismatch(_ offset: Int64) -> HTTPProblem {
+    var problem = HTTPProblem(
+      409, "The offset is another", "the upload goes on at byte \(offset)", type: "urn:fieldvault:offset-mismatch",
+      field: "Upload-Offset")
+    problem.headers["Upload-Offset"] = String(offset)
+    return problem
+  }
+}

@@ -1,0 +1,4 @@
+import HTTPServer
+import ServerStorage
+
+extension Member: Caller {}

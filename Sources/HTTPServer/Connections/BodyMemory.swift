@@ -1,0 +1,49 @@
+import Platform
+
+/// Counts the memory of bodies before they are read: for the process and for each user. A body that has no room is refused, so
+/// that stalled requests of one user take nothing from others.
+package final class BodyMemory: Sendable {
+  /// Why a body is not read.
+  package enum Refusal: Error, Equatable {
+    /// The user has too many bodies under way.
+    case user
+    /// The server has.
+    case process
+  }
+
+  private struct State {
+    var total = 0
+    var users: [Int64: Int] = [:]
+  }
+
+  private let state = Locked(State())
+  private let limit: Int
+  private let userLimit: Int
+
+  init(limit: Int, userLimit: Int) { (self.limit, self.userLimit) = (limit, userLimit) }
+
+  /// Counts a body. Each is given back with ``release(_:of:)``.
+  func reserve(_ bytes: Int, for user: Int64) throws(Refusal) {
+    let refusal = state.withLock { state -> Refusal? in
+      let own = state.users[user, default: 0]
+      if own + bytes > userLimit { return .user }
+      if state.total + bytes > limit { return .process }
+      state.users[user] = own + bytes
+      state.total += bytes
+      return nil
+    }
+    if let refusal { throw refusal }
+  }
+
+  /// The body is not in memory any more.
+  func release(_ bytes: Int, of user: Int64) {
+    state.withLock { state in
+      state.total -= bytes
+      let own = state.users[user, default: 0] - bytes
+      state.users[user] = own > 0 ? own : nil
+    }
+  }
+
+  /// How many bytes are counted.
+  package var total: Int { state.withLock { $0.total } }
+}

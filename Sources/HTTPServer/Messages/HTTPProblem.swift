@@ -1,0 +1,99 @@
+import SyncModel
+
+/// A problem response in the form of RFC 9457.
+///
+/// It names fields and rules, never a value.
+public struct HTTPProblem: Error, Equatable, Sendable {
+  /// The status of HTTP.
+  public let status: Int
+  /// The kind as a URN; `about:blank` where the status says it all.
+  public let type: String
+  /// The kind in words.
+  public let title: String
+  /// The problem in this case.
+  public let detail: String
+  /// The field that is to blame, where one is.
+  public var field: String?
+  /// Seconds until it is worth another try.
+  public var retryAfter: Int?
+  /// The methods that the path has, for status 405.
+  package var allowed: [String] = []
+  /// Headers of the response in addition to the default ones.
+  package var headers: [String: String] = [:]
+
+  /// A problem.
+  public init(
+    _ status: Int, _ title: String, _ detail: String, type: String = "about:blank", field: String? = nil,
+    retryAfter: Int? = nil
+  ) {
+    self.status = status
+    self.type = type
+    self.title = title
+    self.detail = detail
+    self.field = field
+    self.retryAfter = retryAfter
+  }
+
+  /// The object of RFC 9457.
+  package var json: SyncValue {
+    var object: SyncObject = [
+      "type": .text(type), "title": .text(title), "status": .integer(Int64(status)), "detail": .text(detail),
+    ]
+    if let field { object["field"] = .text(field) }
+    return .object(object)
+  }
+
+  /// The response to the whole request.
+  package var response: Response {
+    var response = Response.json(json, status: status)
+    response.contentType = "application/problem+json"
+    if let retryAfter { response.headers.append(("Retry-After", String(retryAfter))) }
+    if !allowed.isEmpty { response.headers.append(("Allow", allowed.joined(separator: ", "))) }
+    for header in headers.sorted(by: { $0.key < $1.key }) { response.headers.append((header.key, header.value)) }
+    if status == 401 { response.headers.append(("WWW-Authenticate", "Bearer")) }
+    return response
+  }
+}
+
+extension HTTPProblem {
+  /// The body, or a part of it, is not valid for the route.
+  package static func badRequest(_ detail: String, field: String? = nil) -> HTTPProblem {
+    HTTPProblem(400, "The request is not understood", detail, field: field)
+  }
+
+  /// A well-formed request with a value that is not allowed.
+  package static func invalid(_ detail: String, field: String? = nil) -> HTTPProblem {
+    HTTPProblem(422, "A value is not allowed", detail, field: field)
+  }
+
+  package static let unauthorized = HTTPProblem(
+    401, "No valid token", "the request needs the header Authorization: Bearer TOKEN with a token that is valid")
+  package static let noSuchRoute = HTTPProblem(404, "No such path", "GET /v1/openapi.json lists what there is")
+  package static let notJSON = HTTPProblem(
+    415, "The body is not JSON", "the request needs the header Content-Type: application/json")
+  package static let failure = HTTPProblem(500, "The server failed", "the log of the server says more")
+
+  package static let notNow = HTTPProblem(
+    503, "Not now", "its machine fails or it stops; its log says more", retryAfter: 30)
+
+  package static func wrongMethod(allowed: [String]) -> HTTPProblem {
+    var problem = HTTPProblem(405, "The path has no such method", "it has \(allowed.joined(separator: ", "))")
+    problem.allowed = allowed
+    return problem
+  }
+
+  package static func bodyTooLarge(limit: Int) -> HTTPProblem {
+    HTTPProblem(413, "The body is too large", "a body has at most \(limit) bytes")
+  }
+
+  package static func noMemory(_ refusal: BodyMemory.Refusal) -> HTTPProblem {
+    switch refusal {
+    case .user: HTTPProblem(429, "Too many bodies at once", "wait until others are answered", retryAfter: 1)
+    case .process: HTTPProblem(503, "Not now", "the server reads too many bodies at once", retryAfter: 1)
+    }
+  }
+
+  package static func tooManyRequests(retryAfter: Int) -> HTTPProblem {
+    HTTPProblem(429, "Too many requests", "wait for \(retryAfter) s", retryAfter: retryAfter)
+  }
+}

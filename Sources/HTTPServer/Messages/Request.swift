@@ -1,0 +1,51 @@
+/// A request with its headers, and with its body if it is complete.
+public struct Request: Sendable {
+  /// `GET`, `POST` and so on, as the client wrote it.
+  public let method: String
+  /// The path without the query, percent escapes resolved.
+  public let path: String
+  /// The parameters behind the question mark.
+  public let query: [String: String]
+  /// The headers by name in lower case. For a duplicate name, the last value.
+  public let headers: [String: String]
+  /// The body; empty while it is on its way.
+  public package(set) var body: [UInt8]
+  /// The user, if the token was checked before the body.
+  package var caller: (any Caller)?
+  /// Whether the rate limit has counted the request.
+  package var isCounted = false
+
+  /// A request from its parts.
+  /// - Parameters:
+  ///   - query: percent escapes are resolved.
+  ///   - headers: names in lower case.
+  public init(
+    method: String, path: String, query: [String: String] = [:], headers: [String: String] = [:], body: [UInt8] = []
+  ) {
+    self.method = method
+    self.path = path
+    self.query = query
+    self.headers = headers
+    self.body = body
+  }
+
+  /// The token of `Authorization: Bearer TOKEN`, or `nil`.
+  public var bearerToken: String? {
+    guard let value = headers["authorization"] else { return nil }
+    let words = value.split(separator: " ", omittingEmptySubsequences: true)
+    guard words.count == 2, words[0].lowercased() == "bearer" else { return nil }
+    return String(words[1])
+  }
+
+  /// Whether a body comes with the request, as far as the headers say.
+  package var announcesBody: Bool {
+    headers["transfer-encoding"] != nil || (headers["content-length"].map { $0 != "0" } ?? false)
+  }
+
+  /// Whether the body says that it is JSON.
+  package var isJSON: Bool {
+    guard let type = headers["content-type"] else { return false }
+    let name = type.prefix { $0 != ";" }.filter { $0 != " " }
+    return name.lowercased() == "application/json"
+  }
+}

@@ -1,0 +1,43 @@
+import SyncModel
+
+/// A response to a client.
+public struct Response: Sendable {
+  /// The status of HTTP.
+  public var status: Int
+  /// The media type of the body.
+  public var contentType: String
+  /// Headers beside the content type.
+  public var headers: [(name: String, value: String)]
+  /// The body, unless it is a file.
+  public var body: [UInt8]
+  /// The part of a file that is the body.
+  package var file: FilePart?
+  /// The pattern of the route that answered, for the log; `nil` without a route.
+  package var pattern: String?
+
+  /// Creates a response from its parts.
+  public init(status: Int, contentType: String, headers: [(name: String, value: String)] = [], body: [UInt8]) {
+    self.status = status
+    self.contentType = contentType
+    self.headers = headers
+    self.body = body
+  }
+
+  /// Creates a response without a body.
+  package static func empty(_ status: Int, _ headers: [(name: String, value: String)] = []) -> Response {
+    Response(status: status, contentType: "", headers: headers, body: [])
+  }
+
+  /// How many bytes the body has.
+  var byteCount: Int { file?.count ?? body.count }
+
+  /// All headers that are sent beside those of the connection.
+  var allHeaders: [(name: String, value: String)] {
+    (contentType.isEmpty ? [] : [("Content-Type", contentType)]) + [("Cache-Control", "no-store")] + headers
+  }
+
+  /// Creates a response in JSON.
+  public static func json(_ value: SyncValue, status: Int = 200) -> Response {
+    Response(status: status, contentType: "application/json", body: Array(value.json.utf8))
+  }
+}

@@ -1,0 +1,36 @@
+import Platform
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The log of a server: one line for each request, without any input of a client.
+public struct RequestLog: Sendable {
+  private let write: @Sendable (String) -> Void
+
+  /// Creates a log whose lines are passed to a function. Several threads may call it.
+  public init(_ write: @escaping @Sendable (String) -> Void) { self.write = write }
+
+  /// A log that keeps silent.
+  public static let silent = RequestLog { _ in }
+
+  /// Logs a request: time, method, the pattern of the route, status, duration, bytes of the response.
+  func note(method: String, pattern: String?, status: Int, duration: Duration, bytes: Int) {
+    let known: Set<String> = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"]
+    let word = known.contains(method) ? method : "OTHER"
+    write("\(Self.now()) \(word) \(pattern ?? "-") \(status) \(duration.wholeMilliseconds)ms \(bytes)B")
+  }
+
+  /// Logs an internal failure. The text contains no value of a record.
+  package func failure(_ text: String) { write("\(Self.now()) error: \(text)") }
+
+  private static func now() -> String { TimestampText.text(Clock.system.now()) }
+}
+
+extension Duration {
+  var wholeMilliseconds: Int64 {
+    components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
+  }
+}

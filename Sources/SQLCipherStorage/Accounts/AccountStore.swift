@@ -1,0 +1,110 @@
+import CipherSQL
+import Dispatch
+import RecordStore
+import SchemaModel
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The database of one account: the tables of its records with all their rules, and the server's tables beside them.
+final class AccountStore: Sendable {
+  let database: Database
+  let place: FileIdentity
+  let entities: Entities
+  let map: EntityMap
+  let waiters = ChangeWaiters()
+  private let log: @Sendable (String) -> Void
+
+  /// Brings the tables up to date and takes in the rows that the schemas themselves make.
+  init(_ database: Database, at place: FileIdentity, schemas: [Schema], log: @escaping @Sendable (String) -> Void)
+    throws
+  {
+    self.database = database
+    self.log = log
+    self.place = place
+    try Migrator.records(of: schemas + [BookkeepingSchema.schema]).apply(to: database)
+    let entities = try database.read { try Entities.read(from: $0) }
+    self.entities = entities
+    map = EntityMap(entities)
+    // A schema file may have changed the values of any record, and digests with them.
+    while try database.write({ [map] connection in
+      try WriteMode.sync(on: connection) {
+        let writer = EmbeddedWriter(connection, entities, map)
+        return try writer.refreshDigests(
+          for: try writer.appliedSchemas(), within: ThreadTime(nanoseconds: ThreadTime.ofJob))
+      }
+    }) {}
+    try database.write { [map] connection in
+      try map.makeIndexes(on: connection, entities)
+      try WriteMode.sync(on: connection) {
+        try EmbeddedWriter(connection, entities, map).adoptRows(at: Date.nowInMilliseconds().milliseconds)
+      }
+    }
+  }
+
+  // MARK: Jobs
+
+  private enum JobState { case idle, running, runningWithMore, closed }
+
+  private let jobs = Locked(JobState.idle)
+
+  /// Does the jobs of the account in transactions of their own, in the background.
+  func startJobs() {
+    let isToStart = jobs.withLock { state -> Bool in
+      switch state {
+      case .idle:
+        state = .running
+        return true
+      case .running:
+        state = .runningWithMore
+        return false
+      case .runningWithMore, .closed: return false
+      }
+    }
+    if isToStart { Task { await runJobs() } }
+  }
+
+  private func runJobs() async {
+    while isRunningJobs {
+      do {
+        if try await !doJob() { jobs.withLock { if $0 != .closed { $0 = $0 == .runningWithMore ? .running : .idle } } }
+      } catch {
+        guard isRunningJobs else { return }
+        log("the dependents of a record wait for another try: \(error)")
+        jobs.withLock { if $0 != .closed { $0 = .idle } }
+        DispatchQueue.global().asyncAfter(deadline: .now() + Self.pauseAfterFailure) { [weak self] in self?.startJobs()
+        }
+      }
+    }
+  }
+
+  private static let pauseAfterFailure = DispatchTimeInterval.seconds(10)
+
+  private var isRunningJobs: Bool { jobs.withLock { $0 == .running || $0 == .runningWithMore } }
+
+  /// One transaction of the jobs. Returns whether any are left.
+  private func doJob() async throws -> Bool {
+    let (isAny, hasChanged) = try await database.write { [entities, map] connection in
+      let writer = EmbeddedWriter(connection, entities, map)
+      let before = try writer.lastSequence
+      let isAny = try WriteMode.sync(on: connection) {
+        try writer.work(for: ThreadTime(nanoseconds: ThreadTime.ofJob))
+      }
+      return (isAny, try writer.lastSequence != before)
+    }
+    // Notifies once at the end, because devices would otherwise pull after each transaction.
+    if !isAny, hasChanged { waiters.signal() }
+    return isAny
+  }
+
+  /// Closes the database; a transaction under way finishes first. Returns false when that took too long.
+  func close() -> Bool {
+    jobs.withLock { $0 = .closed }
+    waiters.close()
+    return database.close(waitingAtMost: AccountDatabase.closeLimit)
+  }
+}

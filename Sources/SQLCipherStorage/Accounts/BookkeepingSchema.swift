@@ -1,0 +1,159 @@
+import CipherSQL
+import ServerStorage
+
+/// The server's own tables in the database of an account, beside the tables of the records themselves.
+enum BookkeepingSchema {
+  static let schema = Schema(
+    name: "server",
+    migrations: [
+      MigrationFile(
+        version: 1, name: "records_and_answers",
+        sql: """
+          -- Where the account stands. Always one row.
+          CREATE TABLE ServerState (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            identity TEXT NOT NULL DEFAULT (lower(hex(randomblob(16)))), -- tells these data from all others
+            lastSequence INTEGER NOT NULL DEFAULT 0,
+            horizon INTEGER NOT NULL DEFAULT 0 -- deletions up to here may be forgotten
+          ) STRICT;
+
+          INSERT INTO ServerState (id) VALUES (1);
+
+          -- What the server knows of a record beside its row. A change gives the row a new, higher sequence.
+          CREATE TABLE ServerRecord (
+            sequence INTEGER PRIMARY KEY,
+            entityType TEXT NOT NULL,
+            entityUuid TEXT NOT NULL,
+            serverId INTEGER NOT NULL,
+            firstVersion INTEGER NOT NULL, -- the version of fields that never changed
+            isDeleted INTEGER NOT NULL CHECK (isDeleted IN (0, 1)),
+            editTimes TEXT NOT NULL, -- JSON: field to milliseconds since 1970
+            fieldVersions TEXT NOT NULL, -- JSON: field to the version with which it last changed
+            project TEXT, -- the uuid of the project that the record belongs to
+            digest TEXT NOT NULL, -- SHA-256 of the content, in hexadecimal digits
+            storedAt INTEGER NOT NULL, -- the server's time of the last change, in milliseconds since 1970
+            -- Deleted only because of what it refers to: it comes back with that.
+            wentAlong INTEGER NOT NULL DEFAULT 0 CHECK (wentAlong IN (0, 1)),
+            UNIQUE (entityType, entityUuid),
+            UNIQUE (entityType, serverId)
+          ) STRICT;
+
+          CREATE INDEX ServerRecord_live ON ServerRecord (isDeleted, project);
+          CREATE INDEX ServerRecord_deletions ON ServerRecord (storedAt) WHERE isDeleted = 1;
+
+          -- The last server id of each kind of record.
+          CREATE TABLE ServerCounter (
+            entityType TEXT NOT NULL PRIMARY KEY,
+            lastId INTEGER NOT NULL
+          ) STRICT, WITHOUT ROWID;
+
+          -- What operations were answered, so that each takes effect once.
+          CREATE TABLE ServerAnswer (
+            operationId TEXT NOT NULL PRIMARY KEY,
+            answer TEXT NOT NULL,
+            storedAt INTEGER NOT NULL -- in milliseconds since 1970
+          ) STRICT, WITHOUT ROWID;
+
+          CREATE INDEX ServerAnswer_age ON ServerAnswer (storedAt);
+          """),
+      MigrationFile(
+        version: 2, name: "jobs",
+        sql: """
+          -- The record whose deletion cascaded to this one; NULL where that is not known.
+          ALTER TABLE ServerRecord ADD COLUMN rootType TEXT;
+          ALTER TABLE ServerRecord ADD COLUMN rootUuid TEXT;
+
+          -- Records whose dependents still have to follow them. The newest is visited first, so that few are left at any time.
+          CREATE TABLE ServerJob (
+            number INTEGER PRIMARY KEY,
+            kind TEXT NOT NULL CHECK (kind IN ('cascade', 'project')),
+            entityType TEXT NOT NULL,
+            entityUuid TEXT NOT NULL,
+            reference INTEGER NOT NULL DEFAULT 0, -- the reference by which dependents are being visited
+            after INTEGER, -- the row of the last dependent that was visited by it; NULL before the first
+            time INTEGER NOT NULL, -- the server's time of the change, in milliseconds since 1970
+            UNIQUE (kind, entityType, entityUuid)
+          ) STRICT;
+          """),
+      MigrationFile(
+        version: 3, name: "epochs_and_keys",
+        sql: """
+          -- The epochs of the data; the one with the highest number is current.
+          CREATE TABLE ServerEpoch (
+            number INTEGER PRIMARY KEY, -- from 0
+            epoch TEXT NOT NULL UNIQUE,
+            startSequence INTEGER NOT NULL, -- the last sequence of the epoch before
+            startedAt INTEGER NOT NULL -- in milliseconds since 1970
+          ) STRICT;
+
+          -- What told these data from all others before names their first epoch.
+          INSERT INTO ServerEpoch (number, epoch, startSequence, startedAt) SELECT 0, identity, 0, 0 FROM ServerState;
+          ALTER TABLE ServerState DROP COLUMN identity;
+
+          -- By the number of each epoch in which the record changed: its version when that epoch began.
+          ALTER TABLE ServerRecord ADD COLUMN startVersions TEXT NOT NULL DEFAULT '{}';
+
+          -- Devices of version 1 used the operation id as key.
+          ALTER TABLE ServerAnswer RENAME COLUMN operationId TO idempotencyKey;
+          ALTER TABLE ServerAnswer ADD COLUMN digest TEXT; -- of the operation's content; NULL for one of version 1
+
+          -- The last push of each device, so that a second copy of its vault is noticed.
+          CREATE TABLE ServerDevice (
+            deviceId TEXT NOT NULL PRIMARY KEY,
+            counter INTEGER NOT NULL,
+            digest TEXT NOT NULL,
+            seenAt INTEGER NOT NULL -- in milliseconds since 1970
+          ) STRICT, WITHOUT ROWID;
+
+          CREATE INDEX ServerDevice_age ON ServerDevice (seenAt);
+          """),
+      MigrationFile(
+        version: 4, name: "buckets",
+        sql: """
+          -- The sum of the digests of the records of each bucket that are not deleted; each write keeps it up to date.
+          CREATE TABLE ServerBucket (
+            entityType TEXT NOT NULL,
+            project TEXT NOT NULL, -- empty for records that belong to none
+            bucket TEXT NOT NULL, -- the last two digits of their uuids
+            count INTEGER NOT NULL,
+            digest TEXT NOT NULL,
+            PRIMARY KEY (entityType, project, bucket)
+          ) STRICT, WITHOUT ROWID;
+
+          CREATE INDEX ServerRecord_bucket ON ServerRecord (entityType, substr(entityUuid, -2)) WHERE isDeleted = 0;
+
+          -- The schema versions for which digests are stored, those for which they are being computed, and how far that is.
+          ALTER TABLE ServerState ADD COLUMN digestSchemas TEXT;
+          ALTER TABLE ServerState ADD COLUMN pendingSchemas TEXT;
+          ALTER TABLE ServerState ADD COLUMN digestSequence INTEGER NOT NULL DEFAULT 0;
+          """),
+      MigrationFile(
+        version: 5, name: "roles_of_writers",
+        sql: """
+          -- JSON: the fields whose value a service wrote. What was stored before counts as written by devices.
+          ALTER TABLE ServerRecord ADD COLUMN serviceFields TEXT NOT NULL DEFAULT '[]';
+          """),
+      MigrationFile(
+        version: 6, name: "released_values",
+        sql: """
+          -- JSON: UNIQUE values that the row of a deleted record has given up to another record, by field; NULL for none.
+          ALTER TABLE ServerRecord ADD COLUMN released TEXT;
+
+          -- The references that jobs follow are numbered in another way now: they are followed again from the first.
+          UPDATE ServerJob SET reference = 0, after = NULL;
+          """),
+      MigrationFile(
+        version: 7, name: "tombstones",
+        sql: """
+          -- Deleted records that the account did not have: a device that still has one does not bring it back unasked.
+          CREATE TABLE ServerTombstone (
+            entityType TEXT NOT NULL,
+            entityUuid TEXT NOT NULL,
+            storedAt INTEGER NOT NULL, -- in milliseconds since 1970
+            PRIMARY KEY (entityType, entityUuid)
+          ) STRICT, WITHOUT ROWID;
+
+          CREATE INDEX ServerTombstone_age ON ServerTombstone (storedAt);
+          """),
+    ])
+}

@@ -1,0 +1,85 @@
+import CipherSQL
+import ServerStorage
+
+/// The tables of `directory.db`.
+enum DirectorySchema {
+  static let schema = Schema(
+    name: "directory",
+    migrations: [
+      MigrationFile(
+        version: 1, name: "accounts",
+        sql: """
+          -- Who this server is. Always one row.
+          CREATE TABLE ServerIdentity (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            serverUuid TEXT NOT NULL -- the same for the life of the data
+          ) STRICT;
+
+          -- The schemas whose records the accounts have, in the order in which they are applied.
+          CREATE TABLE ServedSchema (
+            position INTEGER PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            folder TEXT -- the absolute path of its files; NULL for one that the program carries
+          ) STRICT;
+
+          -- A company, or whoever shares records.
+          CREATE TABLE Account (
+            accountId INTEGER PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            folder TEXT NOT NULL UNIQUE, -- says nothing about whose it is
+            createdAt TEXT NOT NULL
+          ) STRICT;
+
+          -- A person or a device of an account.
+          CREATE TABLE Member (
+            userId INTEGER PRIMARY KEY,
+            accountId INTEGER NOT NULL REFERENCES Account (accountId),
+            name TEXT NOT NULL UNIQUE,
+            createdAt TEXT NOT NULL
+          ) STRICT;
+
+          -- What a member shows to be let in; the token itself is not kept.
+          CREATE TABLE Token (
+            hash BLOB NOT NULL PRIMARY KEY CHECK (length(hash) = 32), -- SHA-256 of the token
+            userId INTEGER NOT NULL REFERENCES Member (userId),
+            createdAt TEXT NOT NULL,
+            revokedAt TEXT
+          ) STRICT, WITHOUT ROWID;
+
+          CREATE INDEX Token_member ON Token (userId);
+          """),
+      MigrationFile(
+        version: 2, name: "roles_and_expiry",
+        sql: """
+          DROP INDEX Token_member;
+          ALTER TABLE Token RENAME TO OldToken;
+
+          -- What a user shows to be let in; the token itself is not kept. A user may have several.
+          CREATE TABLE Token (
+            tokenId INTEGER PRIMARY KEY AUTOINCREMENT, -- names the token in commands; never given out again
+            hash BLOB NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256 of the token
+            userId INTEGER NOT NULL REFERENCES Member (userId),
+            role TEXT NOT NULL DEFAULT 'device' CHECK (role IN ('device', 'service', 'admin')),
+            label TEXT, -- which device or program has it
+            createdAt TEXT NOT NULL,
+            expiresAt TEXT, -- the token is valid before this time
+            revokedAt TEXT
+          ) STRICT;
+
+          INSERT INTO Token (hash, userId, createdAt, revokedAt)
+          SELECT hash, userId, createdAt, revokedAt FROM OldToken ORDER BY createdAt, hash;
+          DROP TABLE OldToken;
+
+          CREATE INDEX Token_member ON Token (userId);
+          """),
+      MigrationFile(
+        version: 3, name: "time_of_retention",
+        sql: """
+          -- The time by which answers and deletions are forgotten; no row before it has begun.
+          CREATE TABLE RetentionTime (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            milliseconds INTEGER NOT NULL -- since 1970
+          ) STRICT;
+          """),
+    ])
+}

@@ -1,0 +1,19 @@
+import CipherSQL
+
+extension ServerDirectory {
+  /// The stored time of retention; `nil` before it has begun.
+  package func retentionTime() throws -> Int64? {
+    try database.read { try $0.fetchOne("SELECT milliseconds FROM RetentionTime", as: Int64.self) }
+  }
+
+  /// Stores the time of retention, which never steps back.
+  package func storeRetentionTime(_ time: Int64) throws {
+    try database.write { connection in
+      _ = try connection.execute(
+        """
+        INSERT INTO RetentionTime (id, milliseconds) VALUES (1, \(time))
+        ON CONFLICT (id) DO UPDATE SET milliseconds = max(milliseconds, excluded.milliseconds)
+        """)
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import CipherSQL
+import ServerStorage
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A token as `token list` shows it; the token itself is kept nowhere.
+public struct ListedToken: Sendable, Equatable {
+  /// Names the token for `token revoke`.
+  public let id: Int64
+  /// The user it belongs to.
+  public let user: String
+  /// The account of the user.
+  public let account: String
+  /// The role of its holder.
+  public let role: TokenRole
+  /// The name of the device or program, if it was given.
+  public let label: String?
+  /// When it was made, ISO 8601.
+  public let createdAt: String
+  /// When it ends, ISO 8601; nil for never.
+  public let expiresAt: String?
+  /// When it was revoked, ISO 8601; nil while it was not.
+  public let revokedAt: String?
+}
+
+/// The properties of a new token.
+struct NewToken {
+  let role: TokenRole
+  let label: String?
+  let expires: Date?
+}
+
+extension ServerDirectory {
+  /// Gives a user one more token.
+  /// - Parameters:
+  ///   - label: which device or program gets it.
+  ///   - expires: when the token ends; nil for never.
+  /// - Returns: the number of the token, and the token, which is kept nowhere.
+  /// - Throws: ``ServerError`` with `noSuchUser`, `badName` or `badExpiry`.
+  public func addToken(
+    to user: String, role: TokenRole = .device, label: String? = nil, expires: Date? = nil
+  ) throws -> (id: Int64, token: String) {
+    if let label { try Self.check(label, "token") }
+    let now = Date.nowInMilliseconds()
+    try Self.check(expires, at: now)
+    return try database.write { connection in
+      try Self.checkUser(user, connection)
+      return try Self.add(NewToken(role: role, label: label, expires: expires), to: user, at: now, connection)
+    }
+  }
+
+  /// The tokens of a user, or of all users, oldest first, revoked and expired ones too.
+  /// - Throws: ``ServerError`` with `noSuchUser`.
+  public func tokens(of user: String? = nil) throws -> [ListedToken] {
+    try database.read { connection in
+      if let user { try Self.checkUser(user, connection) }
+      let belongs: SQL = user.map { "Member.name = \($0)" } ?? "1"
+      var tokens: [ListedToken] = []
+      try connection.forEach(
+        """
+        SELECT tokenId, Member.name, Account.name, role, label, Token.createdAt, expiresAt, revokedAt
+        FROM Token JOIN Member USING (userId) JOIN Account USING (accountId) WHERE \(belongs) ORDER BY tokenId
+        """
+      ) { row in
+        guard let role = TokenRole(rawValue: try row.decode(at: 3)) else { return }
+        tokens.append(
+          ListedToken(
+            id: try row.decode(at: 0), user: try row.decode(at: 1), account: try row.decode(at: 2), role: role,
+            label: try row.decode(at: 4), createdAt: try row.decode(at: 5), expiresAt: try row.decode(at: 6),
+            revokedAt: try row.decode(at: 7)))
+      }
+      return tokens
+    }
+  }
+
+  /// Ends one token, at once.
+  /// - Returns: whether it was not revoked before.
+  /// - Throws: ``ServerError`` with `noSuchToken`.
+  public func revokeToken(_ id: Int64) throws -> Bool {
+    try database.write { connection in
+      guard try connection.fetchOne("SELECT 1 FROM Token WHERE tokenId = \(id)", as: Int.self) != nil else {
+        throw ServerError(.noSuchToken, "there is no token \(id)", hint: "fieldvault-server token list shows them")
+      }
+      return try connection.execute(
+        "UPDATE Token SET revokedAt = \(Date.nowInMilliseconds()) WHERE tokenId = \(id) AND revokedAt IS NULL") == 1
+    }
+  }
+
+  static func add(
+    _ new: NewToken, to user: String, at now: Date, _ connection: WriteConnection
+  ) throws -> (id: Int64, token: String) {
+    let token = AccessToken.make()
+    let id = try connection.fetchOne(
+      """
+      INSERT INTO Token (hash, userId, role, label, createdAt, expiresAt)
+      SELECT \(AccessToken.hash(of: token)), userId, \(new.role.rawValue), \(new.label.sqlArgument), \(now),
+        \(new.expires.sqlArgument)
+      FROM Member WHERE name = \(user) RETURNING tokenId
+      """, as: Int64.self)
+    return (id ?? 0, token)
+  }
+
+  static func checkUser(_ name: String, _ connection: Connection) throws {
+    guard try connection.fetchOne("SELECT 1 FROM Member WHERE name = \(name)", as: Int.self) != nil else {
+      throw ServerError(.noSuchUser, "there is no user \(name)", hint: "fieldvault-server user list shows them")
+    }
+  }
+
+  static func check(_ expires: Date?, at now: Date) throws(ServerError) {
+    guard let expires, expires <= now else { return }
+    throw ServerError(.badExpiry, "the token would have expired already", hint: "give a later time, or none")
+  }
+}

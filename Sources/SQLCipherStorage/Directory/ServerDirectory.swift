@@ -1,0 +1,110 @@
+import CipherSQL
+import ServerStorage
+import SyncModel
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The accounts, their members and the hashes of their tokens: `directory.db`.
+///
+/// Several processes may use it at once. After one of them revokes a token, all of them refuse it from the next
+/// request on.
+public final class ServerDirectory: Sendable {
+  package let database: Database
+  let folder: ServerFolder
+  private let place: FileIdentity
+  /// Stays the same for the life of the data.
+  public let serverUuid: String
+
+  /// Opens the directory of a folder. It is made where the folder was set up and holds no data yet.
+  public init(in folder: ServerFolder) throws {
+    self.folder = folder
+    let lock = try folder.lockForMaking()
+    defer { withExtendedLifetime(lock) {} }
+    let file = ServerFolder.directoryFile
+    let migrator = Migrator(schemas: [DirectorySchema.schema])
+    if !Files.exists(folder.path + "/" + file) {
+      try folder.makeDatabase(file, keyName: Self.keyName) { database in
+        try migrator.apply(to: database)
+        try database.write { connection in
+          _ = try connection.execute("INSERT INTO ServerIdentity (id, serverUuid) VALUES (1, \(UUID.version7()))")
+        }
+      }
+    }
+    database = try folder.openDatabase(file, keyName: Self.keyName, readers: 2)
+    do {
+      try Self.completeAccounts(database, folder)
+      try migrator.apply(to: database)
+      place = try FileIdentity(folder.path + "/" + file)
+      serverUuid = try database.read { connection in
+        try connection.fetchOne("SELECT serverUuid FROM ServerIdentity", as: String.self) ?? ""
+      }
+    } catch let error as SQLError where error.isOfDamage {
+      throw ServerFolder.damage(folder.path + "/" + file, error)
+    }
+  }
+
+  private static let keyName = "directory"
+
+  /// Version 0.1 created the databases of an account when it was first used. Now a missing database counts as lost,
+  /// so all missing ones are created once, before the directory gets its next version.
+  private static func completeAccounts(_ database: Database, _ folder: ServerFolder) throws {
+    let accounts = try database.read { connection -> [String] in
+      let version = try MigrationRecord.all(in: connection).filter { $0.schema == DirectorySchema.schema.name }.count
+      guard version == 1 else { return [] }
+      return try connection.fetch("SELECT folder FROM Account ORDER BY accountId", as: String.self)
+    }
+    for account in accounts { try folder.completeAccount(account) }
+  }
+
+  /// Closes the database.
+  public func close() { database.close() }
+
+  /// The holder of a token; nil when the token is unknown, revoked or expired.
+  package func member(token: String, at now: Date = .nowInMilliseconds()) throws -> Member? {
+    try place.check()
+    let hash = AccessToken.hash(of: token)
+    return try database.read { connection in
+      try connection.withStatement(
+        """
+        SELECT tokenId, role, Member.userId, Member.name, Account.name, Account.folder
+        FROM Token JOIN Member USING (userId) JOIN Account USING (accountId)
+        WHERE hash = ? AND revokedAt IS NULL AND (expiresAt IS NULL OR expiresAt > ?)
+        """
+      ) { statement in
+        try statement.bind(hash, at: 1)
+        try statement.bind(now, at: 2)
+        guard try statement.step(), let role = TokenRole(rawValue: try statement.row.decode(at: 1)) else { return nil }
+        return Member(
+          tokenId: try statement.row.decode(at: 0), role: role, userId: try statement.row.decode(at: 2),
+          name: try statement.row.decode(at: 3),
+          account: AccountName(name: try statement.row.decode(at: 4), folder: try statement.row.decode(at: 5)))
+      }
+    }
+  }
+
+  /// Returns whether the token that a member showed is still valid. A request that lasts asks again and again, so that a
+  /// revocation or an expiry ends it.
+  package func isValid(_ member: Member, at now: Date = .nowInMilliseconds()) throws -> Bool {
+    try place.check()
+    return try database.read { connection in
+      try connection.withStatement(
+        "SELECT 1 FROM Token WHERE tokenId = ? AND revokedAt IS NULL AND (expiresAt IS NULL OR expiresAt > ?)"
+      ) { statement in
+        try statement.bind(member.tokenId, at: 1)
+        try statement.bind(now, at: 2)
+        return try statement.step()
+      }
+    }
+  }
+
+  /// All accounts.
+  package func accounts() throws -> [AccountName] {
+    try database.read { connection in
+      try connection.fetchRows("SELECT name, folder FROM Account ORDER BY accountId", as: String.self, String.self)
+    }.map { AccountName(name: $0.0, folder: $0.1) }
+  }
+}

@@ -1,0 +1,89 @@
+import CipherSQL
+import ServerStorage
+import SyncModel
+
+/// The facts that a transaction knows about jobs, so that the records need no query each.
+final class CascadeJobCache {
+  var isAny: Bool?
+  /// How many dependents may still change in this transaction.
+  var left = EmbeddedWriter.dependentsPerWrite
+  var isWorking = false
+  /// Whether a reference that cannot be emptied refuses the deletion: in the transaction of the deletion.
+  var isRefusing = false
+}
+
+extension EmbeddedReader {
+  /// Whether any record has dependents that still have to follow it.
+  func hasJobs() throws -> Bool {
+    if let known = notes.isAny { return known }
+    let isAny = try connection.withStatement("SELECT 1 FROM ServerJob LIMIT 1") { try $0.step() }
+    notes.isAny = isAny
+    return isAny
+  }
+
+  /// Adds a record and its ancestors to a graph, unless it has them.
+  func load(_ name: RecordName, into graph: inout CascadeGraph<RecordName>) throws {
+    var open = [name]
+    while let next = open.popLast() {
+      guard graph.records[next] == nil, let record = try cascadeRecord(next) else { continue }
+      graph.records[next] = record
+      open += record.parents
+    }
+  }
+
+  private func cascadeRecord(_ name: RecordName) throws -> CascadeGraph<RecordName>.Record? {
+    let stored = try connection.withStatement(
+      """
+      SELECT isDeleted, wentAlong, EXISTS (SELECT 1 FROM ServerJob AS job
+        WHERE job.kind = 'cascade' AND job.entityType = record.entityType AND job.entityUuid = record.entityUuid)
+      FROM ServerRecord AS record WHERE entityType = ? AND entityUuid = ?
+      """
+    ) { statement -> CascadeGraph<RecordName>.Record? in
+      try statement.bind(name.entityType, at: 1)
+      try statement.bind(name.entityUuid, at: 2)
+      guard try statement.step() else { return nil }
+      return CascadeGraph.Record(
+        isDeleted: try statement.row.decode(at: 0), isCascaded: try statement.row.decode(at: 1),
+        isPending: try statement.row.decode(at: 2))
+    }
+    guard var record = stored else { return nil }
+    record.parents = try parents(of: name)
+    return record
+  }
+
+  static func name(_ type: String?, _ uuid: String?) -> RecordName? {
+    guard let type, let uuid else { return nil }
+    return RecordName(type, uuid)
+  }
+
+  /// The records that a record references with ON DELETE CASCADE.
+  private func parents(of name: RecordName) throws -> [RecordName] {
+    guard let selection = map.cascadingReferences[name.entityType] else { return [] }
+    return try connection.withStatement(selection.sql) { statement in
+      try statement.bind(name.entityUuid, at: 1)
+      guard try statement.step() else { return [] }
+      var parents: [RecordName] = []
+      for (index, type) in selection.types.enumerated() {
+        if let uuid: String = try statement.row.decode(at: Int32(index)) { parents.append(RecordName(type, uuid)) }
+      }
+      return parents
+    }
+  }
+
+  /// The dependents of a record by one reference, deleted ones too, behind a row.
+  func dependents(
+    of name: RecordName, by reference: EntityMap.Dependent, after row: Int64?, limit: Int
+  ) throws -> [(row: Int64, name: RecordName)] {
+    try connection.withStatement(reference.page) { statement in
+      try statement.bind(name.entityUuid, at: 1)
+      try statement.bind(row ?? Int64.min, at: 2)
+      try statement.bind(Int64(limit), at: 3)
+      var page: [(row: Int64, name: RecordName)] = []
+      while try statement.step() {
+        page.append(
+          (try statement.row.decode(at: 0), RecordName(reference.entityType, try statement.row.decode(at: 1))))
+      }
+      return page
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import CipherSQL
+import ServerStorage
+import SyncModel
+
+/// The effects of a deletion on records that reference a deleted record and stay.
+extension EmbeddedWriter {
+  /// How many dependents a deletion looks at for one that refuses it. Below a larger deletion a reference that refuses it is not found,
+  /// because the transaction has to be short.
+  private static let mostObstacles = 1_000
+
+  /// Checks that no remaining record references a deleted or cascaded record by a key that refuses this.
+  /// - Throws: ``StorageRefusal``, which names the remaining record.
+  func requireNoObstacle(to root: RecordName) throws {
+    guard map.obstructed.contains(root.entityType) else { return }
+    let budget = ThreadTime(nanoseconds: ThreadTime.ofJob)
+    var left = Self.mostObstacles
+    var seen: Set<RecordName> = [root]
+    var open = [root]
+    while !open.isEmpty {
+      var next: [RecordName] = []
+      for name in open {
+        for reference in map.dependents[name.entityType] ?? [] {
+          let isOnTheWay = reference.action == .cascade && map.obstructed.contains(reference.entityType)
+          guard isOnTheWay || reference.action == .restrict || reference.action == .setDefault else { continue }
+          if left <= 0 || budget.isOver { return }
+          let page = try reader.dependents(of: name, by: reference, after: nil, limit: left)
+          left -= page.count
+          for (_, dependent) in page where try reader.isDeleted(dependent) == false {
+            if reference.action == .cascade {
+              if seen.insert(dependent).inserted { next.append(dependent) }
+            } else if try effect(reference, on: dependent) == .refuses {
+              throw StorageRefusal.referenced(by: dependent)
+            }
+          }
+        }
+      }
+      open = next
+    }
+  }
+
+  private func effect(
+    _ reference: EntityMap.Dependent, on dependent: RecordName
+  ) throws -> ReferenceAction.Effect {
+    if try willBeDeleted(dependent) { return reference.action.effect(goes: true) }
+    guard reference.action == .setDefault else { return reference.action.effect(goes: false) }
+    return reference.action.effect(goes: false, default: try defaults(of: reference).kind)
+  }
+
+  /// Whether a record is deleted once all jobs are done.
+  private func willBeDeleted(_ name: RecordName) throws -> Bool {
+    var graph = CascadeGraph<RecordName>()
+    try reader.load(name, into: &graph)
+    return switch graph.change(of: name) {
+    case .delete: true
+    case .restore: false
+    case nil: graph.records[name]?.isDeleted ?? true
+    }
+  }
+
+  /// Returns the values of a reference's columns under SET DEFAULT.
+  private func defaults(
+    of reference: EntityMap.Dependent
+  ) throws -> (kind: ReferenceAction.Default, fields: SyncObject) {
+    guard let table = map.tables[reference.entityType] else { return (.null, [:]) }
+    let (isNull, target, fields) = try connection.withStatement(reference.defaults) {
+      statement -> (Bool, String?, SyncObject) in
+      guard try statement.step() else { return (true, nil, [:]) }
+      var fields = SyncObject()
+      for (index, name) in reference.columns.enumerated() {
+        guard let column = table.columns.first(where: { $0.name == name }) else { continue }
+        fields[name] = try column.value(in: statement.row, at: Int32(index + 2))
+      }
+      return (try statement.row.decode(at: 0), try statement.row.decode(at: 1), fields)
+    }
+    if isNull { return (.null, fields) }
+    guard let target, try !willBeDeleted(RecordName(reference.targetType, target)) else {
+      return (.missingRecord, fields)
+    }
+    return (.liveRecord, fields)
+  }
+
+  /// Empties the reference of a record that stays, or gives it the default.
+  func detach(_ name: RecordName, from parent: RecordName, _ reference: EntityMap.Dependent) throws {
+    guard let dependent = try reader.record(name), !dependent.state.isDeleted else { return }
+    var fields = SyncObject()
+    switch try effect(reference, on: name) {
+    case .none, .deletes, .refuses: return
+    case .empties where reference.action == .setNull:
+      for column in reference.columns { fields[column] = .null }
+    case .empties, .setsDefault: fields = try defaults(of: reference).fields
+    }
+    let time = try jobTime(of: [parent])
+    let patch = RecordPatch(fields: fields, updatedAt: try changeTime([parent], isDeleted: true))
+    let state = dependent.state.applying(patch)
+    do {
+      try attempt {
+        _ = try store(
+          NewVersion(name: name, previous: dependent, state: state, createdAt: dependent.createdAt), at: time)
+      }
+    } catch let refusal as StorageRefusal {
+      // A request that deletes the record is refused. After its transaction the reference stays unchanged.
+      if reader.notes.isRefusing { throw refusal }
+    }
+  }
+}

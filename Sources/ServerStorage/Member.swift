@@ -1,0 +1,31 @@
+import SyncModel
+
+/// The holder of a token.
+public struct Member: Hashable, Sendable {
+  /// Names the token in commands and in checks whether it is still valid.
+  public let tokenId: Int64
+  /// The role of the holder.
+  public let role: TokenRole
+  /// The number of the user.
+  public let userId: Int64
+  /// The name of the user.
+  public let name: String
+  /// The account whose records the user sees.
+  public let account: AccountName
+
+  /// A holder from its parts.
+  package init(tokenId: Int64, role: TokenRole, userId: Int64, name: String, account: AccountName) {
+    (self.tokenId, self.role, self.userId, self.name, self.account) = (tokenId, role, userId, name, account)
+  }
+}
+
+/// An account: its name and the name of its folder.
+public struct AccountName: Hashable, Sendable {
+  /// The name.
+  public let name: String
+  /// The folder of its records, with a random name.
+  public let folder: String
+
+  /// An account.
+  public init(name: String, folder: String) { (self.name, self.folder) = (name, folder) }
+}

@@ -1,0 +1,45 @@
+import CipherSQL
+import SQLCipherStorage
+import SyncModel
+
+/// The ``RetentionClock`` of a running server, with the monotonic clock that drives it. The directory stores its time.
+final class ServerClock: Sendable {
+  private struct State {
+    var clock: RetentionClock?
+    var last: ContinuousClock.Instant
+  }
+
+  private let directory: ServerDirectory
+  private let state: Locked<State>
+
+  init(_ directory: ServerDirectory) throws {
+    self.directory = directory
+    state = Locked(State(clock: try directory.retentionTime().map(RetentionClock.init(stored:)), last: .now))
+  }
+
+  /// Whether the server has no time yet, as after an upgrade from version 0.1.
+  var needsBeginning: Bool { state.withLock { $0.clock == nil } }
+
+  /// Begins at the time of the last change.
+  func begin(largestStored: Int64?, wall: Int64) {
+    state.withLock { state in
+      if state.clock == nil { state.clock = RetentionClock(largestStored: largestStored, wall: wall) }
+    }
+  }
+
+  /// Advances the time by the duration of the monotonic clock, and stores it.
+  func advance(wall: Int64) throws -> RetentionClock {
+    let clock = state.withLock { state in
+      let now = ContinuousClock.now
+      var clock = state.clock ?? RetentionClock(largestStored: nil, wall: wall)
+      clock.advance(by: Int64(state.last.duration(to: now) / .milliseconds(1)), wall: wall)
+      (state.clock, state.last) = (clock, now)
+      return clock
+    }
+    try directory.storeRetentionTime(clock.now)
+    return clock
+  }
+
+  /// The time under which a change is stored.
+  func storing(at wall: Int64) -> Int64 { state.withLock { $0.clock?.storing(at: wall) ?? wall } }
+}

@@ -1,0 +1,22 @@
+import HTTPServer
+import SyncModel
+
+extension HTTPProblem {
+  static let otherProtocol: HTTPProblem = {
+    let versions = WireProtocol.accepted
+    var problem = HTTPProblem(
+      426, "Another version of the protocol",
+      "the request needs the header \(WireProtocol.header) with a version from \(versions.lowerBound) to \(versions.upperBound)",
+      type: ServerProblem.otherProtocol)
+    problem.headers = ["Upgrade": "fieldvault/\(versions.upperBound)"]
+    return problem
+  }()
+  static let keyReused = HTTPProblem(
+    409, "The idempotency key was used before", "the server has executed another operation under this key",
+    type: ServerProblem.keyReused)
+  static let deviceCopied = HTTPProblem(
+    409, "The vault was copied", "another copy of the vault pushes under the same deviceId",
+    type: ServerProblem.deviceCopied)
+  static let notForAdmins = HTTPProblem(
+    403, "The role of the token does not allow this", "a token of the role admin neither pushes nor pulls")
+}
