@@ -81,5 +81,17 @@ enum DirectorySchema {
             milliseconds INTEGER NOT NULL -- since 1970
           ) STRICT;
           """),
+      MigrationFile(
+        version: 4, name: "files_of_schemas",
+        sql: """
+          -- The files of a schema that comes from a folder, as they were read last. They serve when the folder is missing.
+          CREATE TABLE ServedSchemaFile (
+            schemaName TEXT NOT NULL REFERENCES ServedSchema (name),
+            version INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            sql TEXT NOT NULL,
+            PRIMARY KEY (schemaName, version)
+          ) STRICT, WITHOUT ROWID;
+          """),
     ])
 }
