@@ -23,7 +23,7 @@ final class FuzzServer: Sendable {
     let directory = try ServerDirectory(in: folder)
     token = try directory.addUser("fuzz", account: "fuzz").token
     let records = try EmbeddedStorage(
-      in: folder, schemas: [FuzzSchema.schema], accounts: try directory.accounts(), log: .silent)
+      in: folder, schemas: [FuzzSchema.schema], accounts: try directory.accounts())
     var limits = ServerLimits()
     (limits.requestBurst, limits.requestsPerSecond) = (.max, .max)
     (limits.files.requestBurst, limits.files.requestsPerSecond) = (.max, .max)
