@@ -146,7 +146,7 @@ private final class Tuspyserver {
     free.close()
     let python = try #require(ProcessInfo.processInfo.environment["TUSPYSERVER_PYTHON"])
     let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .appendingPathComponent("../../Tus/tuspyserver_serve.py")
+      .appendingPathComponent("../Tus/tuspyserver_serve.py")
     process.executableURL = URL(fileURLWithPath: python)
     process.arguments = [script.standardized.path, String(self.port), folder.path]
     let output = Pipe()
