@@ -65,6 +65,17 @@ import Testing
     #expect(try shop.run("sync", vault: "a.vault").status == 11)
     try shop.done("remote", "set", work.url, "--token-file", shop.path("token-a.vault"), vault: "a.vault")
     #expect(try shop.run("sync", vault: "a.vault").status == 0)
+    // Tokens that the server accepts and a sync would refuse. The working token stays.
+    for (user, options, message) in [
+      ("eve", ["--account", "fire"], "the token to 'fire'"),
+      ("root", ["--account", "water", "--role", "admin"], "role admin"),
+    ] {
+      try shop.write(try work.token(of: user, options), to: "token-\(user)")
+      let refused = try shop.run(
+        "remote", "set", work.url, "--token-file", shop.path("token-\(user)"), vault: "a.vault")
+      #expect(refused.status == 11 && refused.errors.contains(message), "\(refused.errors)")
+      #expect(try shop.run("sync", vault: "a.vault").status == 0)
+    }
     // A vault that is not to use the network asks nothing.
     try shop.done("config", "set", "mode", "device", vault: "a.vault")
     try shop.done("remote", "set", "http://127.0.0.1:9", "--token-file", shop.path("wrong"), vault: "a.vault")

@@ -36,7 +36,7 @@ struct Server: Sendable {
     return limits
   }
 
-  /// Checks that a new server responds and accepts the token.
+  /// Checks that a new server responds, accepts the token, and that the vault can sync under it.
   /// - Throws: ``RemoteFailure``.
   static func check(_ url: String, token: String?, routes: String?, of vault: Vault) throws {
     let transport = HTTPTransport(
@@ -46,7 +46,14 @@ struct Server: Sendable {
     do {
       try Waiting.run {
         _ = try await remote.health()
-        if token != nil { try await remote.checkToken() }
+        guard token != nil else { return }
+        try await remote.checkToken()
+        // An existing REST API has no accounts.
+        guard routes == nil else { return }
+        let info = try await remote.account()
+        if let problem = try await vault.sync({ try $0.tokenProblem(info) }) {
+          throw RemoteFailure(.pauseCredentials, message: problem.message, hint: problem.hint)
+        }
       }
     } catch let failure as RemoteFailure {
       throw RemoteFailure(

@@ -114,6 +114,18 @@ extension SyncTransaction {
     return nil
   }
 
+  /// Returns why the device would not sync under a token, or `nil` if it would. Changes nothing.
+  package func tokenProblem(_ info: AccountInfo) throws -> (message: String, hint: String)? {
+    if info.role == .admin {
+      return ("a token of the role admin neither sends nor fetches records", "use a token of the role device")
+    }
+    guard try SyncSettings.value(.serverUuid, in: connection) == info.serverUuid,
+      let account = try SyncSettings.value(.account, in: connection), account != info.account
+    else { return nil }
+    let problem = Self.accountProblem(account, info)
+    return (problem.message, problem.hint)
+  }
+
   private static func accountProblem(
     _ account: String, _ info: AccountInfo
   ) -> (message: String, hint: String, isSchema: Bool) {

@@ -27,11 +27,16 @@ final class SyncWorkshop {
     try self.init(shop: try Workshop(vault: false), schema: schema)
     for (vault, person) in [("a.vault", "ada"), ("b.vault", "bob")] {
       try shop.done("init", "--schema", schema, "--quiet", vault: vault)
-      let added = try run(program, ["user", "add", person, "--account", "water", "--data", shop.path("data"), "-q"])
-      guard added.status == 0 else { throw Unexpected("no user: \(added.errors)") }
-      try shop.write(added.output, to: "token-\(vault)")
+      try shop.write(try token(of: person, ["--account", "water"]), to: "token-\(vault)")
     }
     try connect()
+  }
+
+  /// Adds a user to the server and returns the token as printed.
+  func token(of user: String, _ options: [String]) throws -> String {
+    let added = try run(program, ["user", "add", user, "--data", shop.path("data"), "-q"] + options)
+    guard added.status == 0 else { throw Unexpected("no user: \(added.errors)") }
+    return added.output
   }
 
   /// Starts the server and tells both vaults its address.
