@@ -20,18 +20,24 @@ public final class VaultLock: Sendable {
   private let descriptor: Int32
   private let path: String
 
-  /// Takes the lock at once.
+  /// Takes the lock. Waits up to half a second while no other program holds it: a child process that is being started
+  /// has a copy of every descriptor of this process until it runs its program, also of one that was closed meanwhile.
   /// - Throws: ``VaultError`` with `busy` if another process holds a lock that excludes this one.
   public init(path: String, mode: Mode) throws {
     self.path = path
     descriptor = cplatform_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw FileError.last("open", path) }
     let operation = (mode == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB
-    guard flock(descriptor, operation) == 0 else {
+    var attempts = 0
+    while flock(descriptor, operation) != 0 {
       let reason = errno
       // `deinit` closes the descriptor. It also runs for an initialiser that throws from here on.
       guard reason == EWOULDBLOCK else { throw FileError("lock", path, Descriptor.Failure(number: reason)) }
-      throw Self.held(descriptor, by: mode == .shared ? .exclusive : .shared)
+      attempts += 1
+      guard attempts < 50, otherHolders.isEmpty else {
+        throw Self.held(descriptor, by: mode == .shared ? .exclusive : .shared)
+      }
+      usleep(10_000)
     }
   }
 
