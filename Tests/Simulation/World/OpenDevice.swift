@@ -46,6 +46,19 @@ struct OpenDevice {
     }
   }
 
+  /// The first operations and transfers that remain, a line for each.
+  func unfinished() throws -> [String] {
+    try read { connection in
+      try connection.fetch(
+        """
+        SELECT * FROM (SELECT 'operation ' || status || ': ' || entityType || ' ' || entityUuid FROM OfflineSyncQueue
+            WHERE completedAt IS NULL LIMIT 6)
+          UNION ALL SELECT * FROM (SELECT 'transfer ' || direction || ' ' || status || ': ' || contentUuid FROM AttachmentTransfer
+            LIMIT 6)
+        """, as: String.self)
+    }
+  }
+
   /// The records that a policy decided about without a common version.
   func decidedWithoutBase() throws -> [String] {
     try read { connection in

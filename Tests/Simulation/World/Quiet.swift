@@ -6,6 +6,8 @@ import SyncEngine
 struct Quiet {
   /// More decisions one after the other than this are not a bounded time.
   static let limit = 20
+  /// A sync that takes longer than this never ends: without faults one takes seconds.
+  static let longestSync = Duration.seconds(180)
 
   let devices: [OpenDevice]
   /// Whether open conflicts are decided, or left open.
@@ -85,7 +87,9 @@ struct Quiet {
     // A connection that the server still had from before may end once more.
     for _ in 0..<3 {
       do {
-        report = try await device.worker.sync(request)
+        report = try await bounded(device, request)
+      } catch let violation as Violation {
+        throw violation
       } catch {
         throw Violation(5, "\(device.seat.name) cannot sync: \(error)")
       }
@@ -99,6 +103,26 @@ struct Quiet {
     }
     throw Violation(
       5, "\(device.seat.name) ends a round with \(report.outcome): \(report.failure.map { "\($0)" } ?? "")")
+  }
+
+  /// A round that is cancelled after ``longestSync``.
+  private static func bounded(_ device: OpenDevice, _ request: RoundRequest) async throws -> SyncReport {
+    let (worker, limit) = (device.worker, longestSync)
+    let report = try await withThrowingTaskGroup(of: SyncReport?.self) { group in
+      group.addTask {
+        do { return try await worker.sync(request) } catch is CancellationError { return nil }
+      }
+      group.addTask {
+        try await Task.sleep(for: limit)
+        return nil
+      }
+      defer { group.cancelAll() }
+      return try await group.next() ?? nil
+    }
+    guard let report else {
+      throw Violation(5, ["a sync of \(device.seat.name) goes on after \(limit)"] + (try device.unfinished()))
+    }
+    return report
   }
 
   private func decide(_ device: OpenDevice, _ turn: Int, _ seed: UInt64) throws -> Int {
