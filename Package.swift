@@ -171,6 +171,9 @@ let package = Package(
         "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "ShippedSchemas",
       ]),
 
+    // What tests, benchmarks and the simulation share.
+    .target(name: "TestSupport", dependencies: ["Platform"], path: "Tests/TestSupport"),
+
     // Benchmarks against the C floor.
     .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher", "CSodium"], path: "Tests/BenchmarkFloor"),
     .executableTarget(
@@ -200,7 +203,7 @@ let package = Package(
     .testTarget(
       name: "VaultStoreTests",
       dependencies: [
-        "SchemaModel", "RecordStore", "Platform", "VaultStore", "CipherSQL", "SyncModel", "VaultKeys",
+        "TestSupport", "SchemaModel", "RecordStore", "Platform", "VaultStore", "CipherSQL", "SyncModel", "VaultKeys",
         "RestorationModel", "DrawnSchema",
       ]),
     .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "VaultStore"]),
@@ -217,20 +220,23 @@ let package = Package(
     .testTarget(
       name: "SyncEngineTests",
       dependencies: [
-        "Platform", "SyncEngine", "VaultStore", "Outbox", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL",
+        "TestSupport", "Platform", "SyncEngine", "VaultStore", "Outbox", "HTTPClient", "RawNetwork", "SyncModel",
+        "CipherSQL",
       ]),
     .testTarget(
       name: "SyncServerTests",
       dependencies: [
-        "SchemaModel", "RecordStore", "Platform", "FieldVaultServerCommand", "SyncServer", "HTTPClient", "RawNetwork",
+        "TestSupport", "SchemaModel", "RecordStore", "Platform", "FieldVaultServerCommand", "SyncServer", "HTTPClient",
+        "RawNetwork",
         "SyncModel", "VaultStore", "CipherSQL", "SealedFiles", "RestorationModel", "CommandLineKit", "CPlatform",
         "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "ShippedSchemas",
       ]),
     .testTarget(
       name: "SyncTests",
       dependencies: [
-        "SchemaModel", "RecordStore", "Platform", "SyncEngine", "FileTransfers", "HTTPClient", "RawNetwork",
-        "SyncServer", "SyncModel", "VaultStore", "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage",
+        "TestSupport", "SchemaModel", "RecordStore", "Platform", "SyncEngine", "FileTransfers", "HTTPClient",
+        "RawNetwork", "SyncServer", "SyncModel", "VaultStore", "HTTPServer", "FileServer", "SQLCipherStorage",
+        "ServerStorage",
         "CipherSQL",
         "VaultKeys", "RestorationModel", "ReceiptsModel", "DrawnSchema",
       ]),

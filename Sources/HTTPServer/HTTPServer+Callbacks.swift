@@ -22,10 +22,12 @@ func handleAccess(
     let exchange: ConnectionState
     let refusal: HTTPProblem?
     do throws(HTTPProblem) {
-      exchange = ConnectionState(head: try head.request(), connection: id, isDraining: listener.isDraining)
+      exchange = ConnectionState(
+        head: try head.request(), connection: id, isDraining: listener.isDraining, clock: server.clock)
       refusal = nil
     } catch {
-      exchange = ConnectionState(head: Request(method: head.method, path: ""), connection: id, isDraining: true)
+      exchange = ConnectionState(
+        head: Request(method: head.method, path: ""), connection: id, isDraining: true, clock: server.clock)
       refusal = error
     }
     server.began(exchange)
@@ -59,7 +61,7 @@ func handleCompletion(
   // 499 is the status that other servers log for a disconnected client.
   server.log.note(
     method: exchange.head.method, pattern: response?.pattern ?? exchange.pattern,
-    status: response?.status ?? 499, duration: ContinuousClock.now - exchange.start,
+    status: response?.status ?? 499, duration: server.clock.instant() - exchange.start,
     bytes: exchange.head.method == "HEAD" ? 0 : response?.byteCount ?? 0)
   server.watch.ended(connection, isKnown: exchange.caller != nil)
   server.ended(exchange)

@@ -36,6 +36,7 @@ package final class HTTPServer: Sendable {
   let handlers: Handlers
   let limits: HTTPLimits
   let log: RequestLog
+  let clock: Clock
   /// The address that it listens on, with the port that the system chose for port 0.
   package let address: String
   let isEncrypted: Bool
@@ -56,19 +57,21 @@ package final class HTTPServer: Sendable {
   /// Starts to serve.
   /// - Throws: ``HTTPServerError`` with `cannotListen` or `badCertificate`.
   package init(
-    listen: String, identity: TLSIdentity?, limits: HTTPLimits, log: RequestLog, handlers: Handlers
+    listen: String, identity: TLSIdentity?, limits: HTTPLimits, log: RequestLog, clock: Clock, handlers: Handlers
   ) throws(HTTPServerError) {
     let socket = try ListeningSocket(listen)
     self.handlers = handlers
     self.limits = limits
     self.log = log
+    self.clock = clock
     self.socket = socket.descriptor
     address = socket.address
     isEncrypted = identity != nil
     watch = ConnectionMonitor(
       ConnectionTable.Limits(
         header: limits.headerTime, pause: .seconds(limits.idleSeconds),
-        strangersPerAddress: limits.waitingConnectionsPerAddress, strangers: limits.waitingConnections))
+        strangersPerAddress: limits.waitingConnectionsPerAddress, strangers: limits.waitingConnections),
+      clock: clock)
     memory = BodyMemory(
       limit: max(limits.bodyMemoryBytes, limits.bodyBytes),
       userLimit: max(limits.bodyMemoryBytesPerUser, limits.bodyBytes))
@@ -162,8 +165,8 @@ package final class HTTPServer: Sendable {
 
   /// Returns when a condition holds, or after the time that requests have when the server stops.
   private func waitUntil(_ condition: () -> Bool) async {
-    let end = ContinuousClock.now + .seconds(limits.stopSeconds)
-    while ContinuousClock.now < end, !condition() { await Self.pause() }
+    let end = clock.instant() + .seconds(limits.stopSeconds)
+    while clock.instant() < end, !condition() { await pause() }
   }
 
   // MARK: Watching
@@ -179,7 +182,7 @@ package final class HTTPServer: Sendable {
       for exchange in waiting { exchange.endIfClientIsGone() }
       endRevoked(waiting)
       for listener in takeDrained() { listener.stop() }
-      await Self.pause(interval)
+      await pause(interval)
     }
   }
 
@@ -229,14 +232,14 @@ package final class HTTPServer: Sendable {
     suspended.resume()
   }
 
-  package static func pause(_ duration: Duration = .milliseconds(5)) async {
+  private func pause(_ duration: Duration = .milliseconds(5)) async {
     // The loop continues after a cancellation, because connections must be resumed.
-    try? await Task.sleep(for: duration)
+    try? await clock.sleep(duration)
   }
 
   /// Requests that came at least so long ago.
   func waiting(atLeast duration: Duration) -> [ConnectionState] {
-    let latest = ContinuousClock.now - duration
+    let latest = clock.instant() - duration
     return exchanges.withLock { $0.values.filter { $0.start <= latest } }
   }
 

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import VaultStore
 import SyncModel
 import HTTPClient
@@ -14,6 +15,8 @@ struct RestClient: Sendable {
   let transport: HTTPTransport
   let file: RouteFile
   let limits: ListLimits
+  /// The clock and the random source of the vault.
+  let environment: Environment
   /// The reasons why ids of the API cannot be stored, by entity, as its first responses show. A create would make a
   /// record there that this device could never identify.
   private let unfitIds = Locked<[String: String]>([:])
@@ -21,8 +24,8 @@ struct RestClient: Sendable {
   /// response.
   private let offset = Locked<Int64?>(nil)
 
-  init(transport: HTTPTransport, file: RouteFile, limits: ListLimits = ListLimits()) {
-    (self.transport, self.file, self.limits) = (transport, file, limits)
+  init(transport: HTTPTransport, file: RouteFile, limits: ListLimits = ListLimits(), environment: Environment) {
+    (self.transport, self.file, self.limits, self.environment) = (transport, file, limits, environment)
   }
 
   /// Identifies the API, however its address is written: without scheme, in lower case, without a default port.
@@ -35,7 +38,7 @@ struct RestClient: Sendable {
 
   /// The time by the API's clock, in milliseconds since 1970. The header of a response has whole seconds, so a
   /// difference below two seconds is ignored.
-  var serverTime: Int64 { Vault.now + (offset.withLock { $0 } ?? 0) }
+  var serverTime: Int64 { environment.now + (offset.withLock { $0 } ?? 0) }
 
   func ask(
     _ method: String, _ path: String, query: [(name: String, value: String)] = [], body: SyncValue? = nil,
@@ -90,7 +93,7 @@ struct RestClient: Sendable {
 
   private func note(_ header: String?) {
     guard let header, let time = HTTPDate.milliseconds(header) else { return }
-    let difference = time - Vault.now
+    let difference = time - environment.now
     offset.withLock { $0 = abs(difference) < 2000 ? 0 : difference }
   }
 

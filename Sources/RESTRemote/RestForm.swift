@@ -1,5 +1,6 @@
 import FileTransfers
 import CipherSQL
+import Platform
 import VaultStore
 import SyncModel
 import HTTPClient
@@ -29,7 +30,7 @@ struct RestForm: Sendable {
     let path = client.file.base + (try await RestFiles.path(call.path, body))
     if key != nil, let id = try await lookUp() { return try await keep(id) }
     // Names this attempt, like the id of an operation. If the record is created again later, that is another attempt.
-    let name = key ?? UUID().uuidString.lowercased()
+    let name = key ?? UUIDText.text(.version4(random: client.environment.random))
     do { try await remember(name) } catch { throw .vaultFailed }
     let boundary = "fieldvault-" + NameUUID.text([body.uuid, "boundary"])
     let (head, tail) = try await parts(boundary)

@@ -19,7 +19,7 @@ public struct RestRemote: Remote {
   ///   - file: routes that passed `RouteFile.check(against:)`.
   ///   - limits: the limits for reading one list.
   public init(transport: HTTPTransport, file: RouteFile, vault: Vault, limits: ListLimits = ListLimits()) {
-    client = RestClient(transport: transport, file: file, limits: limits)
+    client = RestClient(transport: transport, file: file, limits: limits, environment: vault.environment)
     records = RestRecords(vault: vault)
   }
 

@@ -12,7 +12,7 @@ import ServerStorage
 /// await server.stop()
 /// ```
 public final class FieldVaultServer: Sendable {
-  /// How a server is set up.
+  /// How a server is set up. Clock and random source are those of its folder.
   public struct Settings: Sendable {
     /// Where the data are.
     public var folder: ServerFolder
@@ -68,41 +68,44 @@ public final class FieldVaultServer: Sendable {
   ///   ``HTTPServerError``; `SQLError` for a schema that cannot be applied.
   public init(_ settings: Settings) throws {
     hold = Locked(try settings.folder.holdForServing())
+    let environment = settings.folder.environment
+    let log = settings.log.timed(by: environment.clock)
     let directory = try ServerDirectory(in: settings.folder)
     let storage = try EmbeddedStorage(
       in: settings.folder, schemas: settings.schemas, accounts: try directory.accounts(),
-      log: { settings.log.failure($0) })
+      log: { log.failure($0) })
     self.directory = directory
     self.storage = storage
     let files = settings.fileStorage(settings.folder)
     self.files = files
     let limits = settings.limits
     stopTime = .seconds(limits.http.stopSeconds)
-    sessions = UploadSessions(limit: limits.files.uploadsAtOnce)
+    sessions = UploadSessions(limit: limits.files.uploadsAtOnce, clock: environment.clock)
     let inUse = { @Sendable (account: AccountName, contents: [String]) in
       try await storage.flushFailedCommits(account)
       return try await storage.read(account) { try $0.contentsInUse(among: contents) }
     }
     let clock = try ServerClock(directory)
     let records = SyncService(
-      storage: storage, limits: limits, serverUuid: directory.serverUuid, log: settings.log,
-      isPresigned: settings.objectStore != nil, storingTime: { clock.storing(at: $0) })
+      storage: storage, limits: limits, serverUuid: directory.serverUuid, log: log,
+      environment: environment, isPresigned: settings.objectStore != nil, storingTime: { clock.storing(at: $0) })
     let objects = settings.objectStore.map { store in
       ObjectFiles(
-        store: store, database: { try files.database($0) }, log: settings.log,
+        store: store, database: { try files.database($0) }, log: log, environment: environment,
         scratch: { "\(settings.folder.path)/accounts/\($0.folder)" })
     }
     let fileService = FileService(
       storage: files, inUse: inUse,
       claims: { account, content in try await storage.read(account) { try $0.claims(on: content) } },
       limits: limits.files,
-      sessions: sessions, log: settings.log,
+      sessions: sessions, log: log, environment: environment,
       objects: objects, publicURL: settings.publicURL)
     let router = Router(
-      routes: records.routes + fileService.routes, log: settings.log, user: { try directory.member(token: $0) },
+      routes: records.routes + fileService.routes, log: log, user: { try directory.member(token: $0) },
       authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
     http = try HTTPServer(
-      listen: settings.listen, identity: settings.identity, limits: limits.http, log: settings.log,
+      listen: settings.listen, identity: settings.identity, limits: limits.http, log: log,
+      clock: environment.clock,
       handlers: HTTPServer.Handlers(
         admit: { router.admit($0) }, answer: { await router.answer($0) },
         isValid: { caller in
@@ -111,7 +114,7 @@ public final class FieldVaultServer: Sendable {
             return try directory.isValid(member)
           } catch {
             // If the result cannot be determined, the request continues.
-            settings.log.failure("a token could not be looked up: \(error)")
+            log.failure("a token could not be looked up: \(error)")
             return true
           }
         }))
@@ -119,7 +122,7 @@ public final class FieldVaultServer: Sendable {
     let retention = Retention(
       days: settings.retentionDays, storage: storage, files: files, objects: objects, inUse: inUse,
       directory: directory,
-      log: settings.log)
+      log: log)
     housekeeping = Task { await retention.run(clock) }
   }
 

@@ -152,7 +152,7 @@ final class ScriptedAPI: Sendable {
     if limit == "bytes" { limits.bytes = 10 } else { limits.seconds = 0 }
     let client = RestClient(
       transport: HTTPTransport(address: try ServerAddress(api.server.url)) { nil },
-      file: try RouteFile(json: Self.routes), limits: limits)
+      file: try RouteFile(json: Self.routes), limits: limits, environment: .system)
     let pages = RestPages(
       client: client, path: "/rifles", items: try #require(JSONPlace("items")),
       paging: .next(try #require(JSONPlace("next")), parameter: nil), id: JSONPlace(member: "id"))

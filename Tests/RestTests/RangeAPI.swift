@@ -80,12 +80,12 @@ final class RangeDevice: Sendable {
     limits: TransportLimits = TransportLimits(), lists: ListLimits = ListLimits(), jitter: Double = 0
   ) throws {
     mkdir(folder, 0o700)
-    vault = try Self.makeVault(folder)
+    vault = try Self.makeVault(folder, jitter: jitter)
     let text = try routes ?? RangeAPI.routeFile()
     try vault.setRemote(url: url, token: token, routes: try RouteFile.routes(json: text, for: vault))
     let transport = HTTPTransport(address: try ServerAddress(url), limits: limits) { token }
     let remote = RestRemote(transport: transport, file: try RouteFile(json: text), vault: vault, limits: lists)
-    worker = SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: network), jitter: { jitter })
+    worker = SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: network))
   }
 
   /// Returns a worker for the same vault at another address.
@@ -96,17 +96,18 @@ final class RangeDevice: Sendable {
     }
     let transport = HTTPTransport(address: try ServerAddress(url)) { "range-token" }
     let remote = RestRemote(transport: transport, file: try RouteFile(json: text), vault: vault)
-    return SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+    return SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
   }
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-  static func makeVault(_ folder: String) throws -> Vault {
+  static func makeVault(_ folder: String, jitter: Double = 0) throws -> Vault {
     var content = (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 7) }
     return try blocking {
       try Vault.create(
         at: folder + "/range.vault", schemas: [(SchemaSource(name: "range", folder: nil), RangeSchema.schema)],
-        secret: .keyFile(try SecureBytes(wiping: &content)))
+        secret: .keyFile(try SecureBytes(wiping: &content)),
+        configuration: Configuration(environment: .system { jitter }))
     }
   }
 

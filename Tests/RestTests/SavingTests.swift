@@ -61,7 +61,7 @@ import HTTPClient
     let api = try RangeAPI()
     let online = try await ready(api)
     let worker = SyncWorker(
-      vault: online.vault, remote: await online.worker.remote, monitor: NetworkMonitor(fixed: .offline), jitter: { 0 })
+      vault: online.vault, remote: await online.worker.remote, monitor: NetworkMonitor(fixed: .offline))
     let (_, outcome) = try await worker.save { connection in
       try connection.execute(
         "INSERT INTO OfflineDopeEntry (sessionId, distance) SELECT min(sessionId), 300 FROM OfflineSession")

@@ -185,7 +185,9 @@ import Testing
     let client = try server.client("ada")
     let push: [SyncValue] = [Operation.create("Project", house, ["title": "Elm"], id: "once")]
     let member = try server.withDirectory { try $0.member(token: client.token ?? "") }
-    let service = SyncService(storage: server.server.storage, limits: ServerLimits(), serverUuid: "", log: .silent)
+    let service = SyncService(
+      storage: server.server.storage, limits: ServerLimits(), serverUuid: "", log: .silent,
+      environment: .system)
     var request = Request(method: "POST", path: "/v1/push")
     request.body = SyncValue.object(["deviceId": "test", "deviceCounter": 1, "operations": .array(push)]).jsonBytes
     let call = RouteCall(request: request, caller: try #require(member), variables: [:])

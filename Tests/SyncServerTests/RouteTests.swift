@@ -1,5 +1,7 @@
 import Foundation
+import Platform
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import FileServer
@@ -79,13 +81,15 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func bucketsFillWithTime() {
-    let limiter = RateLimiter(burst: 2, perSecond: 1)
-    let start = ContinuousClock.now
-    #expect((0..<3).map { _ in limiter.secondsToWait(for: 1, now: start) } == [nil, nil, 1])
-    #expect(limiter.secondsToWait(for: 2, now: start) == nil)
-    #expect(limiter.secondsToWait(for: 1, now: start + .milliseconds(500)) == 1)
-    #expect(limiter.secondsToWait(for: 1, now: start + .seconds(2)) == nil)
+  @Test("A user may make requests again after a time") func bucketsFillWithTime() {
+    let time = TestClock(isRunning: false)
+    let limiter = RateLimiter(burst: 2, perSecond: 1, clock: time.clock)
+    #expect((0..<3).map { _ in limiter.secondsToWait(for: 1) } == [nil, nil, 1])
+    #expect(limiter.secondsToWait(for: 2) == nil)
+    time.advance(by: .milliseconds(500))
+    #expect(limiter.secondsToWait(for: 1) == 1)
+    time.advance(by: .milliseconds(1_500))
+    #expect(limiter.secondsToWait(for: 1) == nil)
   }
 
   @Test func logHasNoDataOfUsers() async throws {
@@ -115,13 +119,14 @@ import Testing
     let service = SyncService(
       storage: try EmbeddedStorage(
         in: try ServerFolder(server.folder.path + "/other", isCreating: true), schemas: [], accounts: []),
-      limits: ServerLimits(), serverUuid: "", log: .silent)
+      limits: ServerLimits(), serverUuid: "", log: .silent, environment: .system)
     let storage = DiskFileStorage(in: try ServerFolder(server.folder.path + "/other", isCreating: true))
     let objects = ObjectFiles(
-      store: try objectStore("https://s3.example.org"), database: { try storage.database($0) }, log: .silent)
+      store: try objectStore("https://s3.example.org"), database: { try storage.database($0) }, log: .silent,
+      environment: .system)
     let files = FileService(
-      storage: storage, inUse: { _, _ in [] }, limits: FileLimits(), sessions: UploadSessions(limit: 1), log: .silent,
-      objects: isPresigned ? objects : nil)
+      storage: storage, inUse: { _, _ in [] }, limits: FileLimits(), sessions: UploadSessions(limit: 1, clock: .system),
+      log: .silent, environment: .system, objects: isPresigned ? objects : nil)
     guard case .object(let paths)? = document["paths"] else { throw CancellationError() }
     var described: Set<String> = []
     for path in paths.members {

@@ -170,12 +170,13 @@ import Testing
     let isStuck = Locked(false)
     let isFree = Locked(false)
     let http = try HTTPServer(
-      listen: "127.0.0.1:0", identity: nil, limits: limits, log: .silent,
+      listen: "127.0.0.1:0", identity: nil, limits: limits, log: .silent, clock: .system,
       handlers: .init(
         admit: { _ in AdmittedRequest(admission: .ignore) },
         answer: { _ in
           isStuck.withLock { $0 = true }
-          while !isFree.withLock({ $0 }) { await HTTPServer.pause(.milliseconds(1)) }
+          // Ignores its cancellation.
+          while !isFree.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(1)) }
           return .empty(204)
         }))
     let raw = try RawConnection(to: "http://" + http.address)

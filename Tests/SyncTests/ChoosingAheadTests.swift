@@ -22,7 +22,7 @@ import HTTPClient
     one = try await Device("ada", at: server)
     two = try await Device("ben", at: server)
     remote = InterveningRemote(remote: await one.worker.remote)
-    worker = SyncWorker(vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+    worker = SyncWorker(vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
     try await one.write { _ = try $0.insert(Project(title: "House")) }
     try await one.sync()
   }

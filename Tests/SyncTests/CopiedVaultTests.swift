@@ -132,7 +132,7 @@ import Testing
     let remote = InterveningRemote(remote: await one.worker.remote)
     remote.answerAccount { $0.protocolVersion = 3 }
     let worker = SyncWorker(
-      vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+      vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
     let report = try await worker.sync()
     #expect(report.outcome == .paused && report.failure?.answer == .otherProtocol)
     #expect(try await one.waiting() == 1)

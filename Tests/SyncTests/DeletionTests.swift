@@ -94,7 +94,7 @@ import Testing
     var random = Seeded(seed)
     let faulty = FaultyRemote(await one.worker.remote)
     let worker = SyncWorker(
-      vault: one.vault, remote: faulty, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+      vault: one.vault, remote: faulty, monitor: NetworkMonitor(fixed: .online))
     var next = 10
     var log: [String] = []
     for _ in 0..<25 {

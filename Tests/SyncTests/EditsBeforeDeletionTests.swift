@@ -61,7 +61,7 @@ import Testing
       try await two.sync()
     }
     let worker = SyncWorker(
-      vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+      vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
     #expect(try await worker.sync(RoundRequest()).outcome == .done)
     #expect(remote.sent.first?.first?.patch.fields["title"] != nil)
     try await expectEdit()

@@ -17,7 +17,7 @@ import Testing
     server = try LocalServer()
     device = try await Device("ada", at: server)
     remote = InterveningRemote(remote: await device.worker.remote)
-    worker = SyncWorker(vault: device.vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+    worker = SyncWorker(vault: device.vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
     try await device.write { _ = try $0.insert(Project(title: "House")) }
     try await device.sync()
   }
@@ -58,7 +58,8 @@ import Testing
     remote.answerChanges { number, cursor in
       // As above: the fault lasts for longer than a device asks.
       ChangesPage(
-        serverTime: Vault.now, epoch: epoch, changes: [], cursor: isSamePlace ? cursor ?? "" : "place \(number)",
+        serverTime: Clock.system.now(), epoch: epoch, changes: [],
+        cursor: isSamePlace ? cursor ?? "" : "place \(number)",
         hasMore: number <= 100, remaining: nil)
     }
     try await device.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'Elm'") }

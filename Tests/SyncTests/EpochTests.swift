@@ -258,7 +258,7 @@ import Testing
     let (folder, schemas) = (server.folder, server.schemas)
     remote.intervene { number in if number == 1 { try await startEpoch(folder.path + "/data", schemas) } }
     let worker = SyncWorker(
-      vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+      vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
     try await rename(one, 1, "kitchen 1")
     let report = try await worker.sync()
     #expect(report.outcome == .done && report.hasCompared)

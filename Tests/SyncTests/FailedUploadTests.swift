@@ -62,7 +62,7 @@ private struct FailingFiles: FileRemote {
     let faulty = Locked<UploadProblem?>(nil)
     let files = try #require(await device.worker.remote.files)
     remote.fileRemote.withLock { $0 = FailingFiles(files: files, problem: faulty) }
-    let worker = SyncWorker(vault: device.vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+    let worker = SyncWorker(vault: device.vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
     for (number, (problem, sign)) in Self.cases.enumerated() {
       let path = device.folder.path + "/\(number).bin"
       try Data(repeating: UInt8(number), count: 5_000).write(to: URL(filePath: path))

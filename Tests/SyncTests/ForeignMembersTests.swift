@@ -45,7 +45,7 @@ import Testing
     let server = try LocalServer()
     let (one, two) = (try await Device("ada", at: server), try await Device("ben", at: server))
     let remote = InterveningRemote(remote: await two.worker.remote)
-    let worker = SyncWorker(vault: two.vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+    let worker = SyncWorker(vault: two.vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
     try await one.write { db in
       try db.insert(Project(title: "House"))
       for number in 1...6 { try db.insert(Room(projectId: 1, title: "room \(number)")) }

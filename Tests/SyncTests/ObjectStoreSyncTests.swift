@@ -29,10 +29,10 @@ struct ObjectStoreSyncTests {
       credentials: ObjectStoreCredentials(accessKeyId: ObjectStoreProcess.accessKeyId, wipingSecret: &secret))
     // Each reading of the clock consumes one offset. The last offset stays in use; without offsets the clock is
     // right.
-    described.clock = { [clock] in
-      let wrong = clock.withLock { $0.count > 1 ? $0.removeFirst() : $0.first ?? 0 }
-      return Int64(Date().timeIntervalSince1970 * 1_000) + wrong
-    }
+    described.clock = Clock(
+      now: { [clock] in
+        Clock.system.now() + clock.withLock { $0.count > 1 ? $0.removeFirst() : $0.first ?? 0 }
+      }, instant: Clock.system.instant, sleep: Clock.system.sleep)
     server = try LocalServer(objectStore: described) { limits in
       limits.files.fileBytes = 3_000_000
       limits.files.quotaBytes = 6_000_000

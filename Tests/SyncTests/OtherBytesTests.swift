@@ -48,7 +48,7 @@ private struct MistakenFiles: FileRemote {
     try attach(path, to: project, of: device)
     let remote = InterveningRemote(remote: await device.worker.remote)
     remote.fileRemote.withLock { $0 = MistakenFiles(tells: tells) }
-    let worker = SyncWorker(vault: device.vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+    let worker = SyncWorker(vault: device.vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
     let report = try await worker.sync()
     #expect(report.filesSent == 0 && report.filesFailed == 1)
     #expect(try await device.values("SELECT direction FROM AttachmentTransfer") == ["upload"])

@@ -58,7 +58,7 @@ import HTTPClient
   @Test("A server that accepts no push is contacted with growing pauses", arguments: [true, false])
   func aServerThatTakesNothingIsLeftAlone(saysWhy: Bool) async throws {
     let server = try LocalServer()
-    let one = try await Device("ada", at: server)
+    let one = try await Device("ada", at: server, environment: .system { 1 })
     try await one.write { _ = try $0.insert(Project(title: "House")) }
     let remote = InterveningRemote(remote: await one.worker.remote)
     remote.intervene { _ in
@@ -67,7 +67,7 @@ import HTTPClient
     }
     let monitor = NetworkMonitor(remote: remote, address: try ServerAddress(server.server.url))
     let worker = SyncWorker(
-      vault: one.vault, remote: MonitoredRemote(remote, monitor: monitor), monitor: monitor, jitter: { 1 })
+      vault: one.vault, remote: MonitoredRemote(remote, monitor: monitor), monitor: monitor)
     let running = Task { try await worker.run() }
     try await eventually("a second try") { remote.sent.count > 1 }
     try await Task.sleep(for: .seconds(2))
@@ -86,11 +86,11 @@ import HTTPClient
   @Test("A long poll that returns immediately is repeated less and less often", arguments: [true, false])
   func aQuestionThatIsAnsweredAtOnceIsAskedLessAndLessOften(isNew: Bool) async throws {
     let server = try LocalServer()
-    let one = try await Device("ada", at: server)
+    let one = try await Device("ada", at: server, environment: .system { 1 })
     try await one.sync()
     let remote = InterveningRemote(remote: await one.worker.remote)
     remote.answerWatch { isNew }
-    let worker = SyncWorker(vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 1 })
+    let worker = SyncWorker(vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
     let running = Task { try await worker.run() }
     try await eventually("a second question") { remote.watches > 1 }
     try await Task.sleep(for: .seconds(2))
@@ -128,7 +128,7 @@ import HTTPClient
     let interfaces = CostlyInterfaces()
     let remote = InterveningRemote(remote: await one.worker.remote)
     let monitor = NetworkMonitor(remote: remote, address: nil, interfaces: interfaces)
-    let worker = SyncWorker(vault: one.vault, remote: remote, monitor: monitor, jitter: { 0 })
+    let worker = SyncWorker(vault: one.vault, remote: remote, monitor: monitor)
     let running = Task { try await worker.run() }
     try await Task.sleep(for: .seconds(1))
     #expect(remote.sent.isEmpty && remote.watches == 0)
@@ -182,7 +182,7 @@ import HTTPClient
     try await one.write { _ = try $0.insert(Project(title: "House")) }
     let remote = await one.worker.remote
     let offline = SyncWorker(
-      vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .offline), jitter: { 0 })
+      vault: one.vault, remote: remote, monitor: NetworkMonitor(fixed: .offline))
     let report = try await offline.sync()
     #expect(report.outcome == .offline && report.pushed == 0)
     #expect(try await one.value("SELECT retryCount FROM OfflineSyncQueue", as: Int.self) == 0)

@@ -51,8 +51,7 @@ import HTTPClient
     let token = two.token
     let transport = HTTPTransport(address: try ServerAddress("http://127.0.0.1:\(port)"), limits: limits) { token }
     return SyncWorker(
-      vault: two.vault, remote: FieldVaultRemote(transport: transport), monitor: NetworkMonitor(fixed: .online),
-      jitter: { 0 })
+      vault: two.vault, remote: FieldVaultRemote(transport: transport), monitor: NetworkMonitor(fixed: .online))
   }
 
   private func serverPort() throws -> UInt16 {

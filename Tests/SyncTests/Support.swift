@@ -28,16 +28,19 @@ final class LocalServer {
   let schemas: [Schema]
   private let log: RequestLog
   private let objectStore: ObjectStore?
+  private let environment: Environment
 
   init(
     in folder: TemporaryFolder = TemporaryFolder(), schemas: [Schema] = [RestorationSchema.schema],
-    objectStore: ObjectStore? = nil, log: RequestLog = .silent, _ limit: (inout ServerLimits) -> Void = { _ in }
+    objectStore: ObjectStore? = nil, log: RequestLog = .silent, environment: Environment = .system,
+    _ limit: (inout ServerLimits) -> Void = { _ in }
   ) throws {
     self.folder = folder
     self.schemas = schemas
     self.log = log
     self.objectStore = objectStore
-    server = try Self.start(folder, schemas, objectStore, log, limit)
+    self.environment = environment
+    server = try Self.start(folder, schemas, objectStore, log, environment, limit)
   }
 
   /// Stops the server, runs `body`, and serves the same data again at the same address.
@@ -46,18 +49,20 @@ final class LocalServer {
     let port = server.url.split(separator: ":").last.map(String.init) ?? "0"
     await server.stop()
     try await body()
-    server = try Self.start(folder, schemas, objectStore, log, port: port, limit)
+    server = try Self.start(folder, schemas, objectStore, log, environment, port: port, limit)
   }
 
   private static func start(
     _ folder: TemporaryFolder, _ schemas: [Schema], _ objectStore: ObjectStore?, _ log: RequestLog,
-    port: String = "0", _ limit: (inout ServerLimits) -> Void
+    _ environment: Environment, port: String = "0", _ limit: (inout ServerLimits) -> Void
   ) throws -> FieldVaultServer {
     var limits = ServerLimits()
     limits.requestBurst = 1_000_000
     limit(&limits)
+    var data = try ServerFolder(folder.path + "/data", isCreating: true)
+    data.environment = environment
     var settings = FieldVaultServer.Settings(
-      folder: try ServerFolder(folder.path + "/data", isCreating: true), listen: "127.0.0.1:\(port)",
+      folder: data, listen: "127.0.0.1:\(port)",
       schemas: schemas, limits: limits, log: log)
     settings.objectStore = objectStore
     return try FieldVaultServer(settings)
@@ -92,10 +97,11 @@ final class Device: Sendable {
   let token: String
 
   init(
-    _ name: String, at server: LocalServer, account: String = "water", schema: Schema = RestorationSchema.schema
+    _ name: String, at server: LocalServer, account: String = "water", schema: Schema = RestorationSchema.schema,
+    environment: Environment = .system { 0 }
   ) async throws {
     folder = TemporaryFolder()
-    vault = try await Self.vault(folder.path + "/job.vault", schema)
+    vault = try await Self.vault(folder.path + "/job.vault", schema, Configuration(environment: environment))
     token = try server.token(name, account: account)
     worker = try Self.worker(vault, url: server.server.url, token: token)
   }
@@ -105,14 +111,19 @@ final class Device: Sendable {
     opening folder: TemporaryFolder, url: String, token: String, schema: Schema = RestorationSchema.schema
   ) throws {
     self.folder = folder
-    vault = try Vault.open(at: folder.path + "/job.vault", with: keyFileSecret(1), schemas: [schema])
+    vault = try Vault.open(
+      at: folder.path + "/job.vault", with: keyFileSecret(1), schemas: [schema],
+      configuration: Configuration(environment: .system { 0 }))
     self.token = token
     worker = try Self.worker(vault, url: url, token: token)
   }
 
-  private static func vault(_ path: String, _ schema: Schema) async throws -> Vault {
+  private static func vault(
+    _ path: String, _ schema: Schema, _ configuration: Configuration
+  ) async throws -> Vault {
     try Vault.create(
-      at: path, schemas: [(SchemaSource(name: schema.name, folder: nil), schema)], secret: keyFileSecret(1))
+      at: path, schemas: [(SchemaSource(name: schema.name, folder: nil), schema)], secret: keyFileSecret(1),
+      configuration: configuration)
   }
 
   static func worker(_ vault: Vault, url: String, token: String) throws -> SyncWorker {
@@ -125,7 +136,7 @@ final class Device: Sendable {
     limits.idleSeconds = 600
     limits.wholeSeconds = 1200
     let remote = FieldVaultRemote(transport: HTTPTransport(address: address, limits: limits) { token })
-    return SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+    return SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
   }
 
   private static func set(_ vault: Vault, _ url: String, _ token: String) throws {

@@ -14,7 +14,7 @@ import HTTPClient
   private var one: Device { home.phone }
   private var two: Device { home.tablet }
 
-  init() async throws { home = try await Household() }
+  init() async throws { home = try await Household(environment: .system { 1 }) }
 
   /// Waits until a condition holds. The limit only guards against a hang.
   private func eventually(
@@ -49,7 +49,7 @@ import HTTPClient
   }
 
   private func worker(_ remote: any Remote, _ monitor: NetworkMonitor = NetworkMonitor(fixed: .online)) -> SyncWorker {
-    SyncWorker(vault: one.vault, remote: remote, monitor: monitor, jitter: { 1 })
+    SyncWorker(vault: one.vault, remote: remote, monitor: monitor)
   }
 
   @Test("When the network returns, a worker sends records and files and fetches changes of other devices")

@@ -31,7 +31,7 @@ import Testing
     let (database, entities) = try restorationDatabase()
     let catalog = SyncCatalog(entities)
     func sync<Result>(_ body: (SyncTransaction) throws -> Result) throws -> Result {
-      try database.write { try SyncTransaction.run(on: $0, catalog, now: Vault.now, body) }
+      try database.write { try SyncTransaction.run(on: $0, catalog, now: Clock.system.now(), body) }
     }
     func stored() throws -> Int {
       try database.read { try $0.fetchOne("SELECT count(*) FROM OfflineLocation", as: Int.self) } ?? 0
@@ -71,7 +71,7 @@ import Testing
     let catalog = SyncCatalog(entities)
     var counts = ApplyCounts()
     try database.write { db in
-      try SyncTransaction.run(on: db, catalog, now: Vault.now) {
+      try SyncTransaction.run(on: db, catalog, now: Clock.system.now()) {
         try $0.changes.apply([Self.remote("Project", 1, ["title": "House"])], counts: &counts)
       }
     }
@@ -84,7 +84,7 @@ import Testing
       Set(missing.map { "\($0.entityType) \($0.uuid)" }) == ["Project \(Self.uuid(2))", "Location \(Self.uuid(14))"])
     #expect(missing.count == 2)
     try database.write { db in
-      try SyncTransaction.run(on: db, catalog, now: Vault.now) { try $0.changes.apply(page, counts: &counts) }
+      try SyncTransaction.run(on: db, catalog, now: Clock.system.now()) { try $0.changes.apply(page, counts: &counts) }
     }
     let kept = try database.read { try MissingParents(catalog: catalog, connection: $0).ofInbox(after: "", limit: 10) }
     #expect(kept.map(\.uuid) == [2, 11, 14].map(Self.uuid))
@@ -98,7 +98,7 @@ import Testing
       return try database.write { db in
         let project = try db.insert(Project(title: "House"))
         for number in 0..<waiting { try db.insert(Room(projectId: project.projectId, title: "Room \(number)")) }
-        return try SyncTransaction.run(on: db, catalog, now: Vault.now) { transaction in
+        return try SyncTransaction.run(on: db, catalog, now: Clock.system.now()) { transaction in
           let batch = try transaction.nextBatch(limit: 10, order: order)
           #expect(batch.operations.count == 10)
           var isNext = false

@@ -53,7 +53,9 @@ import Testing
       try SyncSettings.set(.clockOffset, String(offset), in: db)
     }
     let sent = try database.write { db in
-      try SyncTransaction.run(on: db, SyncCatalog(entities), now: Vault.now) { try $0.nextBatch(limit: 25).operations }
+      try SyncTransaction.run(on: db, SyncCatalog(entities), now: Clock.system.now()) {
+        try $0.nextBatch(limit: 25).operations
+      }
     }
     #expect(sent.map(\.createdAt) == [made + offset] && sent.map(\.patch.updatedAt) == [made + offset])
   }

@@ -36,7 +36,7 @@ import Testing
 
   private func sync(_ body: (SyncTransaction, inout ApplyCounts) throws -> Void) throws {
     try database.write { connection in
-      try SyncTransaction.run(on: connection, catalog, now: Vault.now) { transaction in
+      try SyncTransaction.run(on: connection, catalog, now: Clock.system.now()) { transaction in
         var counts = ApplyCounts()
         try body(transaction, &counts)
       }

@@ -61,7 +61,7 @@ import Testing
   private static func sync<Result>(_ database: Database, _ body: (SyncTransaction) throws -> Result) throws -> Result {
     try database.write { connection in
       let catalog = SyncCatalog(try Entities.read(from: connection))
-      return try SyncTransaction.run(on: connection, catalog, now: Vault.now, body)
+      return try SyncTransaction.run(on: connection, catalog, now: Clock.system.now(), body)
     }
   }
 
@@ -90,7 +90,7 @@ import Testing
   ) throws {
     let place: Comment = "\(column) = \(expression.prefix(80))"
     func sync<Result>(_ database: Database, _ body: (SyncTransaction) throws -> Result) throws -> Result {
-      try database.write { try SyncTransaction.run(on: $0, catalog, now: Vault.now, body) }
+      try database.write { try SyncTransaction.run(on: $0, catalog, now: Clock.system.now(), body) }
     }
     do {
       try here.write { db in

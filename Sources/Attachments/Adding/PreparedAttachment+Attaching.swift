@@ -46,7 +46,7 @@ extension PreparedAttachment {
       if isOfFile { values.removeAll { $0.column == column.rawValue } }
       if !values.contains(where: { $0.column == column.rawValue }) { values.append((column.rawValue, value)) }
     }
-    return try writer.add(place.attachment.entity, UUID.version7(), values)
+    return try writer.add(place.attachment.entity, connection.environment.uuids.next(), values)
   }
 
   /// Returns the stored content with the same digest, if its file exists and passes verification. A damaged file

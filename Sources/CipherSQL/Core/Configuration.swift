@@ -47,6 +47,9 @@ public struct Configuration: Sendable {
   /// The defaults of all properties: reads and writes, four readers, ten seconds of waiting.
   public init() {}
 
+  /// Creates a configuration with a clock and a random source, and the defaults of all other properties.
+  package init(environment: Environment) { self.environment = environment }
+
   /// A 64th of the machine's memory between 16 and 64 MiB: 64 MiB on a server or a laptop, 32 MiB on a phone of
   /// 2 GiB.
   public static let defaultPageCacheBytes: Int = {

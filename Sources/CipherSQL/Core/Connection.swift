@@ -24,8 +24,10 @@ public class Connection {
   @usableFromInline final var isNoting = false
 
   private final var isClosed = false
+  /// The clock and the random source of the database.
+  package final let environment: Environment
   // Released after the handle was closed. `nil` for the environment of the operating system.
-  private final let environment: SQLEnvironment?
+  private final let sqlEnvironment: SQLEnvironment?
 
   private final func updateNoting() { isNoting = observedReads != nil || watchedChanges != nil }
 
@@ -42,9 +44,10 @@ public class Connection {
     var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
     flags |=
       configuration.isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | (isToExist ? 0 : SQLITE_OPEN_CREATE)
-    environment = configuration.environment.isSystem ? nil : try SQLEnvironment(configuration.environment)
+    environment = configuration.environment
+    sqlEnvironment = environment.isSystem ? nil : try SQLEnvironment(environment)
     let result =
-      environment?.withName { sqlite3_open_v2(path ?? ":memory:", &opened, flags, $0) }
+      sqlEnvironment?.withName { sqlite3_open_v2(path ?? ":memory:", &opened, flags, $0) }
       ?? sqlite3_open_v2(path ?? ":memory:", &opened, flags, nil)
     guard let opened, result == SQLITE_OK else {
       let error = SQLError.last(opened, result: result)
@@ -99,7 +102,7 @@ public class Connection {
     try pragma("PRAGMA foreign_keys = ON")
     try pragma("PRAGMA trusted_schema = OFF")
     var result = csqlcipher_disable_double_quoted_strings(handle)
-    if result == SQLITE_OK, let environment { result = environment.install(on: handle) }
+    if result == SQLITE_OK, let sqlEnvironment { result = sqlEnvironment.install(on: handle) }
     if result == SQLITE_OK, !configuration.isForDamagedFile { result = csqlcipher_enable_defensive(handle) }
     guard result == SQLITE_OK else { throw SQLError.last(handle, result: result) }
   }

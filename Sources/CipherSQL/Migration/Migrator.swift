@@ -106,8 +106,8 @@ public struct Migrator: Sendable {
   /// - Throws: ``SchemaProblem`` for a mistake in the file.
   @discardableResult
   func run(_ file: MigrationFile, of schema: String, on connection: WriteConnection) throws -> MigrationRecord {
-    let clock = ContinuousClock()
-    let start = clock.now
+    let clock = connection.environment.clock
+    let start = clock.instant()
     try MigrationRecord.createTable(in: connection)
     try willApply(connection)
     do throws(Script.Failure) {
@@ -126,7 +126,8 @@ public struct Migrator: Sendable {
     try didApply(connection, file)
     let record = MigrationRecord(
       schema: schema, version: file.version, name: file.name, checksum: file.checksum, sql: file.sql,
-      appliedAt: .nowInMilliseconds(), durationMilliseconds: (clock.now - start).milliseconds)
+      appliedAt: connection.environment.date,
+      durationMilliseconds: (clock.instant() - start).milliseconds)
     try record.insert(into: connection)
     return record
   }

@@ -1,4 +1,5 @@
 import CommandLineKit
+import Platform
 import VaultStore
 import SyncModel
 
@@ -7,7 +8,7 @@ enum RelativeTime {
   /// `2026-11-21 13:50:07 UTC (4 minutes ago)`
   static func ago(_ text: String) -> String {
     guard let time = WireTime.milliseconds(text) else { return text }
-    return "\(short(text)) UTC (\(distance((Vault.now - time) / 1000)))"
+    return "\(short(text)) UTC (\(distance((Clock.system.now() - time) / 1000)))"
   }
 
   /// `2026-11-21 13:50:07`
@@ -16,7 +17,7 @@ enum RelativeTime {
   }
 
   /// The time now, as the database has it.
-  static var now: String { WireTime.text(Vault.now) }
+  static var now: String { WireTime.text(Clock.system.now()) }
 
   private static func distance(_ seconds: Int64) -> String {
     func text(_ count: Int64, _ unit: String) -> String { "\(count) \(unit)\(count == 1 ? "" : "s") ago" }

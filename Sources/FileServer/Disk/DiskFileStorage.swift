@@ -1,5 +1,4 @@
 import CipherSQL
-import CSodium
 import HTTPServer
 import Platform
 import SQLCipherStorage
@@ -61,20 +60,8 @@ public final class DiskFileStorage: FileStorage {
   /// The tables of an account's files, which those in an object store share.
   package func database(_ account: AccountName) throws -> Database { try files(account).database }
 
-  /// 128 random bits.
-  static func newName() -> String {
-    _ = sodium_init()
-    var bytes = [UInt8](repeating: 0, count: 16)
-    randombytes_buf(&bytes, bytes.count)
-    return String(unsafeUninitializedCapacity: 32) { text in
-      let digits = Array("0123456789abcdef".utf8)
-      for (index, byte) in bytes.enumerated() {
-        text[index * 2] = digits[Int(byte >> 4)]
-        text[index * 2 + 1] = digits[Int(byte & 15)]
-      }
-      return 32
-    }
-  }
+  /// Returns the text of 128 random bits.
+  static func newName(_ random: RandomSource) -> String { HexText.text(random.bytes(16)) }
 
   // MARK: Uploads
 
@@ -87,15 +74,16 @@ public final class DiskFileStorage: FileStorage {
     try await files.requireMarker()
     // Marks a content whose bytes are missing, so that this upload may replace it.
     _ = try await content(account, upload.name)
+    let random = folder.environment.random
     let stored = StoredUpload(
-      id: Self.newName(), userId: upload.userId, name: upload.name, length: upload.length, offset: 0,
+      id: Self.newName(random), userId: upload.userId, name: upload.name, length: upload.length, offset: 0,
       metadata: upload.metadata, expiry: upload.expiry, isFinished: false)
     try await files.database.write { connection in
       let writer = FileTablesWriter(connection: connection)
       if let known = try writer.tables.content(upload.name), !known.isMissing, !known.isRefuted {
         throw FileRefusal.exists
       }
-      try writer.insert(stored, file: Self.newName())
+      try writer.insert(stored, file: Self.newName(random))
       try writer.check(upload.userId, quota: quota)
     }
     return stored
@@ -205,7 +193,7 @@ public final class DiskFileStorage: FileStorage {
     else { return nil }
     guard let opened = try files.openForReading(row.file), opened.size == row.content.byteCount else {
       try await files.requireMarker()
-      let now = Date.nowInMilliseconds().milliseconds
+      let now = folder.environment.now
       try await files.database.write { try FileTablesWriter(connection: $0).markMissing(row.file, at: now) }
       return nil
     }

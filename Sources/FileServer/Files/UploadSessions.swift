@@ -24,9 +24,10 @@ package final class UploadSessions: Sendable {
 
   private let state = Locked(State())
   private let limit: Int
+  private let clock: Clock
 
   /// - Parameter limit: how many uploads of a user may get bytes at once.
-  package init(limit: Int) { self.limit = limit }
+  package init(limit: Int, clock: Clock) { (self.limit, self.clock) = (limit, clock) }
 
   /// Takes an upload for a request, which has to call ``release(_:)`` at its end.
   func claim(_ id: String, for userId: Int64) throws(HTTPProblem) -> Claim {
@@ -63,7 +64,7 @@ package final class UploadSessions: Sendable {
         await session.end()
         free(holder)
       } else {
-        await Self.pause()
+        await pause()
       }
     }
   }
@@ -71,13 +72,13 @@ package final class UploadSessions: Sendable {
   /// Returns when all requests have finished, or after a timeout: a request that hangs on a disk must not keep the
   /// server from stopping.
   package func waitForAll(atMost duration: Duration) async {
-    let end = ContinuousClock.now + duration
-    while ContinuousClock.now < end, state.withLock({ $0.unfinished > 0 }) { await Self.pause() }
+    let end = clock.instant() + duration
+    while clock.instant() < end, state.withLock({ $0.unfinished > 0 }) { await pause() }
   }
 
-  private static func pause() async {
+  private func pause() async {
     // The loop continues after a cancellation, because open files have to be closed.
-    try? await Task.sleep(for: .milliseconds(2))
+    try? await clock.sleep(.milliseconds(2))
   }
 }
 

@@ -27,14 +27,16 @@ package struct ObjectFiles: Sendable {
   let store: ObjectStore
   let database: @Sendable (AccountName) throws -> Database
   let log: RequestLog
+  let environment: Environment
   /// The folder in which an object is looked at that has to be compared.
   let scratch: @Sendable (AccountName) -> String
 
   package init(
     store: ObjectStore, database: @escaping @Sendable (AccountName) throws -> Database, log: RequestLog,
-    scratch: @escaping @Sendable (AccountName) -> String = { _ in "/tmp" }
+    environment: Environment, scratch: @escaping @Sendable (AccountName) -> String = { _ in "/tmp" }
   ) {
-    (self.store, self.database, self.log, self.scratch) = (store, database, log, scratch)
+    (self.store, self.database, self.log) = (store, database, log)
+    (self.environment, self.scratch) = (environment, scratch)
   }
 
   /// A file that will be sent.
@@ -66,9 +68,10 @@ package struct ObjectFiles: Sendable {
   func begin(_ account: AccountName, _ new: New, quota: Int64, expiry: Int64) async throws -> FileAddress {
     guard try await content(account, new.name) == nil else { throw FileRefusal.exists }
     let upload = ObjectUpload(
-      id: DiskFileStorage.newName(), userId: new.userId, name: new.name, byteCount: new.byteCount, sha256: new.sha256,
+      id: DiskFileStorage.newName(environment.random), userId: new.userId, name: new.name, byteCount: new.byteCount,
+      sha256: new.sha256,
       contentType: new.contentType)
-    let end = store.clock() + Int64(store.addressSeconds) * 1_000
+    let end = store.clock.now() + Int64(store.addressSeconds) * 1_000
     let id = try await database(account).write { connection -> String in
       let writer = ObjectTablesWriter(connection: connection)
       let files = FileTablesWriter(connection: connection)
@@ -202,7 +205,7 @@ package struct ObjectFiles: Sendable {
     else { return nil }
     guard let found = try await find(account, content.id), found.byteCount == content.byteCount else {
       guard try await carriesMarker(account) else { throw Refusal.notReached }
-      let now = store.clock()
+      let now = store.clock.now()
       try await database.write { try ObjectTablesWriter(connection: $0).markMissing(content.id, at: now) }
       return nil
     }

@@ -36,8 +36,8 @@ public struct ObjectStore: Sendable {
   private let signer: SignatureV4
   private let host: String
   private let bucket: String
-  /// The time in milliseconds since 1970-01-01 UTC; tests decide it.
-  package var clock: @Sendable () -> Int64 = { Date.nowInMilliseconds().milliseconds }
+  /// The clock of the signatures.
+  package var clock = Clock.system
 
   /// Creates a bucket.
   /// - Parameters:
@@ -100,7 +100,7 @@ public struct ObjectStore: Sendable {
     _ method: String, _ key: String, query: [(name: String, value: String)] = [], headers: [String: String] = [:],
     alsoSigned: [(name: String, value: String)] = []
   ) -> FileAddress {
-    let now = clock()
+    let now = clock.now()
     let signed = [("host", host)] + headers.map { ($0.key, $0.value) } + alsoSigned
     let path = "/\(bucket)/\(key)"
     let words = signer.query(presigning: method, path, query, headers: signed, seconds: addressSeconds, at: now)

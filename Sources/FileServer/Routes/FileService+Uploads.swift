@@ -5,7 +5,7 @@ extension FileService {
   /// `POST /v1/files`: an upload begins, with its first bytes when they come along.
   func create(_ call: RouteCall<Member>) async throws -> any BodySink {
     let headers = UploadHeaders(request: call.request)
-    let metadata = try UploadMetadata(call.request)
+    let metadata = try UploadMetadata(call.request, random: environment.random)
     let length = try headers.lengthOfNew(limit: limits.fileBytes)
     let hasContent = try headers.hasContent()
     let checksum = try UploadChecksum(call.request)

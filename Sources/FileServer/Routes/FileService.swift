@@ -23,15 +23,19 @@ package struct FileService: Sendable {
   /// The prefix of upload addresses: empty, or the public address of the server.
   let publicURL: String
   let dialects: FileDialects
+  let environment: Environment
 
   package init(
     storage: any FileStorage, inUse: @escaping @Sendable (AccountName, [String]) async throws -> Set<String>,
     claims: @escaping @Sendable (AccountName, String) async throws -> [ContentClaim] = { _, _ in [] },
-    limits: FileLimits, sessions: UploadSessions, log: RequestLog, objects: ObjectFiles? = nil, publicURL: String = ""
+    limits: FileLimits, sessions: UploadSessions, log: RequestLog, environment: Environment,
+    objects: ObjectFiles? = nil, publicURL: String = ""
   ) {
     (self.storage, self.inUse, self.claims, self.limits) = (storage, inUse, claims, limits)
     (self.sessions, self.log, self.objects, self.publicURL) = (sessions, log, objects, publicURL)
-    dialects = FileDialects(RateLimiter(burst: limits.requestBurst, perSecond: limits.requestsPerSecond))
+    self.environment = environment
+    dialects = FileDialects(
+      RateLimiter(burst: limits.requestBurst, perSecond: limits.requestsPerSecond, clock: environment.clock))
   }
 
   static let uploadPattern = "/v1/files/uploads/{upload}"
@@ -56,7 +60,7 @@ package struct FileService: Sendable {
     ]
   }
 
-  var now: Int64 { Date.nowInMilliseconds().milliseconds }
+  var now: Int64 { environment.now }
   var expiry: Int64 { now + Int64(limits.uploadSeconds) * 1_000 }
 
   /// Returns the response for a refusal of the storage.

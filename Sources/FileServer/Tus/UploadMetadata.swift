@@ -17,10 +17,10 @@ package struct UploadMetadata {
 
   package static let greatestLength = 4_096
 
-  init(_ request: Request) throws(HTTPProblem) {
+  init(_ request: Request, random: RandomSource) throws(HTTPProblem) {
     text = request.headers["upload-metadata"] ?? ""
     let values = try Self.values(in: text)
-    let content = try Self.word(values["content"], "content") ?? UUID().uuidString.lowercased()
+    let content = try Self.word(values["content"], "content") ?? UUIDText.text(.version4(random: random))
     guard UUIDText.isCanonical(content) else { throw .invalid("content is a UUID in lower case", field: "content") }
     let variant = try Self.word(values["variant"], "variant") ?? ContentName.Variant.full.rawValue
     guard let variant = ContentName.Variant(rawValue: variant) else {

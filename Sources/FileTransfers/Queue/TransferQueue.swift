@@ -6,7 +6,6 @@ package struct TransferQueue {
   let vault: Vault
   let files: any FileRemote
   let network: any TransferNetwork
-  let jitter: @Sendable () -> Double
   let tell: @Sendable (FileEvent) -> Void
   /// Returns when no round of sync is under way.
   let letDataGoFirst: @Sendable () async -> Void
@@ -19,11 +18,11 @@ package struct TransferQueue {
   var link = FileServerState()
 
   package init(
-    vault: Vault, files: any FileRemote, network: any TransferNetwork, jitter: @escaping @Sendable () -> Double,
+    vault: Vault, files: any FileRemote, network: any TransferNetwork,
     tell: @escaping @Sendable (FileEvent) -> Void, letDataGoFirst: @escaping @Sendable () async -> Void
   ) {
     (self.vault, self.files, self.network) = (vault, files, network)
-    (self.jitter, self.tell, self.letDataGoFirst) = (jitter, tell, letDataGoFirst)
+    (self.tell, self.letDataGoFirst) = (tell, letDataGoFirst)
   }
 
   /// The result of a transfer.
@@ -45,7 +44,7 @@ package struct TransferQueue {
   package mutating func run(until isEnough: @escaping @Sendable () async throws -> Bool = { false }) async throws {
     try await confirm()
     // Files that become due during the run belong to the next one. If all files have to wait, this run ends.
-    begun = Vault.now
+    begun = vault.environment.now
     let lane = self
     report = try await withThrowingTaskGroup(of: FileReport.self) { group in
       for number in 0..<Self.atOnce {
@@ -126,7 +125,7 @@ package struct TransferQueue {
 
   /// An attempt failed; the next one comes within seconds.
   mutating func failed(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
-    let jitter = jitter()
+    let jitter = vault.environment.jitter()
     try await store { try $0.transferFailed(transfer, message, jitter: jitter) }
     report.failed += 1
     return .goOn
@@ -134,7 +133,7 @@ package struct TransferQueue {
 
   /// It is of no use to try it again soon.
   mutating func refused(_ transfer: FileTransfer, _ message: String) async throws -> Verdict {
-    let jitter = jitter()
+    let jitter = vault.environment.jitter()
     try await store { try $0.transferRefused(transfer, message, jitter: jitter) }
     report.failed += 1
     return .goOn

@@ -21,8 +21,12 @@ final class ConnectionMonitor: Sendable {
   }
 
   private let state: Locked<State>
+  private let clock: Clock
 
-  init(_ limits: ConnectionTable.Limits) { state = Locked(State(table: ConnectionTable(limits))) }
+  init(_ limits: ConnectionTable.Limits, clock: Clock) {
+    state = Locked(State(table: ConnectionTable(limits)))
+    self.clock = clock
+  }
 
   static func id(of connection: OpaquePointer) -> UInt { UInt(bitPattern: connection) }
 
@@ -31,7 +35,7 @@ final class ConnectionMonitor: Sendable {
     let address = cmicrohttpd_address(connection)
     state.withLock { state in
       state.sockets[id] = socket
-      for closing in state.table.opened(id, from: address, at: .now) { Self.shut(closing, in: state) }
+      for closing in state.table.opened(id, from: address, at: clock.instant()) { Self.shut(closing, in: state) }
     }
   }
 
@@ -48,7 +52,7 @@ final class ConnectionMonitor: Sendable {
 
   func ended(_ connection: OpaquePointer, isKnown: Bool) {
     state.withLock { state in
-      for closing in state.table.ended(Self.id(of: connection), isKnown: isKnown, at: .now) {
+      for closing in state.table.ended(Self.id(of: connection), isKnown: isKnown, at: clock.instant()) {
         Self.shut(closing, in: state)
       }
     }
@@ -57,7 +61,7 @@ final class ConnectionMonitor: Sendable {
   /// Ends the connections that have waited too long for a header.
   func endLate() {
     state.withLock { state in
-      for id in state.table.expired(at: .now) { Self.shut(id, in: state) }
+      for id in state.table.expired(at: clock.instant()) { Self.shut(id, in: state) }
     }
   }
 

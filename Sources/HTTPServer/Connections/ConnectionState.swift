@@ -13,6 +13,7 @@ final class ConnectionState: Sendable {
   /// Whether its connection is closed after the response.
   let isDraining: Bool
   let start: ContinuousClock.Instant
+  private let clock: Clock
   private let state: Locked<State>
 
   private struct State {
@@ -52,9 +53,9 @@ final class ConnectionState: Sendable {
     case answered
   }
 
-  init(head: Request, connection: UInt = 0, isDraining: Bool = false) {
-    (self.head, self.connection, self.isDraining) = (head, connection, isDraining)
-    start = .now
+  init(head: Request, connection: UInt = 0, isDraining: Bool = false, clock: Clock) {
+    (self.head, self.connection, self.isDraining, self.clock) = (head, connection, isDraining, clock)
+    start = clock.instant()
     state = Locked(State(bodyStart: start))
   }
 
@@ -126,7 +127,7 @@ final class ConnectionState: Sendable {
   /// timeout. A streamed body must have a minimum rate after that.
   func isTooSlow(_ limits: HTTPLimits) -> Bool {
     return state.withLock { state in
-      let elapsed = (ContinuousClock.now - state.bodyStart).components.seconds
+      let elapsed = (clock.instant() - state.bodyStart).components.seconds
       guard elapsed >= limits.bodySeconds else { return false }
       guard case .streaming = state.stage else { return true }
       return state.received < Int(elapsed) * limits.streamBytesPerSecond
@@ -156,7 +157,7 @@ final class ConnectionState: Sendable {
     state.withLock { state in
       guard case .opened(let opening) = state.stage else { return nil }
       switch opening {
-      case .sink(let sink): (state.stage, state.bodyStart) = (.streaming(sink), .now)
+      case .sink(let sink): (state.stage, state.bodyStart) = (.streaming(sink), clock.instant())
       case .refuse(let refusal): state.stage = .dropping(refusal, isSaid: false)
       }
       return opening

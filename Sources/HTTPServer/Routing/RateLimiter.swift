@@ -9,16 +9,19 @@ package final class RateLimiter: Sendable {
 
   private let burst: Double
   private let perSecond: Double
+  private let clock: Clock
   private let buckets = Locked<[Int64: Bucket]>([:])
 
-  package init(burst: Int, perSecond: Int) {
+  package init(burst: Int, perSecond: Int, clock: Clock) {
+    self.clock = clock
     self.burst = Double(max(burst, 1))
     self.perSecond = Double(max(perSecond, 1))
   }
 
   /// Counts a request. Nil lets it pass; otherwise how many seconds to wait.
-  package func secondsToWait(for user: Int64, now: ContinuousClock.Instant = .now) -> Int? {
-    buckets.withLock { buckets in
+  package func secondsToWait(for user: Int64) -> Int? {
+    let now = clock.instant()
+    return buckets.withLock { buckets in
       // A full bucket equals none, so buckets of inactive users are removed.
       if buckets.count > 10_000 { buckets = buckets.filter { level(of: $0.value, now) < burst } }
       var bucket = buckets[user] ?? Bucket(level: burst, filledAt: now)

@@ -142,7 +142,7 @@ extension RemoteChanges {
     guard let record = try table.find(remote.entityUuid, in: connection), !record.isDirty else { return }
     var assignments: [SQL] = []
     for key in try table.uniqueKeys(in: connection) {
-      guard let (column, value) = key.having(remote.state.fields).clearing else { continue }
+      guard let (column, value) = key.having(remote.state.fields).clearing(connection.environment) else { continue }
       // The row of a deletion is not written again, so it keeps its reference.
       if remote.state.isDeleted, column.reference != nil, column.column.isNotNull { continue }
       assignments.append("\(identifier: column.name) = \(value)")

@@ -133,7 +133,7 @@ package enum OutboxMigration {
         """, as: Int.self) != nil
     else { return }
     let catalog = SyncCatalog(try Entities.read(from: connection))
-    try SyncTransaction.run(on: connection, catalog, now: Clock.system.now()) { transaction in
+    try SyncTransaction.run(on: connection, catalog, now: connection.environment.now) { transaction in
       var counts = ApplyCounts()
       try transaction.changes.admitAgain(counts: &counts)
       try transaction.changes.applyKeptFields()

@@ -47,7 +47,7 @@ package struct PayloadBuilder: SyncComponent {
     let payload = operation.wire.json
     // An operation that may have been executed all the same keeps the key by which the server can tell.
     operation.idempotencyKey = queued.sendCount > 0 ? queued.idempotencyKey : nil
-    operation.idempotencyKey = operation.idempotencyKey ?? SyncSettings.newIdentifier()
+    operation.idempotencyKey = operation.idempotencyKey ?? SyncSettings.newIdentifier(in: connection)
     guard try outbox.send(queued, payload, operation) else { return nil }
     operation.isRepeated = queued.sendCount > 0
     return (operation, payload.utf8.count)

@@ -28,7 +28,7 @@ extension SyncTransaction {
   /// Returns the id of this device. It is drawn at the first contact.
   package func deviceId() throws -> String {
     if let id = try SyncSettings.value(.deviceId, in: connection) { return id }
-    let id = SyncSettings.newIdentifier()
+    let id = SyncSettings.newIdentifier(in: connection)
     try SyncSettings.set(.deviceId, id, in: connection)
     return id
   }

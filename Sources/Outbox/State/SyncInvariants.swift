@@ -146,7 +146,7 @@ package struct SyncInvariants {
   }
 
   private static func restoreQueue(_ catalog: SyncCatalog, on connection: WriteConnection) throws {
-    let outbox = Outbox(catalog: catalog, connection: connection, now: Clock.system.now())
+    let outbox = Outbox(catalog: catalog, connection: connection, now: connection.environment.now)
     for table in catalog.parentsFirst {
       let entity = table.entity
       let (name, key): (SQL, SQL) = ("\(identifier: entity.table.name)", "\(identifier: entity.key)")

@@ -93,7 +93,7 @@ package enum SyncSettings {
 
   /// Requests a round from the running worker, in this process or another.
   package static func requestRound(in connection: WriteConnection) throws {
-    try set(.roundRequest, newIdentifier(), in: connection)
+    try set(.roundRequest, newIdentifier(in: connection), in: connection)
   }
 
   package static func clockOffset(in connection: Connection) throws -> Int64 {
@@ -101,5 +101,5 @@ package enum SyncSettings {
   }
 
   /// Returns a new UUID of version 7 as text.
-  static func newIdentifier() -> String { UUID.version7().sqlText }
+  static func newIdentifier(in connection: Connection) -> String { connection.environment.uuids.next().sqlText }
 }

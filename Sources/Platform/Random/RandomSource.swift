@@ -32,4 +32,7 @@ public struct RandomSource: Sendable {
     withUnsafeMutableBytes(of: &number) { fill($0) }
     return number
   }
+
+  /// Returns a number from 0 up to, but not including, 1.
+  package func fraction() -> Double { Double(number() >> 11) * 0x1p-53 }
 }

@@ -24,9 +24,10 @@ struct RestLists: Sendable {
     let fetched = try await records.query { try $0.fetchTimes() }
     // A device that has fetched all lists once fetches only old ones again.
     let isAgain = cursor == Self.end || cursor?.hasPrefix("old ") == true
+    let now = client.environment.now
     func isDue(_ type: String) -> Bool {
       guard isAgain, let time = fetched[type] else { return true }
-      return Vault.now - time > client.file.freshSeconds * 1000 || time > Vault.now
+      return now - time > client.file.freshSeconds * 1000 || time > now
     }
     let last = cursor.flatMap { $0.split(separator: " ").dropFirst().first }.map(String.init)
     let start = last.flatMap { order.firstIndex(of: $0) }.map { $0 + 1 } ?? 0

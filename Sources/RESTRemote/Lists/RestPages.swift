@@ -51,7 +51,7 @@ struct RestPages: Sendable {
     var seen: Set<String> = []
     var position = first
     var bytes = 0
-    let begin = ContinuousClock.now
+    let begin = client.environment.clock.instant()
     for _ in 0..<client.limits.pages {
       let (document, size) = try await page(position)
       bytes += size
@@ -74,7 +74,7 @@ struct RestPages: Sendable {
       if list.items.count == before, position != first { return list }
       guard let next = try next(after: position, document, count: elements.count) else { return list }
       guard seen.insert("\(next)").inserted else { throw .list("it never ends: a page names one that was read before") }
-      guard ContinuousClock.now - begin < .seconds(client.limits.seconds) else {
+      guard client.environment.clock.instant() - begin < .seconds(client.limits.seconds) else {
         throw .list("it was not read to its end within \(client.limits.seconds) s")
       }
       position = next

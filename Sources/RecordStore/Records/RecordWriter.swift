@@ -36,7 +36,9 @@ public struct RecordWriter {
         values.append((name, try value(input, for: column, of: entity)))
       }
     }
-    guard let uuid, try exists(entity, uuid) else { return try add(entity, uuid ?? UUID.version7(), values) }
+    guard let uuid, try exists(entity, uuid) else {
+      return try add(entity, uuid ?? connection.environment.uuids.next(), values)
+    }
     try naming(entity, values) { try update(entity, uuid, values) }
     return uuid
   }

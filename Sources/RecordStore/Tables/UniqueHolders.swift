@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import SchemaModel
 import SyncModel
 
@@ -17,11 +18,11 @@ package struct UniqueKey: Sendable {
   /// Whether the key has these columns only.
   package let isWhole: Bool
 
-  /// The column that a row clears so that another row can have its values, and the value that it gets instead: NULL
-  /// if the column may be NULL, otherwise a value that no other row has.
-  package var clearing: (column: SharedColumn, value: SQLArgument)? {
+  /// Returns the column that a row clears so that another row can have its values, and the value that it gets instead:
+  /// NULL if the column may be NULL, otherwise a value that no other row has.
+  package func clearing(_ environment: Environment) -> (column: SharedColumn, value: SQLArgument)? {
     let column = columns.first { !$0.column.isNotNull } ?? columns.first { $0.reference == nil } ?? columns.first
-    return column.map { ($0, $0.column.isNotNull ? Self.unusedValue(of: $0) : .null) }
+    return column.map { ($0, $0.column.isNotNull ? Self.unusedValue(of: $0, environment) : .null) }
   }
 
   /// Returns the key, reduced to the columns that a version has.
@@ -29,13 +30,14 @@ package struct UniqueKey: Sendable {
     UniqueKey(columns: columns.filter { fields[$0.name] != nil }, condition: condition, isWhole: isWhole)
   }
 
-  private static func unusedValue(of column: SharedColumn) -> SQLArgument {
-    if column.reference != nil { return .integer(Int64.random(in: Int64.min..<0)) }
+  private static func unusedValue(of column: SharedColumn, _ environment: Environment) -> SQLArgument {
+    let negative = Int64(bitPattern: environment.random.number() | 1 << 63)
+    if column.reference != nil { return .integer(negative) }
     return switch column.column.type {
-    case .integer, .bool: .integer(Int64.random(in: Int64.min..<0))
-    case .real: .real(-Double.random(in: 1e100...1e200))
-    case .blob: .blob(Array(UUID.version7().sqlText.utf8))
-    case .text, .json, .timestamp, .day, .uuid, .enumeration, .any: .text(UUID.version7().sqlText)
+    case .integer, .bool: .integer(negative)
+    case .real: .real(Double(negative) * 1e100)
+    case .blob: .blob(Array(environment.uuids.next().sqlText.utf8))
+    case .text, .json, .timestamp, .day, .uuid, .enumeration, .any: .text(environment.uuids.next().sqlText)
     }
   }
 }

@@ -1,5 +1,4 @@
 import CipherSQL
-import Dispatch
 import RecordStore
 import SchemaModel
 import SyncModel
@@ -16,7 +15,7 @@ final class AccountStore: Sendable {
   let place: FileIdentity
   let entities: Entities
   let map: EntityMap
-  let waiters = ChangeWaiters()
+  let waiters: ChangeWaiters
   private let log: @Sendable (String) -> Void
 
   /// Brings the tables up to date and takes in the rows that the schemas themselves make.
@@ -24,6 +23,7 @@ final class AccountStore: Sendable {
     throws
   {
     self.database = database
+    waiters = ChangeWaiters(clock: database.configuration.environment.clock)
     self.log = log
     self.place = place
     try Migrator.records(of: schemas + [BookkeepingSchema.schema]).apply(to: database)
@@ -41,7 +41,7 @@ final class AccountStore: Sendable {
     try database.write { [map] connection in
       try map.makeIndexes(on: connection, entities)
       try WriteMode.sync(on: connection) {
-        try EmbeddedWriter(connection, entities, map).adoptRows(at: Date.nowInMilliseconds().milliseconds)
+        try EmbeddedWriter(connection, entities, map).adoptRows(at: connection.environment.now)
       }
     }
   }
@@ -76,13 +76,16 @@ final class AccountStore: Sendable {
         guard isRunningJobs else { return }
         log("the dependents of a record wait for another try: \(error)")
         jobs.withLock { if $0 != .closed { $0 = .idle } }
-        DispatchQueue.global().asyncAfter(deadline: .now() + Self.pauseAfterFailure) { [weak self] in self?.startJobs()
+        let clock = database.configuration.environment.clock
+        Task { [weak self] in
+          try await clock.sleep(Self.pauseAfterFailure)
+          self?.startJobs()
         }
       }
     }
   }
 
-  private static let pauseAfterFailure = DispatchTimeInterval.seconds(10)
+  private static let pauseAfterFailure = Duration.seconds(10)
 
   private var isRunningJobs: Bool { jobs.withLock { $0 == .running || $0 == .runningWithMore } }
 

@@ -1,5 +1,4 @@
 import CipherSQL
-import Dispatch
 
 /// The requests that wait for the next change of an account. A waiting request uses no thread.
 final class ChangeWaiters: Sendable {
@@ -11,6 +10,9 @@ final class ChangeWaiters: Sendable {
   }
 
   private let state = Locked(State())
+  private let clock: Clock
+
+  init(clock: Clock) { self.clock = clock }
 
   /// Grows with each change. A request reads it before it looks for changes, so that it misses none between looking
   /// and waiting.
@@ -51,7 +53,10 @@ final class ChangeWaiters: Sendable {
           return nil
         }
         if let known { return continuation.resume(returning: known) }
-        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { [weak self] in self?.end(ticket) }
+        Task { [weak self, clock] in
+          try await clock.sleep(.seconds(seconds))
+          self?.end(ticket)
+        }
       }
     } onCancel: {
       end(ticket)

@@ -118,7 +118,8 @@ public final class EmbeddedStorage: RecordStorage {
   /// - Returns: the new epoch.
   @discardableResult
   public func startEpoch(_ account: AccountName) async throws -> String {
-    try await write(account) { try $0.startEpoch(at: Date.nowInMilliseconds().milliseconds) }
+    let time = folder.environment.now
+    return try await write(account) { try $0.startEpoch(at: time) }
   }
 
   /// Commits once more.
@@ -129,11 +130,12 @@ public final class EmbeddedStorage: RecordStorage {
   /// Waits for a change after a number of the account's sequence.
   public func waitForChange(_ account: AccountName, after sequence: Int64, seconds: Int) async throws -> Bool {
     let store = try store(account)
-    let end = ContinuousClock.now + .seconds(seconds)
+    let clock = folder.environment.clock
+    let end = clock.instant() + .seconds(seconds)
     while true {
       let generation = store.waiters.generation
       if try await store.database.read({ try EmbeddedReader($0, store.map).lastSequence }) > sequence { return true }
-      let left = end - ContinuousClock.now
+      let left = end - clock.instant()
       guard left > .zero else { return false }
       guard await store.waiters.wait(after: generation, seconds: max(1, Int(left.components.seconds))) else {
         return false

@@ -46,7 +46,7 @@ extension ServerDirectory {
     to user: String, role: TokenRole = .device, label: String? = nil, expires: Date? = nil
   ) throws -> (id: Int64, token: String) {
     if let label { try Self.check(label, "token") }
-    let now = Date.nowInMilliseconds()
+    let now = environment.date
     try Self.check(expires, at: now)
     return try database.write { connection in
       try Self.checkUser(user, connection)
@@ -87,7 +87,7 @@ extension ServerDirectory {
         throw ServerError(.noSuchToken, "there is no token \(id)", hint: "fieldvault-server token list shows them")
       }
       return try connection.execute(
-        "UPDATE Token SET revokedAt = \(Date.nowInMilliseconds()) WHERE tokenId = \(id) AND revokedAt IS NULL") == 1
+        "UPDATE Token SET revokedAt = \(environment.date) WHERE tokenId = \(id) AND revokedAt IS NULL") == 1
     }
   }
 

@@ -36,7 +36,7 @@ extension ServerDirectory {
   ) throws -> (account: String, token: String) {
     try Self.check(name, "user")
     if let account { try Self.check(account, "account") }
-    let now = Date.nowInMilliseconds()
+    let now = environment.date
     try Self.check(expires, at: now)
     let lock = try folder.lockForMaking()
     defer { withExtendedLifetime(lock) {} }
@@ -98,7 +98,7 @@ extension ServerDirectory {
       try Self.checkUser(name, connection)
       return try connection.execute(
         """
-        UPDATE Token SET revokedAt = \(Date.nowInMilliseconds())
+        UPDATE Token SET revokedAt = \(environment.date)
         WHERE revokedAt IS NULL AND userId = (SELECT userId FROM Member WHERE name = \(name))
         """)
     }

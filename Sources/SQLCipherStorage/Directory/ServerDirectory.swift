@@ -30,7 +30,8 @@ public final class ServerDirectory: Sendable {
       try folder.makeDatabase(file, keyName: Self.keyName) { database in
         try migrator.apply(to: database)
         try database.write { connection in
-          _ = try connection.execute("INSERT INTO ServerIdentity (id, serverUuid) VALUES (1, \(UUID.version7()))")
+          _ = try connection.execute(
+            "INSERT INTO ServerIdentity (id, serverUuid) VALUES (1, \(folder.environment.uuids.next()))")
         }
       }
     }
@@ -60,11 +61,14 @@ public final class ServerDirectory: Sendable {
     for account in accounts { try folder.completeAccount(account) }
   }
 
+  /// The clock and the random source of the server.
+  package var environment: Environment { folder.environment }
+
   /// Closes the database.
   public func close() { database.close() }
 
   /// The holder of a token; nil when the token is unknown, revoked or expired.
-  package func member(token: String, at now: Date = .nowInMilliseconds()) throws -> Member? {
+  package func member(token: String) throws -> Member? {
     try place.check()
     let hash = AccessToken.hash(of: token)
     return try database.read { connection in
@@ -76,7 +80,7 @@ public final class ServerDirectory: Sendable {
         """
       ) { statement in
         try statement.bind(hash, at: 1)
-        try statement.bind(now, at: 2)
+        try statement.bind(environment.date, at: 2)
         guard try statement.step(), let role = TokenRole(rawValue: try statement.row.decode(at: 1)) else { return nil }
         return Member(
           tokenId: try statement.row.decode(at: 0), role: role, userId: try statement.row.decode(at: 2),
@@ -88,14 +92,14 @@ public final class ServerDirectory: Sendable {
 
   /// Returns whether the token that a member showed is still valid. A request that lasts asks again and again, so that a
   /// revocation or an expiry ends it.
-  package func isValid(_ member: Member, at now: Date = .nowInMilliseconds()) throws -> Bool {
+  package func isValid(_ member: Member) throws -> Bool {
     try place.check()
     return try database.read { connection in
       try connection.withStatement(
         "SELECT 1 FROM Token WHERE tokenId = ? AND revokedAt IS NULL AND (expiresAt IS NULL OR expiresAt > ?)"
       ) { statement in
         try statement.bind(member.tokenId, at: 1)
-        try statement.bind(now, at: 2)
+        try statement.bind(environment.date, at: 2)
         return try statement.step()
       }
     }

@@ -21,6 +21,9 @@ public struct ServerFolder: Sendable {
   package let keyPath: String?
   /// The databases of an account, beside the directory.
   package let databases: [AccountDatabase]
+  /// The clock and the random source of the server: of its databases, its files and its connections. Keys and tokens
+  /// come from libsodium in any case.
+  package var environment = Environment.system
 
   /// Opens the folder.
   ///
@@ -124,7 +127,7 @@ public struct ServerFolder: Sendable {
   }
 
   private func connect(_ target: String, _ keyName: String, _ readers: Int) throws -> Database {
-    var configuration = Configuration()
+    var configuration = Configuration(environment: environment)
     configuration.readerCount = readers
     // A server has many databases open, each with several connections.
     configuration.pageCacheBytes = 8 << 20

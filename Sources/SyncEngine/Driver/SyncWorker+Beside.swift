@@ -18,9 +18,9 @@ extension SyncWorker {
     try await checkSettings()
     othersWork()
     let last = try await vault.requestRound(comparingAll: request.isFull)
-    let end = ContinuousClock.now + timeout
-    while ContinuousClock.now < end {
-      try await Task.sleep(for: .milliseconds(100))
+    let end = clock.instant() + timeout
+    while clock.instant() < end {
+      try await clock.sleep(.milliseconds(100))
       if let run = try await vault.endedRun(after: last) { return SyncReport(run) }
       if let report = try await syncUnlessBusy(request) { return report }
     }

@@ -25,11 +25,11 @@ extension SyncWorker {
     try await checkSettings()
     var report = SyncReport()
     var lock = try SyncLock(of: vault.layout)
-    let end = ContinuousClock.now + timeout
+    let end = clock.instant() + timeout
     while lock == nil {
       if try await isEnough() { return report }
-      guard ContinuousClock.now < end else { throw SyncRefused.busy }
-      try await Task.sleep(for: .milliseconds(100))
+      guard clock.instant() < end else { throw SyncRefused.busy }
+      try await clock.sleep(.milliseconds(100))
       lock = try SyncLock(of: vault.layout)
     }
     defer { withExtendedLifetime(lock) {} }
@@ -54,7 +54,7 @@ extension SyncWorker {
     while !Task.isCancelled {
       guard await waiting.next() != nil else { return }
       guard var lane = try await lane(request) else { continue }
-      let begun = Vault.now
+      let begun = clock.now()
       try await lane.run()
       tellOfFiles(lane.report)
       timer?.cancel()
@@ -62,8 +62,8 @@ extension SyncWorker {
       guard lane.report.obstacle == nil, let due = try await vault.sync({ try $0.nextTransferDue(after: begun) }) else {
         continue
       }
-      timer = Task { [fileSignals] in
-        try await Task.sleep(for: .milliseconds(max(due - Vault.now, 0)))
+      timer = Task { [clock, fileSignals] in
+        try await clock.sleep(.milliseconds(max(due - clock.now(), 0)))
         fileSignals.tell(())
       }
     }
@@ -74,7 +74,7 @@ extension SyncWorker {
     // One queue transfers at a time, so a running transfer belongs to a process that died.
     try await vault.sync { try $0.recoverTransfers() }
     var lane = TransferQueue(
-      vault: vault, files: files, network: monitor, jitter: { [weak self] in self?.random() ?? 0 },
+      vault: vault, files: files, network: monitor,
       tell: { [weak self] event in self?.tell(SyncEvent(event)) },
       letDataGoFirst: { [weak self] in await self?.letRoundEnd() })
     (lane.uploads, lane.downloads) = (request.pushes, request.pulls)

@@ -35,7 +35,7 @@ extension SyncWorker {
         .noSuchRecord, "this vault has no \(entity.type) \(absent[0]), and its server keeps no deleted records",
         hint: "fieldvault list \(entity.type) --deleted shows the deleted records that this vault has")
     }
-    let driver = RoundDriver(vault: vault, remote: remote, clock: .system, tell: { _ in })
+    let driver = RoundDriver(vault: vault, remote: remote, clock: clock, tell: { _ in })
     let round = try await driver.perform(
       Round(fetching: absent, of: entity.type, capabilities: remote.capabilities))
     if let failure = round.report.failure { throw failure }

@@ -36,27 +36,27 @@ extension SyncWorker {
 
   private func work(_ wanted: RoundRequest, _ told: AsyncStream<Signal>) async throws {
     var request = wanted
-    var schedule = Schedule(now: Vault.now, network: monitor.state)
+    var schedule = Schedule(now: clock.now(), network: monitor.state)
     var roundRequest = try await setting(.roundRequest)
     var waiting = told.makeAsyncIterator()
     var waitsForUnmetered = false
     while !Task.isCancelled {
-      if let cause = schedule.begin(now: Vault.now) {
+      if let cause = schedule.begin(now: clock.now()) {
         do {
           let report = try await round(cause, request)
           request.isFull = request.isFull && report.outcome != .done
           // A worker that only pulls does not send due operations.
           let due = request.pushes ? nextDue : nil
-          schedule.ended(report.outcome, now: Vault.now, nextDue: due, jitter: random())
+          schedule.ended(report.outcome, now: clock.now(), nextDue: due, jitter: vault.environment.jitter())
         } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
           waitsForUnmetered = refused == .metered
-          schedule.ended(.paused, now: Vault.now, nextDue: nil, jitter: 0)
+          schedule.ended(.paused, now: clock.now(), nextDue: nil, jitter: 0)
         }
         continue
       }
-      let timer = schedule.wake(now: Vault.now).map { wake in
-        Task { [signals] in
-          try await Task.sleep(for: .milliseconds(max(wake - Vault.now, 0)))
+      let timer = schedule.wake(now: clock.now()).map { wake in
+        Task { [clock, signals] in
+          try await clock.sleep(.milliseconds(max(wake - clock.now(), 0)))
           signals.tell(.tick)
         }
       }
@@ -117,9 +117,9 @@ extension SyncWorker {
           await Self.next(of: rounds)
           continue
         }
-        let asked = ContinuousClock.now
+        let asked = clock.instant()
         let isNew = try await remote.watch(cursor: cursor, seconds: 50)
-        let isQuick = asked.duration(to: .now) < .seconds(1)
+        let isQuick = asked.duration(to: clock.instant()) < .seconds(1)
         if isNew {
           if isInRound { await Self.next(of: rounds) }
           // The change was this device's own, or a round has fetched it already.
@@ -133,14 +133,14 @@ extension SyncWorker {
         // A server that responds at once without changes is polled less and less often.
         let hasMoved = try await setting(.cursor) != cursor
         empty = isQuick && !hasMoved ? empty + 1 : 0
-        if empty > 0 { try await Task.sleep(for: .seconds(min(1 << min(empty - 1, 6), 60))) }
+        if empty > 0 { try await clock.sleep(.seconds(min(1 << min(empty - 1, 6), 60))) }
       } catch is CancellationError {
         return
       } catch {
         // A round reports the failure and is repeated until the server responds.
         if failures == 0 { signals.tell(.want(.network)) }
         failures += 1
-        do { try await Task.sleep(for: .seconds(min(5 << min(failures - 1, 6), 300))) } catch { return }
+        do { try await clock.sleep(.seconds(min(5 << min(failures - 1, 6), 300))) } catch { return }
       }
     }
   }

@@ -71,7 +71,7 @@ extension SyncWorker {
   }
 
   private func send(_ written: SaveTracking, within limit: Duration) async throws -> SaveOutcome {
-    let end = ContinuousClock.now + limit
+    let end = clock.instant() + limit
     // Not a child task, because a response after the limit must be processed.
     let round = Task { try await self.push(until: end) }
     saving.insert(round)
@@ -93,8 +93,8 @@ extension SyncWorker {
       case .failure(let error)?: throw error
       default: break
       }
-      guard ContinuousClock.now < end else { return .savedOffline("the server has not answered yet") }
-      try await Task.sleep(for: .milliseconds(pause))
+      guard clock.instant() < end else { return .savedOffline("the server has not answered yet") }
+      try await clock.sleep(.milliseconds(pause))
       pause = min(pause * 2, 50)
     }
   }
@@ -105,8 +105,8 @@ extension SyncWorker {
       do {
         return try await sync(RoundRequest(pulls: false))
       } catch let refused as SyncRefused {
-        guard refused == .busy, ContinuousClock.now < end else { throw refused }
-        try await Task.sleep(for: .milliseconds(20))
+        guard refused == .busy, clock.instant() < end else { throw refused }
+        try await clock.sleep(.milliseconds(20))
       }
     }
   }

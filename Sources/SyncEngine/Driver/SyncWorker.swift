@@ -21,7 +21,6 @@ public actor SyncWorker {
   /// Signals the end of each round. It is a hub of its own, because a listener that is slow for many events must not
   /// miss an end. Of several missed ends, the last one suffices.
   private nonisolated let rounds = EventHub<Void>(keeping: 1)
-  private nonisolated let jitter: @Sendable () -> Double
   /// The causes of rounds. Each run listens again, because a stream ends with the task that reads it.
   nonisolated let signals = EventHub<Signal>(keeping: 64)
   /// Reasons to look for files that are due.
@@ -41,15 +40,10 @@ public actor SyncWorker {
   /// - Parameters:
   ///   - remote: the server.
   ///   - monitor: the state of the network.
-  ///   - jitter: random numbers from 0 to 1 that spread retries.
-  public init(
-    vault: Vault, remote: any Remote, monitor: NetworkMonitor,
-    jitter: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
-  ) {
+  public init(vault: Vault, remote: any Remote, monitor: NetworkMonitor) {
     self.vault = vault
     self.monitor = monitor
     self.remote = MonitoredRemote(remote, monitor: monitor)
-    self.jitter = jitter
   }
 
   /// The events from now on. Several streams may exist.
@@ -86,9 +80,10 @@ public actor SyncWorker {
     try await checkSettings()
     let (vault, hub) = (vault, hub)
     let entities = vault.syncCatalog.parentsFirst.map(\.entity.type)
-    let driver = RoundDriver(vault: vault, remote: remote, clock: .system, tell: { hub.tell($0) })
+    let driver = RoundDriver(vault: vault, remote: remote, clock: clock, tell: { hub.tell($0) })
     let round = try await driver.perform(
-      Round(request, cause: cause, capabilities: remote.capabilities, entities: entities, jitter: jitter))
+      Round(
+        request, cause: cause, capabilities: remote.capabilities, entities: entities, jitter: vault.environment.jitter))
     nextDue = round.nextDue
     // Removes the files of records that the round has purged.
     await offload { vault.sweepIfPossible() }
@@ -106,7 +101,8 @@ public actor SyncWorker {
 
   nonisolated var roundEnds: AsyncStream<Void> { rounds.events() }
 
-  nonisolated func random() -> Double { jitter() }
+  /// The clock of the vault.
+  nonisolated var clock: Clock { vault.environment.clock }
 
   /// Returns whether the settings allow network use now, including files and long polls.
   func mayUseNetwork() async throws -> Bool {

@@ -27,7 +27,7 @@ struct Retention: Sendable {
   func run(_ clock: ServerClock) async {
     var round = 0
     while !Task.isCancelled {
-      let now = Date.nowInMilliseconds().milliseconds
+      let now = directory.environment.now
       if clock.needsBeginning { await begin(clock, at: now) }
       do {
         let time = try clock.advance(wall: now)
@@ -38,7 +38,7 @@ struct Retention: Sendable {
       await expireUploads(at: now)
       round += 1
       do {
-        try await Task.sleep(for: .seconds(900))
+        try await directory.environment.clock.sleep(.seconds(900))
       } catch {
         return
       }

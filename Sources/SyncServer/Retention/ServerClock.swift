@@ -14,7 +14,10 @@ final class ServerClock: Sendable {
 
   init(_ directory: ServerDirectory) throws {
     self.directory = directory
-    state = Locked(State(clock: try directory.retentionTime().map(RetentionClock.init(stored:)), last: .now))
+    state = Locked(
+      State(
+        clock: try directory.retentionTime().map(RetentionClock.init(stored:)),
+        last: directory.environment.clock.instant()))
   }
 
   /// Whether the server has no time yet, as after an upgrade from version 0.1.
@@ -30,7 +33,7 @@ final class ServerClock: Sendable {
   /// Advances the time by the duration of the monotonic clock, and stores it.
   func advance(wall: Int64) throws -> RetentionClock {
     let clock = state.withLock { state in
-      let now = ContinuousClock.now
+      let now = directory.environment.clock.instant()
       var clock = state.clock ?? RetentionClock(largestStored: nil, wall: wall)
       clock.advance(by: Int64(state.last.duration(to: now) / .milliseconds(1)), wall: wall)
       (state.clock, state.last) = (clock, now)

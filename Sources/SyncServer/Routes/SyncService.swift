@@ -21,21 +21,23 @@ struct SyncService: Sendable {
   let isPresigned: Bool
   /// The time under which changes are stored, for a time of the wall clock.
   let storingTime: @Sendable (Int64) -> Int64
+  let environment: Environment
   let waiting = Locked(0)
 
   init(
-    storage: any RecordStorage, limits: ServerLimits, serverUuid: String, log: RequestLog, isPresigned: Bool = false,
-    storingTime: @escaping @Sendable (Int64) -> Int64 = { $0 }
+    storage: any RecordStorage, limits: ServerLimits, serverUuid: String, log: RequestLog, environment: Environment,
+    isPresigned: Bool = false, storingTime: @escaping @Sendable (Int64) -> Int64 = { $0 }
   ) {
     (self.storage, self.limits, self.serverUuid, self.log) = (storage, limits, serverUuid, log)
-    (self.isPresigned, self.storingTime) = (isPresigned, storingTime)
-    limiter = RateLimiter(burst: limits.requestBurst, perSecond: limits.requestsPerSecond)
+    (self.environment, self.isPresigned, self.storingTime) = (environment, isPresigned, storingTime)
+    limiter = RateLimiter(
+      burst: limits.requestBurst, perSecond: limits.requestsPerSecond, clock: environment.clock)
   }
 
   static let name = "fieldvault"
 
   private var openAPI: OpenAPI { OpenAPI(limits: limits, isPresigned: isPresigned) }
-  var now: Int64 { Date.nowInMilliseconds().milliseconds }
+  var now: Int64 { environment.now }
 
   /// All routes, in the order in which they are described.
   var routes: [Route<Member>] {

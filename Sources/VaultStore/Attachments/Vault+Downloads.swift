@@ -45,7 +45,7 @@ extension Vault {
     try Files.syncFile(path)
     let received = try content.digests[transfer.variant] ?? fileDigest(at: path)
     let isWanted = try database.write { connection in
-      try SyncTransaction.run(on: connection, syncCatalog, now: Self.now) {
+      try SyncTransaction.run(on: connection, syncCatalog, now: connection.environment.now) {
         try $0.downloadCompleted(transfer, sealedBytes: Int64(bytes), received: received, in: layout)
       }
     }

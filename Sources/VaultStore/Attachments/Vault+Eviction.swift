@@ -12,7 +12,7 @@ extension Vault {
     let settings = try attachmentSettings()
     guard try attachmentUsage().bytesUsed > settings.limit else { return 0 }
     let count = try database.write { connection in
-      try SyncTransaction.run(on: connection, syncCatalog, now: Self.now) {
+      try SyncTransaction.run(on: connection, syncCatalog, now: connection.environment.now) {
         try $0.evict(downTo: settings.limit, keeping: kept)
       }
     }

@@ -35,7 +35,7 @@ extension Vault {
     guard overwrites || !Files.exists(path) else { throw Self.exists(path) }
     let reader = try openAttachment(uuid, variant)
     let folder = Files.parent(of: path)
-    let draft = folder + "/.fieldvault-\(UUID().sqlText).part"
+    let draft = folder + "/.fieldvault-\(environment.uuids.next().sqlText).part"
     let free = try Files.freeBytes(at: folder)
     guard free > reader.byteCount else {
       throw VaultError(

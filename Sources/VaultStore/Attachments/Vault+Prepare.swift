@@ -33,7 +33,8 @@ extension Vault {
     let settings = try settings ?? attachmentSettings()
     let source = try AttachmentSource(path)
     try requireSpace(for: source)
-    let intake = ContentEncryption(layout: layout, contentUuid: UUID.version7().sqlText, key: try Self.newKey())
+    let intake = ContentEncryption(
+      layout: layout, contentUuid: environment.uuids.next().sqlText, key: try Self.newKey())
     do {
       try intake.makeFolder()
       let (full, look) = try intake.seal(source, settings, progress)

@@ -17,11 +17,12 @@ extension Vault {
   ///   - path: the backup.
   ///   - target: the folder to create. Its parent must exist.
   ///   - secret: opens one of the key slots in the backup.
+  ///   - configuration: how the database of the backup is opened to check it.
   /// - Throws: ``VaultError`` with `damaged` when the backup is not authentic or is incomplete, with `refused` when
   ///   its keyring has a newer format, with `alreadyExists`, `noSpace` or `cannotWrite`; `KeyError` such as
   ///   `wrongSecret`.
   public static func restore(
-    _ path: String, to target: String, with secret: UnlockSecret,
+    _ path: String, to target: String, with secret: UnlockSecret, configuration: Configuration = Configuration(),
     progress: (RestoreProgress) throws -> Void = { _ in }
   ) throws {
     let file = try OpenFile(reading: path)
@@ -42,8 +43,8 @@ extension Vault {
       try unpack(reader, into: draft.layout, database: database) { try progress(.writing(done: $0, total: total)) }
       try Files.syncFolder(draft.layout.generation(generation))
       try progress(.checking)
-      try verify(database, keys)
-      try becomeNewDevice(database, keys)
+      try verify(database, keys, configuration)
+      try becomeNewDevice(database, keys, configuration)
       try KeyringFile.create(keys.keyring, at: draft.layout.keyring)
       try draft.publish()
     } catch {
@@ -101,15 +102,17 @@ extension Vault {
 
   /// Makes the restored vault another device, because the original vault may still be in use. The vault draws its
   /// own device id at the next contact and compares all records.
-  private static func becomeNewDevice(_ path: String, _ keys: UnlockedKeyring) throws {
-    let database = try Database(path: path, key: GuardedKey(bytes: keys.databaseKey))
+  private static func becomeNewDevice(
+    _ path: String, _ keys: UnlockedKeyring, _ configuration: Configuration
+  ) throws {
+    let database = try Database(path: path, key: GuardedKey(bytes: keys.databaseKey), configuration: configuration)
     defer { database.close() }
     try database.write { try SyncSettings.drawDevice(reason: "restore", in: $0) }
   }
 
   /// Opens the database and checks every page and the structure.
-  private static func verify(_ path: String, _ keys: UnlockedKeyring) throws {
-    let database = try Database(path: path, key: GuardedKey(bytes: keys.databaseKey))
+  private static func verify(_ path: String, _ keys: UnlockedKeyring, _ configuration: Configuration) throws {
+    let database = try Database(path: path, key: GuardedKey(bytes: keys.databaseKey), configuration: configuration)
     defer { database.close() }
     // A reference to a missing record, or a value that violates a current rule, is no damage of the backup. The
     // original vault already had it, and `doctor` reports it.

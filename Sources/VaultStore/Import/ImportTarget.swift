@@ -74,7 +74,7 @@ extension Entity {
         name: name, candidates: fields)
     }
     try refuseDoubles(targets)
-    try addKept(to: &targets)
+    addKept(to: &targets, at: connection.environment.date)
     return (targets, leftOut)
   }
 
@@ -135,8 +135,8 @@ extension Entity {
 
   /// Adds the uuid and the timestamps, so that SQLite does not evaluate the table's defaults for each row. All
   /// records receive the same timestamps.
-  private func addKept(to targets: inout [ImportTarget]) throws {
-    let now = Date.nowInMilliseconds().sqlArgument
+  private func addKept(to targets: inout [ImportTarget], at time: Date) {
+    let now = time.sqlArgument
     for column in table.columns where !targets.contains(where: { $0.column.name == column.name }) {
       switch column.name {
       case "uuid" where column.type == .uuid:

@@ -120,7 +120,7 @@ private final class RowBinder {
     for (index, target) in targets.enumerated() {
       let place = Int32(index + 1)
       switch target.source {
-      case .newUUID: try UUID.version7().bind(to: statement, at: place)
+      case .newUUID: try importer.connection.environment.uuids.next().bind(to: statement, at: place)
       case .constant(let value): try value.bind(to: statement, at: place)
       case .field(let position):
         let text = row.field(position)

@@ -167,8 +167,8 @@ extension Vault {
     var next: UnlockedKeyring
     var dropped: [KeySlot] = []
     switch kind {
-    case .databaseKey: next = try current.withNewGeneration()
-    case .rootKey(let secrets): (next, dropped) = try current.withNewRootKey(keeping: secrets)
+    case .databaseKey: next = try current.withNewGeneration(settings: keySettings)
+    case .rootKey(let secrets): (next, dropped) = try current.withNewRootKey(keeping: secrets, settings: keySettings)
     }
     let number = current.keyring.generation.number
     let file = layout.database(generation: number)

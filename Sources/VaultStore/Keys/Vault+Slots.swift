@@ -15,7 +15,7 @@ extension Vault {
   /// keyring.
   /// - Throws: `KeyError` for an invalid secret or label, or with `limitReached`; ``VaultError`` with `busy`.
   public func addSlot(_ secret: UnlockSecret, label: String = "") throws -> KeySlot {
-    let changed = try changeSlots(proving: secret) { try $0.adding(secret, label: label) }
+    let changed = try changeSlots(proving: secret) { try $0.adding(secret, label: label, settings: keySettings) }
     guard let slot = changed.slots.last else { throw VaultError(.damaged, "the keyring has no slots") }
     return slot
   }
@@ -29,7 +29,7 @@ extension Vault {
     var added: KeySlot?
     do {
       let changed = try changeSlots(proving: nil) { newest in
-        let changed = try newest.addingSystemSlot(in: store, label: label)
+        let changed = try newest.addingSystemSlot(in: store, label: label, settings: keySettings)
         added = changed.keyring.slots.last
         return changed
       }
@@ -72,7 +72,9 @@ extension Vault {
   /// Changes the passphrase of a key slot. The database key stays the same.
   /// - Throws: `KeyError` with `noSuchSlot` or for an invalid passphrase; ``VaultError`` with `busy`.
   public func changePassphrase(ofSlot id: String, to passphrase: SecureBytes) throws {
-    _ = try changeSlots(proving: .passphrase(passphrase)) { try $0.changingPassphrase(of: id, to: passphrase) }
+    _ = try changeSlots(proving: .passphrase(passphrase)) {
+      try $0.changingPassphrase(of: id, to: passphrase, settings: keySettings)
+    }
   }
 
   /// Writes the database key to a new file of mode 0600, for other programs that read SQLCipher databases.
@@ -92,6 +94,9 @@ extension Vault {
     return changed.keyring
   }
 
+  /// The settings of a change of the keyring: the time of the vault, and random numbers of the operating system.
+  var keySettings: KeyringSettings { KeyringSettings(now: environment.clock.now) }
+
   /// Returns the keyring on disk, unlocked with the keys in memory.
   func newestKeyring() throws -> UnlockedKeyring {
     try keyring.following(KeyringFile.read(at: layout.keyring))
@@ -103,6 +108,8 @@ extension Vault {
     guard case .passphrase(let passphrase) = secret,
       keyring.keyring.slots.contains(where: { $0.id == openedSlotID && $0.needsUpgrade })
     else { return }
-    _ = try? changeSlots(proving: secret) { try $0.upgradingPassphrase(of: openedSlotID, passphrase) }
+    _ = try? changeSlots(proving: secret) {
+      try $0.upgradingPassphrase(of: openedSlotID, passphrase, settings: keySettings)
+    }
   }
 }

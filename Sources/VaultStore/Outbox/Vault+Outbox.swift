@@ -65,7 +65,7 @@ extension Vault {
   /// - Throws: ``VaultError`` with `noSuchRecord`.
   public func operation(_ id: String) throws -> (entry: OutboxEntry, payload: String?) {
     let found = try database.write { connection in
-      try SyncTransaction.run(on: connection, syncCatalog, now: Self.now) { transaction in
+      try SyncTransaction.run(on: connection, syncCatalog, now: connection.environment.now) { transaction in
         try transaction.preview(id)
       }
     }

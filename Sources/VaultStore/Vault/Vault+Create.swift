@@ -30,7 +30,8 @@ extension Vault {
     _ layout: VaultLayout, _ schemas: [(source: SchemaSource, schema: Schema)], _ secret: UnlockSecret, _ label: String,
     _ configuration: Configuration
   ) throws {
-    let (keyring, unlocked) = try Keyring.create(with: secret, label: label)
+    let (keyring, unlocked) = try Keyring.create(
+      with: secret, label: label, settings: KeyringSettings(now: configuration.environment.clock.now))
     let generation = keyring.generation.number
     try Files.makeFolder(layout.generation(generation))
     try Files.makeFile(layout.database(generation: generation))

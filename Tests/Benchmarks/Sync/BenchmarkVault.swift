@@ -11,8 +11,11 @@ enum BenchmarkVault {
   /// The content of the key file that opens them.
   static let keyFile = (0..<64).map { UInt8($0 * 3 + 1) }
 
+  /// Without random delays.
+  private static let configuration = Configuration(environment: .system { 0 })
+
   static func make(_ path: String, cacheMiB: Int? = nil) throws -> Vault {
-    var configuration = Configuration()
+    var configuration = configuration
     if let cacheMiB { configuration.pageCacheBytes = cacheMiB << 20 }
     return try Vault.create(
       at: path, schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
@@ -21,7 +24,7 @@ enum BenchmarkVault {
 
   /// Opens one that was made.
   static func open(_ path: String) throws -> Vault {
-    try Vault.open(at: path, with: try secret(), schemas: [RestorationSchema.schema])
+    try Vault.open(at: path, with: try secret(), schemas: [RestorationSchema.schema], configuration: configuration)
   }
 
   private static func secret() throws -> UnlockSecret {
@@ -29,12 +32,12 @@ enum BenchmarkVault {
     return .keyFile(try SecureBytes(wiping: &content))
   }
 
-  /// A worker without random delays, with its observed requests.
+  /// A worker with its observed requests.
   static func worker(_ vault: Vault, _ server: Access) throws -> (worker: SyncWorker, notes: RemoteNotes) {
     try vault.setRemote(url: server.url, token: server.token)
     let notes = RemoteNotes()
     let remote = ObservedRemote(remote: try server.remote(), notes: notes)
-    return (SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online), jitter: { 0 }), notes)
+    return (SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online)), notes)
   }
 
   /// A project with ten rooms and so many readings, each with its operation.

@@ -34,7 +34,7 @@ struct QueueBenchmark {
     let access = Access(url: server.url, token: token)
     try vault.setRemote(url: access.url, token: access.token)
     let worker = SyncWorker(
-      vault: vault, remote: try access.remote(), monitor: NetworkMonitor(fixed: .online), jitter: { 0 })
+      vault: vault, remote: try access.remote(), monitor: NetworkMonitor(fixed: .online))
     let before = processorTime()
     let report = try await worker.sync()
     let time = processorTime() - before

@@ -1,3 +1,4 @@
+import CipherSQL
 import Foundation
 import VaultStore
 import SyncEngine
@@ -64,7 +65,7 @@ struct RoundBenchmark {
       operationId: identifier, idempotencyKey: identifier, kind: .update, entityType: "Room",
       entityUuid: side.account.room, baseVersion: side.version, baseEpoch: try await remote.account().epoch,
       schemaVersion: 1,
-      patch: RecordPatch(fields: ["squareFootage": area], updatedAt: Vault.now))
+      patch: RecordPatch(fields: ["squareFootage": area], updatedAt: Clock.system.now()))
     let answer = try await remote.push(
       PushRequest(deviceId: identifier, deviceCounter: 1, cursor: nil, operations: [change]))
     guard case .accepted(let version, _, _) = answer.results.first?.outcome else {

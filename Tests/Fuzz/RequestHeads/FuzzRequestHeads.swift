@@ -57,7 +57,7 @@ enum FuzzRequestHeads: FuzzTarget {
       }
     }
     refusing {
-      let metadata = try UploadMetadata(request)
+      let metadata = try UploadMetadata(request, random: .system)
       require(UUIDText.isCanonical(metadata.name.content), "content \(metadata.name.content)")
       require(metadata.text == request.headers["upload-metadata"] ?? "", "metadata comes back as it was")
       let name = "\(metadata.name.content)/\(metadata.name.variant.rawValue)"

@@ -28,16 +28,18 @@ final class FuzzServer: Sendable {
     (limits.requestBurst, limits.requestsPerSecond) = (.max, .max)
     (limits.files.requestBurst, limits.files.requestsPerSecond) = (.max, .max)
     let service = SyncService(
-      storage: UnchangingStorage(records), limits: limits, serverUuid: directory.serverUuid, log: .silent)
+      storage: UnchangingStorage(records), limits: limits, serverUuid: directory.serverUuid, log: .silent,
+      environment: .system)
     let files = FileService(
       storage: NoFiles(), inUse: { _, _ in [] }, limits: limits.files,
-      sessions: UploadSessions(limit: limits.files.uploadsAtOnce), log: .silent)
+      sessions: UploadSessions(limit: limits.files.uploadsAtOnce, clock: .system), log: .silent,
+      environment: .system)
     let member = try directory.member(token: token)
     router = Router(
       routes: service.routes + files.routes, log: .silent, user: { [token] in $0 == token ? member : nil },
       authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
     let seeding = Router(
-      routes: SyncService(storage: records, limits: limits, serverUuid: "", log: .silent).routes,
+      routes: SyncService(storage: records, limits: limits, serverUuid: "", log: .silent, environment: .system).routes,
       log: .silent, user: { _ in member }, authorize: SyncService.authorize, problem: { HTTPProblem(ofMachine: $0) })
     let response = Self.waiting {
       await seeding.answer(

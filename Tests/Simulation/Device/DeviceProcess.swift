@@ -15,7 +15,7 @@ enum DeviceProcess {
       return 2
     }
     do {
-      let vault = try DeviceVault.open(words[1], workload)
+      let vault = try DeviceVault.open(words[1], workload, seed: seed)
       try CutTransfers.note(vault, words[1])
       try await work(
         vault, workload, words[0], words[1], words[2], seed, .milliseconds(time), error == 0 ? nil : error,
@@ -51,8 +51,7 @@ enum DeviceProcess {
     _ time: Duration, _ error: Int?, _ habits: Habits
   ) async throws {
     var random = Seeded(seed)
-    let worker = try DeviceVault.worker(
-      vault, try DeviceVault.remote(folder, vault, url: url), seed: random.next())
+    let worker = DeviceVault.worker(vault, try DeviceVault.remote(folder, vault, url: url))
     let runs = random.chance(0.5)
     let other = random.next()
     let end = ContinuousClock.now + time
@@ -133,8 +132,13 @@ enum DeviceVault {
     if sendsPlaintext { try vault.setPreference(.upload, "plaintext") }
   }
 
-  static func open(_ folder: String, _ workload: Workload) throws -> Vault {
-    try Vault.open(at: vault(folder), with: try secret(folder), schemas: [try workload.schema().schema])
+  /// Opens a vault that spreads retries by at most a hundredth of the usual time.
+  static func open(_ folder: String, _ workload: Workload, seed: UInt64) throws -> Vault {
+    let random = Locked(Seeded(seed))
+    return try Vault.open(
+      at: vault(folder), with: try secret(folder), schemas: [try workload.schema().schema],
+      configuration: Configuration(
+        environment: .system { random.withLock { Double.random(in: 0...0.01, using: &$0) } }))
   }
 
   private static func secret(_ folder: String) throws -> UnlockSecret {
@@ -168,10 +172,7 @@ enum DeviceVault {
       transport: HTTPTransport(address: try ServerAddress(url), limits: limits) { token })
   }
 
-  static func worker(_ vault: Vault, _ remote: FieldVaultRemote, seed: UInt64) throws -> SyncWorker {
-    let random = Locked(Seeded(seed))
-    return SyncWorker(
-      vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online),
-      jitter: { random.withLock { Double.random(in: 0...0.01, using: &$0) } })
+  static func worker(_ vault: Vault, _ remote: FieldVaultRemote) -> SyncWorker {
+    SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
   }
 }

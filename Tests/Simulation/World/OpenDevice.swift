@@ -14,13 +14,13 @@ struct OpenDevice {
   init(_ seat: Seat, url: String) throws {
     self.seat = seat
     do {
-      vault = try DeviceVault.open(seat.folder, seat.workload)
+      vault = try DeviceVault.open(seat.folder, seat.workload, seed: 1)
     } catch {
       throw Violation(7, "the vault of \(seat.name) does not open: \(error)")
     }
     try CutTransfers.note(vault, seat.folder)
     remote = try DeviceVault.remote(seat.folder, vault, url: url, patience: 15)
-    worker = try DeviceVault.worker(vault, remote, seed: 1)
+    worker = DeviceVault.worker(vault, remote)
     journal = try Journal(at: DeviceVault.journal(seat.folder))
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import SyncModel
 import Testing
 
@@ -47,7 +48,7 @@ import Testing
 
   @Test func anAddressSaysWhatMayBeSentAndForHowLong() throws {
     var store = try objectStore("https://s3.example.org:443")
-    store.clock = { 1_772_352_000_000 }
+    store.clock = Clock(now: { 1_772_352_000_000 }, instant: Clock.system.instant, sleep: Clock.system.sleep)
     let digest = Data(repeating: 7, count: 32).base64EncodedString()
     let address = store.addressToSend("folder/id", byteCount: 5, sha256: digest, contentType: "image/jpeg")
     #expect(address.url.hasPrefix("https://s3.example.org:443/photos/folder/id?X-Amz-Algorithm=AWS4-HMAC-SHA256&"))

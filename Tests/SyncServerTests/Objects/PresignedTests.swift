@@ -21,7 +21,9 @@ struct PresignedTests {
     var store = try ObjectStore(
       endpoint: process.url, bucket: ObjectStoreProcess.bucket, region: ObjectStoreProcess.region,
       credentials: ObjectStoreCredentials(accessKeyId: ObjectStoreProcess.accessKeyId, wipingSecret: &secret))
-    store.clock = { [clock] in Date.nowInMilliseconds().milliseconds + clock.withLock { $0 } }
+    store.clock = Clock(
+      now: { [clock] in Clock.system.now() + clock.withLock { $0 } }, instant: Clock.system.instant,
+      sleep: Clock.system.sleep)
     return store
   }
 
@@ -302,7 +304,9 @@ struct PresignedTests {
     let folder = try TemporaryFolder()
     let account = AccountName(name: "one", folder: "00000000000000000000000000000001")
     let disk = DiskFileStorage(in: try serverFolder(folder.path + "/data", accounts: [account.folder]))
-    let files = ObjectFiles(store: try store(process), database: { try disk.database($0) }, log: .silent)
+    let files = ObjectFiles(
+      store: try store(process), database: { try disk.database($0) }, log: .silent,
+      environment: .system)
     func begin() async throws -> (name: ContentName, id: String) {
       let name = ContentName(content: Operation.newUuid(), variant: .full)
       let new = ObjectFiles.New(

@@ -16,13 +16,15 @@ final class TestServer: Sendable {
 
   init(
     in given: TemporaryFolder? = nil, identity: TLSIdentity? = nil,
-    freeBytes: Locked<Int64>? = nil, objectStore: ObjectStore? = nil, _ change: (inout ServerLimits) -> Void = { _ in }
+    freeBytes: Locked<Int64>? = nil, objectStore: ObjectStore? = nil, environment: Environment = .system,
+    _ change: (inout ServerLimits) -> Void = { _ in }
   ) throws {
     folder = try given ?? TemporaryFolder()
     var limits = ServerLimits()
     limits.requestBurst = 100_000
     change(&limits)
-    let data = try ServerFolder(folder.path + "/data", isCreating: true)
+    var data = try ServerFolder(folder.path + "/data", isCreating: true)
+    data.environment = environment
     let log = RequestLog { [lines] line in lines.withLock { $0.append(line) } }
     var settings = FieldVaultServer.Settings(
       folder: data, listen: "127.0.0.1:0", schemas: [RestorationSchema.schema], identity: identity, limits: limits,

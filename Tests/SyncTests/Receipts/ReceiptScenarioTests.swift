@@ -71,7 +71,7 @@ import Testing
     try await makeReceipts(130, on: home.phone)
     #expect(try await home.phone.value("SELECT count(*) FROM receipts", as: Int.self) == 130)
     let worker = SyncWorker(
-      vault: home.phone.vault, remote: await home.phone.worker.remote, monitor: monitor, jitter: { 0 })
+      vault: home.phone.vault, remote: await home.phone.worker.remote, monitor: monitor)
     #expect(try home.phone.pending() == 130)
     let events = try await worker.events {
       let first = try await worker.sync()

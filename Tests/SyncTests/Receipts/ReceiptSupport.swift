@@ -16,10 +16,13 @@ struct Household {
   let phone: Device
   let tablet: Device
 
-  init(log: RequestLog = .silent, _ limit: (inout ServerLimits) -> Void = { _ in }) async throws {
+  init(
+    log: RequestLog = .silent, environment: Environment = .system { 0 },
+    _ limit: (inout ServerLimits) -> Void = { _ in }
+  ) async throws {
     server = try LocalServer(schemas: [ReceiptsSchema.schema], log: log, limit)
-    phone = try await Device("phone", at: server, schema: ReceiptsSchema.schema)
-    tablet = try await Device("tablet", at: server, schema: ReceiptsSchema.schema)
+    phone = try await Device("phone", at: server, schema: ReceiptsSchema.schema, environment: environment)
+    tablet = try await Device("tablet", at: server, schema: ReceiptsSchema.schema, environment: environment)
   }
 
   /// Creates the receipt on the phone and syncs both devices, so that nothing waits. Returns its UUID.

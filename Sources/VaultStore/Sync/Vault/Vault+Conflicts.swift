@@ -136,7 +136,7 @@ extension Vault {
         case .value(let text): fields[name] = .value(try value(text, of: entity.settableColumn(name), catalog, entity))
         }
       }
-      try SyncTransaction.run(on: connection, catalog, now: Self.now) { transaction in
+      try SyncTransaction.run(on: connection, catalog, now: connection.environment.now) { transaction in
         try transaction.resolver.resolve(
           id, ConflictDecision(side: takesLocal ? .local : .remote, fields: fields, note: note, person: person))
       }

@@ -1,4 +1,5 @@
 import CipherSQL
+import Platform
 import SyncModel
 
 #if canImport(FoundationEssentials)
@@ -23,7 +24,7 @@ extension Vault {
   ) async throws -> Result {
     let catalog = syncCatalog
     return try await database.write { connection in
-      try SyncTransaction.run(on: connection, catalog, now: Self.now, body)
+      try SyncTransaction.run(on: connection, catalog, now: connection.environment.now, body)
     }
   }
 
@@ -31,12 +32,12 @@ extension Vault {
   @available(*, noasync, message: "use 'await' in asynchronous code")
   package func syncNow<Result>(_ body: (SyncTransaction) throws -> Result) throws -> Result {
     try database.write { connection in
-      try SyncTransaction.run(on: connection, syncCatalog, now: Self.now, body)
+      try SyncTransaction.run(on: connection, syncCatalog, now: connection.environment.now, body)
     }
   }
 
-  /// The time of this device's clock, in milliseconds since 1970.
-  package static var now: Int64 { Date.nowInMilliseconds().milliseconds }
+  /// The clock and the random source of the vault. Keys, salts and nonces come from the operating system in any case.
+  package var environment: Environment { database.configuration.environment }
 
   /// Returns the state of the outbox, of the inbox and of the last sync round.
   /// - Parameter countsRecords: whether to count the records of each entity, which costs time in proportion to their
