@@ -10,9 +10,6 @@ struct RoundDriver: Sendable {
   let clock: Clock
   let tell: @Sendable (SyncEvent) -> Void
 
-  /// A step that takes longer is noted in the vault, so that a trace shows what an endless round waits for.
-  private static let slowStep = Duration.seconds(5)
-
   /// The result of an effect. The round receives the text of an error, and the caller the error itself.
   private struct Outcome: Sendable {
     let event: RoundEvent
@@ -88,11 +85,11 @@ struct RoundDriver: Sendable {
   }
 
   private func watch(_ step: RoundStep) -> Task<Void, any Error>? {
-    if step.isFinish { return nil }
-    let (vault, clock) = (vault, clock)
-    return Task {
-      try await clock.sleep(Self.slowStep)
-      try await vault.sync { try $0.noteSlow(step: step.name) }
+    step.slowSeconds.map { seconds in
+      Task { [vault, clock] in
+        try await clock.sleep(.seconds(seconds))
+        try await vault.sync { try $0.noteSlow(step: step.name) }
+      }
     }
   }
 }

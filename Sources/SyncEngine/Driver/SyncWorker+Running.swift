@@ -34,56 +34,59 @@ extension SyncWorker {
     throw CancellationError()
   }
 
-  private func work(_ wanted: RoundRequest, _ told: AsyncStream<Signal>) async throws {
-    var request = wanted
-    var schedule = Schedule(now: clock.now(), network: monitor.state)
-    var roundRequest = try await setting(.roundRequest)
+  /// Performs the effects of a schedule.
+  private func work(_ request: RoundRequest, _ told: AsyncStream<Signal>) async throws {
+    var schedule = Schedule(
+      request, roundRequest: try await setting(.roundRequest), now: clock.now(), network: monitor.state)
     var waiting = told.makeAsyncIterator()
-    var waitsForUnmetered = false
+    var event = Schedule.Event.started
     while !Task.isCancelled {
-      if let cause = schedule.begin(now: clock.now()) {
-        do {
-          let report = try await round(cause, request)
-          request.isFull = request.isFull && report.outcome != .done
-          // A worker that only pulls does not send due operations.
-          let due = request.pushes ? nextDue : nil
-          schedule.ended(report.outcome, now: clock.now(), nextDue: due, jitter: vault.environment.jitter())
-        } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
-          waitsForUnmetered = refused == .metered
-          schedule.ended(.paused, now: clock.now(), nextDue: nil, jitter: 0)
-        }
-        continue
-      }
-      let timer = schedule.wake(now: clock.now()).map { wake in
-        Task { [clock, signals] in
-          try await clock.sleep(.milliseconds(max(wake - clock.now(), 0)))
-          signals.tell(.tick)
+      for effect in schedule.handle(event, now: clock.now()) {
+        switch effect {
+        case .tell(let progress): tell(progress)
+        case .begin(let cause, let request): event = try await perform(cause, request)
+        case .wait(let time):
+          guard let signal = await Self.next(of: &waiting, startTimer(time)) else { return }
+          event = try await news(signal)
         }
       }
-      defer { timer?.cancel() }
-      guard let next = await waiting.next() else { return }
-      switch next {
-      case .tick: break
-      case .want(let cause): schedule.want(cause)
-      case .network:
-        // Writes that the round itself has seen happened before its end.
-        schedule.networkChanged(to: monitor.state)
-        if waitsForUnmetered, monitor.isUnmetered {
-          waitsForUnmetered = false
-          schedule.goOn(.network)
-        }
-        tell(.network(monitor.state))
-      case .wrote:
-        isTold.withLock { $0 = false }
-        let changes = try await pendingChanges()
-        if changes.roundRequest != roundRequest {
-          roundRequest = changes.roundRequest
-          schedule.want(.manual)
-        } else if request.pushes, changes.hasReady {
-          tell(.queued)
-          schedule.want(.localWrite)
-        }
+    }
+  }
+
+  private func perform(_ cause: Schedule.Cause, _ request: RoundRequest) async throws -> Schedule.Event {
+    do {
+      let report = try await round(cause, request)
+      return .ended(report.outcome, nextDue: nextDue, jitter: vault.environment.jitter())
+    } catch let refused as SyncRefused where refused == .metered || refused == .deviceOnly {
+      return .refused(isMetered: refused == .metered)
+    }
+  }
+
+  private func startTimer(_ time: Int64?) -> Task<Void, any Error>? {
+    time.map { time in
+      Task { [clock, signals] in
+        try await clock.sleep(.milliseconds(max(time - clock.now(), 0)))
+        signals.tell(.tick)
       }
+    }
+  }
+
+  private static func next(
+    of signals: inout AsyncStream<Signal>.Iterator, _ timer: Task<Void, any Error>?
+  ) async -> Signal? {
+    defer { timer?.cancel() }
+    return await signals.next()
+  }
+
+  private func news(_ signal: Signal) async throws -> Schedule.Event {
+    switch signal {
+    case .tick: return .waited
+    case .want(let cause): return .requested(cause)
+    case .network: return .network(monitor.state, isUnmetered: monitor.isUnmetered)
+    case .wrote:
+      isTold.withLock { $0 = false }
+      let changes = try await pendingChanges()
+      return .wrote(roundRequest: changes.roundRequest, hasReady: changes.hasReady)
     }
   }
 
@@ -106,43 +109,48 @@ extension SyncWorker {
     }
   }
 
-  /// Sends long polls: the server responds when it has changes.
+  /// Performs the effects of the long polls.
   private func followServer() async {
-    var failures = 0
-    var empty = 0
+    var polling = LongPolling()
+    var ends = roundEnds
+    var event = LongPolling.Event.started
     while !Task.isCancelled {
-      let rounds = roundEnds
       do {
-        guard monitor.state != .offline, try await mayUseNetwork(), let cursor = try await setting(.cursor) else {
-          await Self.next(of: rounds)
-          continue
+        for effect in polling.handle(event) {
+          switch effect {
+          case .look:
+            ends = roundEnds
+            event = .looked(try await facts())
+          case .ask(let cursor, let seconds): event = try await ask(cursor, seconds)
+          case .request(let cause):
+            ends = roundEnds
+            signals.tell(.want(cause))
+          case .waitForRound:
+            await Self.next(of: ends)
+            event = .roundEnded
+          case .wait(let seconds):
+            try await clock.sleep(.seconds(seconds))
+            event = .waited
+          }
         }
-        let asked = clock.instant()
-        let isNew = try await remote.watch(cursor: cursor, seconds: 50)
-        let isQuick = asked.duration(to: clock.instant()) < .seconds(1)
-        if isNew {
-          if isInRound { await Self.next(of: rounds) }
-          // The change was this device's own, or a round has fetched it already.
-          if try await setting(.cursor) != cursor { continue }
-          let following = roundEnds
-          signals.tell(.want(.remoteChange))
-          // Until a round has moved the cursor, the response would be the same.
-          await Self.next(of: following)
-        }
-        failures = 0
-        // A server that responds at once without changes is polled less and less often.
-        let hasMoved = try await setting(.cursor) != cursor
-        empty = isQuick && !hasMoved ? empty + 1 : 0
-        if empty > 0 { try await clock.sleep(.seconds(min(1 << min(empty - 1, 6), 60))) }
       } catch is CancellationError {
         return
       } catch {
-        // A round reports the failure and is repeated until the server responds.
-        if failures == 0 { signals.tell(.want(.network)) }
-        failures += 1
-        do { try await clock.sleep(.seconds(min(5 << min(failures - 1, 6), 300))) } catch { return }
+        event = .failed
       }
     }
+  }
+
+  private func facts() async throws -> LongPolling.Facts {
+    let isInRound = isInRound
+    let mayAsk = monitor.state == .offline ? false : try await mayUseNetwork()
+    return LongPolling.Facts(cursor: try await setting(.cursor), mayAsk: mayAsk, isInRound: isInRound)
+  }
+
+  private func ask(_ cursor: String, _ seconds: Int) async throws -> LongPolling.Event {
+    let asked = clock.instant()
+    let isNew = try await remote.watch(cursor: cursor, seconds: seconds)
+    return .responded(isNew: isNew, isQuick: asked.duration(to: clock.instant()) < .seconds(1))
   }
 
   static func next(of ends: AsyncStream<Void>) async { for await _ in ends { return } }

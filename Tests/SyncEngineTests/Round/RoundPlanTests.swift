@@ -76,20 +76,6 @@ import HTTPClient
     #expect(steps([.identified(mustReconcile: true), .reconciled, unknown]).last == .finish(.failed))
   }
 
-  @Test("A clock that is set back delays a round by at most the longest backoff or the interval")
-  func aClockThatIsSetBackStopsNoRoundForLong() {
-    let day: Int64 = 86_400_000
-    var schedule = Schedule(now: 10 * day, network: .online)
-    #expect(schedule.begin(now: 10 * day) == .resume)
-    for _ in 0..<12 { schedule.ended(.offline, now: 10 * day, nextDue: nil, jitter: 1) }
-    schedule.want(.localWrite)
-    #expect(schedule.begin(now: day) == nil)
-    #expect(schedule.begin(now: day + Schedule.longestBackoff) == .localWrite)
-    schedule.ended(.done, now: 10 * day, nextDue: nil, jitter: 1)
-    #expect(schedule.begin(now: day) == nil)
-    #expect(schedule.begin(now: day + Schedule.interval) == .timer)
-  }
-
   @Test("A push that is too large is halved, and a pull is quartered") func aRequestThatIsTooLargeIsHalved() {
     let sizes = steps([
       known, noMore, .fetchedParents, .failed(.tooLarge, operations: 25), .failed(.tooLarge, operations: 12),
@@ -120,84 +106,5 @@ import HTTPClient
     }
     plan.advance(.failed(.later(seconds: 2), operations: 0))
     #expect(plan.step == .finish(.offline))
-  }
-}
-
-/// The start time of the next round.
-@Suite struct ScheduleTests {
-  @Test("The first round starts at once and the next after 15 minutes")
-  func theFirstRoundBeginsAtOnceAndTheNextAfterAQuarterOfAnHour() {
-    var schedule = Schedule(now: 0, network: .online)
-    #expect(schedule.begin(now: 0) == .resume)
-    schedule.ended(.done, now: 1000, nextDue: nil, jitter: 1)
-    #expect(schedule.begin(now: 1000) == nil)
-    #expect(schedule.wake(now: 1000) == 901_000)
-    #expect(schedule.begin(now: 901_000) == .timer)
-  }
-
-  @Test("An outage is retried after growing pauses of at most five minutes")
-  func anOutageIsTriedLessAndLessOftenButNeverLessThanEveryFiveMinutes() {
-    var schedule = Schedule(now: 0, network: .limited)
-    var now: Int64 = 0
-    var pauses: [Int64] = []
-    for _ in 0..<12 {
-      #expect(schedule.begin(now: now) != nil)
-      schedule.ended(.offline, now: now, nextDue: nil, jitter: 1)
-      let wake = schedule.wake(now: now) ?? 0
-      pauses.append(wake - now)
-      #expect(schedule.begin(now: wake - 1) == nil)
-      now = wake
-    }
-    #expect(pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300].map { $0 * 1000 })
-  }
-
-  @Test("The return of the network ends a pause") func theNetworkThatIsBackEndsAPause() {
-    var schedule = Schedule(now: 0, network: .online)
-    _ = schedule.begin(now: 0)
-    schedule.ended(.offline, now: 0, nextDue: nil, jitter: 1)
-    schedule.networkChanged(to: .offline)
-    #expect(schedule.wake(now: 100_000) == nil && schedule.begin(now: 100_000) == nil)
-    schedule.networkChanged(to: .online)
-    #expect(schedule.begin(now: 100) == .network)
-  }
-
-  @Test("Refused credentials pause rounds until the user acts", arguments: [Schedule.Cause.manual, .resume])
-  func refusedCredentialsPauseUntilAPersonComes(
-    cause: Schedule.Cause
-  ) {
-    var schedule = Schedule(now: 0, network: .online)
-    _ = schedule.begin(now: 0)
-    schedule.ended(.paused, now: 0, nextDue: 10, jitter: 1)
-    schedule.want(.localWrite)
-    #expect(schedule.begin(now: 10_000_000) == nil && schedule.wake(now: 0) == nil)
-    schedule.want(cause)
-    #expect(schedule.begin(now: 10_000_000) == cause)
-  }
-
-  /// Rounds that a user requests fetch data that other rounds do not fetch.
-  @Test("A round that a user requested keeps its cause when another request follows before it begins")
-  func aWishOfAUserStands() {
-    for wish in [Schedule.Cause.manual, .resume, .request] {
-      for other in Schedule.Cause.allCases where !other.isByUser {
-        var schedule = Schedule(now: 0, network: .online)
-        _ = schedule.begin(now: 0)
-        schedule.ended(.done, now: 0, nextDue: nil, jitter: 1)
-        schedule.want(wish)
-        schedule.want(other)
-        schedule.networkChanged(to: .limited)
-        schedule.networkChanged(to: .online)
-        #expect(schedule.begin(now: 0) == wish, "\(wish), then \(other)")
-      }
-    }
-  }
-
-  @Test("An operation that waits for its retry time wakes the worker")
-  func anOperationThatWaitsForItsTimeWakesTheWorker() {
-    var schedule = Schedule(now: 0, network: .online)
-    _ = schedule.begin(now: 0)
-    schedule.ended(.done, now: 0, nextDue: 4000, jitter: 1)
-    #expect(schedule.wake(now: 0) == 4000)
-    #expect(schedule.begin(now: 4000) == .timer)
-    #expect(schedule.begin(now: 4001) == nil)
   }
 }
