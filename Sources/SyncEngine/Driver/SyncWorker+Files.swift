@@ -45,28 +45,30 @@ extension SyncWorker {
     return try await vault.database.read { try Outbox.hasReady(in: $0) }
   }
 
-  /// Moves files whenever there is a reason: a round has ended, the network is back, the time of one has come. Ends when
-  /// the task is cancelled.
+  /// Performs the effects of a file schedule. Ends when the task is cancelled.
   func followFiles(_ request: RoundRequest, _ signals: AsyncStream<Void>) async throws {
+    var schedule = FileSchedule()
     var waiting = signals.makeAsyncIterator()
-    var timer: Task<Void, any Error>?
-    defer { timer?.cancel() }
+    var event = FileSchedule.Event.started
     while !Task.isCancelled {
-      guard await waiting.next() != nil else { return }
-      guard var lane = try await lane(request) else { continue }
-      let begun = clock.now()
-      try await lane.run()
-      tellOfFiles(lane.report)
-      timer?.cancel()
-      // One that became due when the lane had looked for the last time counts as well.
-      guard lane.report.obstacle == nil, let due = try await vault.sync({ try $0.nextTransferDue(after: begun) }) else {
-        continue
-      }
-      timer = Task { [clock, fileSignals] in
-        try await clock.sleep(.milliseconds(max(due - clock.now(), 0)))
-        fileSignals.tell(())
+      switch schedule.handle(event, now: clock.now()) {
+      case .transfer: event = try await transfer(request)
+      case .wait(let time):
+        let timer = startTimer(time) { [fileSignals] in fileSignals.tell(()) }
+        guard await Self.next(of: &waiting, timer) != nil else { return }
+        event = .signalled
       }
     }
+  }
+
+  private func transfer(_ request: RoundRequest) async throws -> FileSchedule.Event {
+    guard var lane = try await lane(request) else { return .refused }
+    let begun = clock.now()
+    try await lane.run()
+    tellOfFiles(lane.report)
+    guard lane.report.obstacle == nil else { return .ended(nextDue: nil) }
+    // One that became due when the lane had looked for the last time counts as well.
+    return .ended(nextDue: try await vault.sync { try $0.nextTransferDue(after: begun) })
   }
 
   private func lane(_ request: RoundRequest) async throws -> TransferQueue? {

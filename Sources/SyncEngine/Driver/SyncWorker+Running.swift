@@ -46,7 +46,8 @@ extension SyncWorker {
         case .tell(let progress): tell(progress)
         case .begin(let cause, let request): event = try await perform(cause, request)
         case .wait(let time):
-          guard let signal = await Self.next(of: &waiting, startTimer(time)) else { return }
+          guard let signal = await Self.next(of: &waiting, startTimer(time) { [signals] in signals.tell(.tick) })
+          else { return }
           event = try await news(signal)
         }
       }
@@ -62,16 +63,18 @@ extension SyncWorker {
     }
   }
 
-  private func startTimer(_ time: Int64?) -> Task<Void, any Error>? {
+  /// Starts a timer that signals at a time.
+  nonisolated func startTimer(_ time: Int64?, _ signal: @escaping @Sendable () -> Void) -> Task<Void, any Error>? {
     time.map { time in
-      Task { [clock, signals] in
+      Task { [clock] in
         try await clock.sleep(.milliseconds(max(time - clock.now(), 0)))
-        signals.tell(.tick)
+        signal()
       }
     }
   }
 
-  private static func next(
+  /// Waits for the next signal and stops the timer.
+  static func next<Signal>(
     of signals: inout AsyncStream<Signal>.Iterator, _ timer: Task<Void, any Error>?
   ) async -> Signal? {
     defer { timer?.cancel() }
