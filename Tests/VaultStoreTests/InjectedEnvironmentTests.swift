@@ -65,6 +65,24 @@ import Testing
     #expect(try isDue())
   }
 
+  @Test("A repair queues a change again with the time of the doctor's clock")
+  func repair() throws {
+    let vault = try vault("job")
+    _ = try vault.put(vault.entities.entity("Project"), [("title", .text("House"))])
+    try vault.database.write { db in
+      try WriteMode.sync(on: db) { _ = try db.execute("DELETE FROM OfflineSyncQueue") }
+    }
+    let path = vault.layout.folder
+    vault.close()
+    time.advance(by: .seconds(86_400))
+    let doctor = try Doctor(path: path, schemas: [RestorationSchema.schema]) { try keyFileSecret(1) }
+    doctor.environment = Environment(clock: time.clock, random: .repeatable(3))
+    _ = try doctor.repair(try doctor.examine())
+    let again = try Vault.open(at: path, with: keyFileSecret(1), schemas: [RestorationSchema.schema])
+    defer { again.close() }
+    #expect(try text(again, "SELECT createdAt FROM OfflineSyncQueue") == "2041-01-02T00:00:00.000Z")
+  }
+
   /// Returns the identifiers that a vault draws for a day's work.
   private func identifiers(_ name: String, seed: UInt64) throws -> [String] {
     let vault = try vault(name, seed: seed)

@@ -52,7 +52,8 @@ extension Doctor {
     mendPermissions(&repair)
     guard let keys else { return repair }
     let access = DatabaseAccess(
-      path: layout.database(generation: keys.keyring.generation.number), key: GuardedKey(bytes: keys.databaseKey))
+      path: layout.database(generation: keys.keyring.generation.number), key: GuardedKey(bytes: keys.databaseKey),
+      environment: environment)
     let damaged = diagnosis.findings.filter { $0.severity == .damage }.map(\.check)
     if damaged.contains(where: { ["opens", "pages", "structure", "references", "search", "schema"].contains($0) }) {
       try salvage(&repair)
@@ -98,7 +99,9 @@ extension Doctor {
     guard let keys else { return }
     // The exclusive lock keeps other processes from writing to the damaged vault.
     try lock.makeExclusive()
-    let result = Result { try Salvage(layout: layout, keys: keys, schemas: schemas, report: report).run() }
+    let result = Result {
+      try Salvage(layout: layout, keys: keys, schemas: schemas, environment: environment, report: report).run()
+    }
     try lock.makeShared()
     do {
       let saved = try result.get()
@@ -166,7 +169,7 @@ extension Doctor {
     try Files.makeFolder(repairFolder)
     // If this removal fails too, the next repair removes the rest.
     defer { try? Files.removeTree(repairFolder) }
-    let copy = DatabaseAccess(path: repairFolder + "/vault.db", key: access.key)
+    let copy = DatabaseAccess(path: repairFolder + "/vault.db", key: access.key, environment: environment)
     try report("Copying the database")
     try Files.makeFile(copy.path)
     try access.withDatabase { try $0.read { try $0.copyPages(to: copy.path, key: copy.key) } }

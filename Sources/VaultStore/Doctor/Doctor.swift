@@ -17,6 +17,8 @@ public final class Doctor {
   let lock: VaultLock
   private let secret: () throws -> UnlockSecret
   private let progress: (String) throws -> Void
+  /// The clock and the random source of the vault while it is repaired.
+  package var environment = Environment.system
   /// The unlocked keyring; `nil` before it is opened.
   private(set) var keys: UnlockedKeyring?
   /// The errors of folders and file systems that could not be examined.
@@ -49,7 +51,9 @@ public final class Doctor {
       let generation = keys.keyring.generation.number
       if checkGenerations(generation, &diagnosis) {
         try checkDatabase(
-          DatabaseAccess(path: layout.database(generation: generation), key: GuardedKey(bytes: keys.databaseKey)),
+          DatabaseAccess(
+            path: layout.database(generation: generation), key: GuardedKey(bytes: keys.databaseKey),
+            environment: environment),
           &diagnosis)
       }
     }
@@ -143,10 +147,11 @@ public final class Doctor {
 struct DatabaseAccess {
   let path: String
   let key: GuardedKey
+  let environment: Environment
 
   /// Opens the database with a small page cache, because each page is read about once.
   func open() throws -> Database {
-    var configuration = Configuration()
+    var configuration = Configuration(environment: environment)
     configuration.pageCacheBytes = 8 << 20
     configuration.busyTimeout = .seconds(5)
     return try Database(path: path, key: key, configuration: configuration)

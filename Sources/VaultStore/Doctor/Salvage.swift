@@ -41,11 +41,13 @@ struct Salvage {
   let layout: VaultLayout
   let keys: UnlockedKeyring
   let schemas: [Schema]
+  let environment: Environment
   let report: (String) throws -> Void
 
   private var source: DatabaseAccess {
     DatabaseAccess(
-      path: layout.database(generation: keys.keyring.generation.number), key: GuardedKey(bytes: keys.databaseKey))
+      path: layout.database(generation: keys.keyring.generation.number), key: GuardedKey(bytes: keys.databaseKey),
+      environment: environment)
   }
 
   /// Returns the name of a vault without the suffix `.vault`.
@@ -81,7 +83,8 @@ struct Salvage {
 
   private func fill(_ draft: VaultLayout) throws -> (tables: [SalvagedTable], problems: [String]) {
     let generation = keys.keyring.generation.number
-    let target = DatabaseAccess(path: draft.database(generation: generation), key: source.key)
+    let target = DatabaseAccess(
+      path: draft.database(generation: generation), key: source.key, environment: environment)
     try Files.makeFolder(draft.generation(generation))
     try Files.makeFile(target.path)
     try report("Making the tables anew")
