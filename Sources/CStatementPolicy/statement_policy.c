@@ -152,7 +152,7 @@ static const char *kind_of_object(int action) {
   }
 }
 
-#define BY_MIGRATION "add a file NNNN_name.sql to the schema's folder and run 'fieldvault migrate apply'"
+#define BY_MIGRATION "add a file NNNN_name.sql to the schema's folder and apply it"
 
 const char *fieldvault_describe(
     fieldvault_refusal refusal, int action, const char *first, const char *second, char *message, size_t size) {
@@ -199,7 +199,7 @@ const char *fieldvault_describe(
              "'" FIELDVAULT_DERIVED_PREFIX "'";
     case fieldvault_refused_registry:
       snprintf(message, size, "a statement must not write to the table %s", first);
-      return fieldvault_same_name(first, "SyncRoute") ? "'fieldvault remote set --routes FILE' writes it"
+      return fieldvault_same_name(first, "SyncRoute") ? "it changes when the remote is set with a route file"
                                                       : "it changes by a migration: " BY_MIGRATION;
     case fieldvault_allowed:
     case fieldvault_refused_action:

@@ -53,7 +53,7 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
     case .insecure: "use an https:// address"
     case .badAddress: "an address looks like https://sync.example.org"
     case .badHeader: "look at the headers of the route file"
-    case .badToken: "fieldvault remote set URL --token-file FILE"
+    case .badToken: "set the token again, without white space around it"
     }
   }
 

@@ -2,8 +2,10 @@
 public struct HTTPServerError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The kind of failure. Kinds can be added; a `switch` always needs a `default`.
   public enum Code: String, Sendable {
-    /// The server cannot listen on the address: it is in use, or not an address of this machine.
+    /// The server cannot listen on the address, for example because this machine does not have it.
     case cannotListen
+    /// Another program listens on the address.
+    case addressInUse
     /// The certificate or its key cannot be read or used.
     case badCertificate
   }

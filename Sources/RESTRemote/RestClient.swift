@@ -116,8 +116,7 @@ struct RestClient: Sendable {
     case .done, .gone, .invalid: nil
     case .credentials:
       RemoteFailure(
-        .pauseCredentials, message: "the server does not accept the token",
-        hint: "fieldvault remote set URL --token-file FILE")
+        .pauseCredentials, message: "the server does not accept the token", remedy: .setRemote)
     case .later(let seconds):
       RemoteFailure(
         .later(seconds: seconds), message: "the server wants to be left alone for a while",

@@ -33,13 +33,13 @@ struct RestPush: Sendable {
       }
     } catch let missing as RestBody.Missing {
       if missing.isForNow {
-        throw RemoteFailure(.attempt, message: missing.message, hint: "fieldvault sync fetches it")
+        throw RemoteFailure(.attempt, message: missing.message, remedy: .sync)
       }
       return refused(missing.message)
     } catch let failure as RemoteFailure {
       throw failure
     } catch {
-      throw RemoteFailure(.refused, message: "\(error)", hint: "fieldvault doctor")
+      throw RemoteFailure(.refused, message: "\(error)", remedy: .checkVault)
     }
   }
 

@@ -61,7 +61,7 @@ struct RestRecords: Sendable {
     } catch is CancellationError {
       throw RemoteFailure(TransportFailure.cancelled)
     } catch {
-      throw RemoteFailure(.attempt, message: "the vault could not be read: \(error)", hint: "fieldvault doctor")
+      throw RemoteFailure(.attempt, message: "the vault could not be read: \(error)", remedy: .checkVault)
     }
   }
 }

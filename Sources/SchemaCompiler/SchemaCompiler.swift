@@ -42,7 +42,7 @@ public struct SchemaCompiler {
     let schemas = try sources.map(Self.load)
     guard let index = sources.firstIndex(where: { $0.name == emitted }) else {
       throw CompilerProblems([
-        CompilerProblem(path: emitted, line: 1, message: "no schema of this name is given; name it with --schema")
+        CompilerProblem(path: emitted, line: 1, message: "no schema of this name is given")
       ])
     }
     let (dryRun, origins) = try runMigrations(schemas)

@@ -1,7 +1,9 @@
+import SyncModel
+
 /// An error of a vault or of a request to it.
 ///
-/// Programs use `code`, users read `message` and `hint`. None of them contains a value of a record, a key or a
-/// passphrase.
+/// Programs use `code` and `remedy`, users read `message` and `hint`. None of them contains a value of a record, a key
+/// or a passphrase.
 public struct VaultError: Error, Sendable, CustomStringConvertible {
   /// The kind of an error. New kinds may be added: compare with `==` and have a default branch.
   public struct Code: RawRepresentable, Hashable, Sendable {
@@ -46,12 +48,14 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
   public let code: Code
   /// The failure, the object and the reason.
   public let message: String
-  /// The remedy, if it is known.
-  public let hint: String?
+  /// The action that resolves the error, if it is known.
+  public let remedy: Remedy?
   /// The name that was not found, or the field whose value is not valid.
   public let name: String?
   /// The existing names, for a suggestion.
   public let candidates: [String]
+  /// The remedy as a text; `nil` if there is none, or if only a program can word it.
+  public var hint: String? { remedy?.advice }
 
   /// Creates an error. Its texts must contain no value of a record, no key and no passphrase.
   /// - Parameters:
@@ -63,7 +67,15 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
   public init(
     _ code: Code, _ message: String, hint: String? = nil, name: String? = nil, candidates: [String] = []
   ) {
-    (self.code, self.message, self.hint, self.name, self.candidates) = (code, message, hint, name, candidates)
+    self.init(code, message, remedy: hint.map(Remedy.advice), name: name, candidates: candidates)
+  }
+
+  /// Creates an error with the action that resolves it. Its texts must contain no value of a record, no key and no
+  /// passphrase.
+  public init(
+    _ code: Code, _ message: String, remedy: Remedy?, name: String? = nil, candidates: [String] = []
+  ) {
+    (self.code, self.message, self.remedy, self.name, self.candidates) = (code, message, remedy, name, candidates)
   }
 
   /// The message, followed by the hint in parentheses.

@@ -101,7 +101,7 @@ public protocol RecordWriting: RecordReading {
   /// The stored response to an operation, or `nil`.
   func answer(to idempotencyKey: String) throws -> StoredResponse?
   /// Stores the response to an operation.
-  func keep(answer: String, to operation: SealedContent, at time: Int64) throws
+  func keep(answer: String, to operation: OperationContent, at time: Int64) throws
   /// The last push of a device; nil for an unknown device.
   func mark(of deviceId: String) throws -> DeviceCounter?
   /// Stores the last push of a device.

@@ -36,16 +36,23 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
   public let code: Code
   /// The failure, for the administrator.
   public let message: String
-  /// The remedy, if it is known.
-  public let hint: String?
+  /// The action that resolves the failure, if it is known.
+  public let remedy: ServerRemedy?
+  /// The remedy as a text; `nil` if there is none, or if only a program can word it.
+  public var hint: String? { remedy?.advice }
 
-  /// An error.
+  /// Creates an error.
   public init(_ code: Code, _ message: String, hint: String? = nil) {
-    self.code = code
-    self.message = message
-    self.hint = hint
+    self.init(code, message, remedy: hint.map(ServerRemedy.advice))
   }
 
-  /// The message, with the hint behind it in parentheses.
+  /// Creates an error with the action that resolves it.
+  public init(_ code: Code, _ message: String, remedy: ServerRemedy?) {
+    self.code = code
+    self.message = message
+    self.remedy = remedy
+  }
+
+  /// The message, followed by the hint in parentheses.
   public var description: String { hint.map { "\(message) (\($0))" } ?? message }
 }

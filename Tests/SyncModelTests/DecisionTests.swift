@@ -35,9 +35,10 @@ import Testing
 
   @Test("A key executes one content once; a response without a digest counts only if the record shows it")
   func keys() {
-    let content = SealedContent(key: "k", operation: ["idempotencyKey": "k", "operationId": "o", "baseVersion": 1])
-    let again = SealedContent(key: "k", operation: ["baseVersion": 1, "operationId": "o", "idempotencyKey": "other"])
-    let other = SealedContent(key: "k", operation: ["operationId": "o", "baseVersion": 2])
+    let content = OperationContent(key: "k", operation: ["idempotencyKey": "k", "operationId": "o", "baseVersion": 1])
+    let again = OperationContent(
+      key: "k", operation: ["baseVersion": 1, "operationId": "o", "idempotencyKey": "other"])
+    let other = OperationContent(key: "k", operation: ["operationId": "o", "baseVersion": 2])
     #expect(content.digest == again.digest && content.digest != other.digest)
     func verdict(_ stored: String??, _ isTakenOver: Bool = false) -> KeyDecision {
       KeyDecision(stored: stored, content: content) { isTakenOver }
@@ -51,12 +52,12 @@ import Testing
 
   @Test("A lower counter, or the same counter with other operations, proves that a vault was copied")
   func copies() {
-    let last = DeviceCounter(counter: 5, operations: [SealedContent(key: "k", operation: [:])])
+    let last = DeviceCounter(counter: 5, operations: [OperationContent(key: "k", operation: [:])])
     let table: [(counter: Int64, key: String, isCopy: Bool)] = [
       (6, "k", false), (6, "l", false), (5, "k", false), (5, "l", true), (4, "k", true), (900, "l", false),
     ]
     for row in table {
-      let mark = DeviceCounter(counter: row.counter, operations: [SealedContent(key: row.key, operation: [:])])
+      let mark = DeviceCounter(counter: row.counter, operations: [OperationContent(key: row.key, operation: [:])])
       #expect(mark.provesCopy(after: last) == row.isCopy, "\(row)")
       #expect(!mark.provesCopy(after: nil))
     }

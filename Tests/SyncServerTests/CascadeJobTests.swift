@@ -215,7 +215,7 @@ import Testing
     let rooms = try await fill(storage, account, rooms: 120)
     try await storage.write(account) { [house] data in
       for number in 0..<250 {
-        try data.keep(answer: "{}", to: SealedContent(key: "op\(number)", operation: [:]), at: 1)
+        try data.keep(answer: "{}", to: OperationContent(key: "op\(number)", operation: [:]), at: 1)
       }
       try mark(house, isDeleted: true, at: 5_000, in: data)
     }

@@ -182,7 +182,8 @@ import HTTPClient
     // Rows that reference each other stay until a user purges them.
     let (entities, entity) = (two.vault.entities, try two.vault.entities.entity("Location"))
     #expect(try await two.write { try RecordWriter($0, entities: entities).purge(entity, annex) } == 2)
-    try await expectRefusal(.refused, "undelete Location \(annex.sqlText)", undeleting: "Location", wing, on: two)
+    try await expectRefusal(
+      .refused, remedy: .restoreParent(entity: "Location", uuid: annex.sqlText), undeleting: "Location", wing, on: two)
     _ = try await two.undelete("Location", annex)
     try await two.sync()
     try await expectAgreement()
@@ -194,7 +195,8 @@ import HTTPClient
 
   /// Expects that a restoration fails and changes nothing.
   private func expectRefusal(
-    _ code: VaultError.Code, _ text: String, undeleting kind: String, _ uuids: UUID..., on device: Device? = nil,
+    _ code: VaultError.Code, _ text: String = "", remedy: Remedy? = nil, undeleting kind: String, _ uuids: UUID...,
+    on device: Device? = nil,
     _ place: SourceLocation = #_sourceLocation
   ) async throws {
     let device = device ?? one
@@ -203,7 +205,8 @@ import HTTPClient
       _ = try await device.worker.undelete(try device.vault.entities.entity(kind), uuids)
       Issue.record("nothing was refused", sourceLocation: place)
     } catch let error as VaultError {
-      #expect(error.code == code && "\(error)".contains(text), "\(error)", sourceLocation: place)
+      #expect(error.code == code && (text.isEmpty || error.message.contains(text)), "\(error)", sourceLocation: place)
+      if let remedy { #expect(error.remedy == remedy, sourceLocation: place) }
     }
     #expect(try await device.everything() == before, sourceLocation: place)
   }
@@ -212,7 +215,8 @@ import HTTPClient
   func deletedParent() async throws {
     let kitchen = try await room("Kitchen")
     try await lose()
-    try await expectRefusal(.refused, "undelete Project \(project.sqlText)", undeleting: "Room", kitchen)
+    try await expectRefusal(
+      .refused, remedy: .restoreParent(entity: "Project", uuid: project.sqlText), undeleting: "Room", kitchen)
     // Restoring the parent also restores the room.
     _ = try await one.undelete("Project", project)
     try await expectAgreement()
@@ -233,7 +237,7 @@ import HTTPClient
     try await lose()
     let backup = try await server.backUp()
     try await server.restore(backup)
-    try await expectRefusal(.refused, "fieldvault sync", undeleting: "Project", project)
+    try await expectRefusal(.refused, remedy: .syncFirst, undeleting: "Project", project)
     try await one.sync()
     _ = try await one.undelete("Project", project)
     try await expectAgreement()

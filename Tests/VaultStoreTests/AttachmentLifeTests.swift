@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import Platform
 import RestorationModel
+import SyncModel
 import Testing
 import VaultKeys
 
@@ -133,12 +134,12 @@ import VaultKeys
     let photo = try bench.attach()
     try bench.markAtServer()
     _ = try vault.syncNow { try $0.evict(downTo: 0, keeping: nil) }
-    func hint() -> String? { #expect(throws: VaultError.self) { _ = try vault.openAttachment(photo) }?.hint }
-    #expect(hint()?.contains("fieldvault remote set URL") == true)
+    func remedy() -> Remedy? { #expect(throws: VaultError.self) { _ = try vault.openAttachment(photo) }?.remedy }
+    #expect(remedy() == .setRemoteAndSync)
     try vault.setRemote(url: "http://127.0.0.1:9", token: "t")
-    #expect(hint()?.contains("config set") == false && hint()?.contains("fieldvault sync") == true)
+    #expect(remedy() == .syncRequestedFile)
     try vault.setPreference(.mode, "device")
-    #expect(hint()?.contains("fieldvault config set mode cloud") == true)
+    #expect(remedy() == .leaveDeviceModeAndSync)
   }
 
   /// The record has another content from now on: the key of the old one is removed, and its file afterwards.

@@ -81,7 +81,7 @@ package struct SealedContent {
     guard let digest = digests[variant], digest != found else { return }
     throw VaultError(
       .damaged, "\(path) is whole and is not the content that the record names",
-      hint: "fieldvault attach verify tells which records it belongs to")
+      remedy: .findRecordsOfFile)
   }
 }
 

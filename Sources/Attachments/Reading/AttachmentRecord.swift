@@ -105,6 +105,6 @@ public struct AttachmentRecord: Sendable, Hashable {
       if let found { return (attachment, found) }
     }
     throw VaultError(
-      .noSuchRecord, "there is no attachment of this uuid", hint: "fieldvault attach list shows those there are")
+      .noSuchRecord, "there is no attachment of this uuid", remedy: .showAttachments)
   }
 }

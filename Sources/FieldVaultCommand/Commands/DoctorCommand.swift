@@ -48,7 +48,7 @@ enum DoctorCommand {
       }
       try context.output.line("\(title): \(finding.check): \(finding.what)")
       try context.output.line("  means: \(finding.meaning)")
-      try context.output.line("  next:  \(finding.next)")
+      try context.output.line("  next:  \(finding.next.hint)")
     }
     if diagnosis.isOK { try context.tell("All is well.") }
     if diagnosis.isOK { for text in diagnosis.checked { try context.tell("  checked: \(text)") } }
@@ -97,7 +97,7 @@ enum DoctorCommand {
         json.member("check", finding.check)
         json.member("what", finding.what)
         json.member("meaning", finding.meaning)
-        json.member("next", finding.next)
+        json.member("next", finding.next.hint)
         json.endObject()
       }
       json.endArray()

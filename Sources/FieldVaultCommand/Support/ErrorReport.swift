@@ -25,7 +25,7 @@ struct ErrorReport {
       let near = error.name.flatMap { nearest(to: $0, in: error.candidates) }
       self.init(
         exitCode: Self.exitCode(of: error), message: error.message,
-        hint: near.map { "did you mean '\($0)'?" } ?? error.hint)
+        hint: near.map { "did you mean '\($0)'?" } ?? error.remedy?.hint)
     case let error as FileError:
       self.init(
         exitCode: error.code == .noSpace ? .noSpace : .failed, message: error.message, hint: error.hint)
@@ -48,9 +48,10 @@ struct ErrorReport {
         hint: "mend the file; nothing was changed")
     case let error as RemoteFailure:
       self.init(
-        exitCode: Self.exitCode(of: error.answer), message: error.message, hint: error.hint.isEmpty ? nil : error.hint)
+        exitCode: Self.exitCode(of: error.answer), message: error.message,
+        hint: error.remedy.hint.isEmpty ? nil : error.remedy.hint)
     case let error as TransportFailure:
-      self.init(exitCode: Self.exitCode(of: ResponseClass(error)), message: error.message, hint: error.hint)
+      self.init(RemoteFailure(error))
     case is CancellationError:
       self.init(exitCode: .interrupted, message: "interrupted", hint: nil)
     default:

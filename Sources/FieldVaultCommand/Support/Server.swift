@@ -52,14 +52,14 @@ struct Server: Sendable {
         guard routes == nil else { return }
         let info = try await remote.account()
         if let problem = try await vault.sync({ try $0.tokenProblem(info) }) {
-          throw RemoteFailure(.pauseCredentials, message: problem.message, hint: problem.hint)
+          throw RemoteFailure(.pauseCredentials, message: problem.message, remedy: problem.remedy)
         }
       }
     } catch let failure as RemoteFailure {
       throw RemoteFailure(
         failure.answer, message: "\(failure.message); the server was not set",
-        hint: failure.answer == .pauseCredentials
-          ? failure.hint : "check the address, or set it unasked with --no-check",
+        remedy: failure.answer == .pauseCredentials
+          ? failure.remedy : .advice("check the address, or set it unasked with --no-check"),
         problem: failure.problem, retryAfterSeconds: failure.retryAfterSeconds)
     }
   }

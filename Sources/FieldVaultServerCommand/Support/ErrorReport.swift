@@ -20,8 +20,13 @@ struct ErrorReport {
     case let error as UsageError:
       (exitCode, message, hint) = (error.exitCode, error.message, error.hint)
       usage = error
-    case let error as ServerError: (exitCode, message, hint) = (Self.exitCode(of: error), error.message, error.hint)
-    case let error as HTTPServerError: (exitCode, message, hint) = (.failed, error.message, error.hint)
+    case let error as ServerError:
+      (exitCode, message, hint) = (Self.exitCode(of: error), error.message, error.remedy?.hint)
+    case let error as HTTPServerError:
+      (exitCode, message, hint) = (
+        .failed, error.message,
+        error.code == .addressInUse ? "stop the other program, or choose another port with --listen" : error.hint
+      )
     case let error as VaultError:
       exitCode = error.code == .noSuchEntity ? .notFound : error.code == .noSpace ? .noSpace : .failed
       (message, hint) = (error.message, error.hint)

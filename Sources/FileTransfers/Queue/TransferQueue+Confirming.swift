@@ -47,7 +47,7 @@ extension TransferQueue {
         }
       }
     } catch {
-      throw RemoteFailure(.refused, message: "\(error)", hint: "fieldvault doctor tells more")
+      throw RemoteFailure(.refused, message: "\(error)", remedy: .checkVault)
     }
   }
 }

@@ -123,7 +123,7 @@ extension TransferQueue {
     switch problem {
     case .transport(.cancelled): throw CancellationError()
     case .transport(.bodyFailed), .unreadable:
-      return try await refused(transfer, "its file cannot be read; 'fieldvault attach verify' tells more")
+      return try await refused(transfer, "its file cannot be read; verify the attachments")
     case .transport(let failure): return try await interrupted(transfer, .stop(.unreachable, failure.message))
     case .storeNotReached: return try await interrupted(transfer, waiting: Self.storePause, .goOn)
     case .later(let seconds): return try await interrupted(transfer, waiting: max(seconds ?? 5, 1), .goOn)
@@ -140,7 +140,7 @@ extension TransferQueue {
     case .noProgress: return try await failed(transfer, "the server keeps something else than was sent")
     case .unexpected: return try await failed(transfer, "the server answers what was not asked")
     case .vaultFailed:
-      return try await failed(transfer, "the vault could not be read or written; 'fieldvault doctor' tells more")
+      return try await failed(transfer, "the vault could not be read or written; check the vault")
     }
   }
 }

@@ -6,31 +6,47 @@ public struct RemoteFailure: Error, Equatable, Sendable, CustomStringConvertible
   public let answer: ResponseClass
   /// The failure, for the user.
   public let message: String
-  /// The remedy, for the user.
-  public let hint: String
+  /// The action that resolves the failure.
+  public let remedy: Remedy
   /// The problem in the response, if it has one.
   public let problem: ServerProblem?
   /// The delay that the server asks for, in seconds; `nil` if the response has no delay.
   public let retryAfterSeconds: Int?
 
+  /// The remedy as a text; empty if only a program can word it.
+  public var hint: String { remedy.advice ?? "" }
+
   /// A failure of any remote.
   public init(
     _ answer: ResponseClass, message: String, hint: String, problem: ServerProblem? = nil, retryAfterSeconds: Int? = nil
   ) {
+    self.init(
+      answer, message: message, remedy: .advice(hint), problem: problem, retryAfterSeconds: retryAfterSeconds)
+  }
+
+  /// A failure of any remote, with the action that resolves it.
+  public init(
+    _ answer: ResponseClass, message: String, remedy: Remedy, problem: ServerProblem? = nil,
+    retryAfterSeconds: Int? = nil
+  ) {
     self.answer = answer
     self.message = message
-    self.hint = hint
+    self.remedy = remedy
     self.problem = problem
     self.retryAfterSeconds = retryAfterSeconds
   }
 
-  /// A failure of the way to the server.
+  /// A failure of the connection to the server.
   public init(_ failure: TransportFailure) {
-    self.init(ResponseClass(failure), message: failure.message, hint: failure.hint)
+    self.init(
+      ResponseClass(failure), message: failure.message,
+      remedy: failure == .badToken ? .setRemote : .advice(failure.hint))
   }
 
-  /// Message and hint.
-  public var description: String { "\(message) (\(hint))" }
+  /// The message, followed by the hint in parentheses.
+  public var description: String { hint.isEmpty ? message : "\(message) (\(hint))" }
+  /// The message and the hint as one sentence, for the history.
+  package var sentence: String { hint.isEmpty ? message : "\(message); \(hint)" }
 
   /// A response about another epoch than that of this device's versions.
   package static let newEpoch = RemoteFailure(
@@ -48,30 +64,38 @@ extension RemoteFailure {
       status: answer.status, problem: problem, retryAfterSeconds: answer.retryAfterSeconds)
     // An invalid token needs no further reason.
     let said = answer.status == 401 ? "" : problem.map { ": " + ($0.detail.isEmpty ? $0.title : $0.detail) } ?? ""
-    let (message, hint): (String, String) =
+    let (message, remedy): (String, Remedy) =
       switch meaning {
-      case .pauseCredentials: ("the server does not accept the token", "fieldvault remote set URL --token-file FILE")
-      case .cursorUnknown: ("the server does not know how far this device is", "the next sync compares everything")
+      case .pauseCredentials: ("the server does not accept the token", .setRemote)
+      case .cursorUnknown:
+        ("the server does not know how far this device is", .advice("the next sync compares everything"))
       case .otherProtocol:
-        ("the server speaks another version of the sync protocol", "update this program or the server; nothing is lost")
+        (
+          "the server speaks another version of the sync protocol",
+          .advice("update this program or the server; nothing is lost")
+        )
       case .deviceCopied:
-        ("another copy of this vault syncs under the same device id", "the next sync continues as a new device")
-      case .newEpoch: ("the server's data were restored", "the next sync compares everything")
-      case .schemaTooOld: ("the server does not have this vault's schema yet", "update the server, then sync again")
-      case .tooLarge: ("the request was too large for the server", "fewer operations are sent at once")
+        (
+          "another copy of this vault syncs under the same device id",
+          .advice("the next sync continues as a new device")
+        )
+      case .newEpoch: ("the server's data were restored", .advice("the next sync compares everything"))
+      case .schemaTooOld:
+        ("the server does not have this vault's schema yet", .advice("update the server, then sync again"))
+      case .tooLarge: ("the request was too large for the server", .advice("fewer operations are sent at once"))
       case .later(let seconds):
-        ("the server has too much to do", "it is asked again \(seconds.map { "in \($0) s" } ?? "later")")
-      case .attempt: ("the server failed", "it is tried again; look at the server's log if it stays so")
+        ("the server has too much to do", .advice("it is asked again \(seconds.map { "in \($0) s" } ?? "later")"))
+      case .attempt: ("the server failed", .advice("it is tried again; look at the server's log if it stays so"))
       case .refused where answer.status == 404:
-        ("the server has nothing at this address", "check the server's address, or update the server")
-      case .refused: ("the server refuses the request", "update this program or the server")
+        ("the server has nothing at this address", .advice("check the server's address, or update the server"))
+      case .refused: ("the server refuses the request", .advice("update this program or the server"))
       case .unreachable where problem != nil:
-        ("the server cannot do this now", "nothing is lost; sync goes on when it can")
+        ("the server cannot do this now", .advice("nothing is lost; sync goes on when it can"))
       case .ok, .unreachable, .cancelled:
-        ("the server cannot be reached", "nothing is lost; sync goes on when it can be reached again")
+        ("the server cannot be reached", .advice("nothing is lost; sync goes on when it can be reached again"))
       }
     self.init(
-      meaning, message: "\(message) (status \(answer.status))\(said)", hint: hint, problem: problem,
+      meaning, message: "\(message) (status \(answer.status))\(said)", remedy: remedy, problem: problem,
       retryAfterSeconds: answer.retryAfterSeconds)
   }
 }

@@ -58,9 +58,7 @@ struct ListeningSocket {
     let reason = errno
     switch reason {
     case EADDRINUSE:
-      return HTTPServerError(
-        .cannotListen, "cannot listen on \(text): the address is taken",
-        hint: "stop the other program, or choose another port with --listen")
+      return HTTPServerError(.addressInUse, "cannot listen on \(text): the address is taken")
     case EADDRNOTAVAIL:
       return HTTPServerError(.cannotListen, "cannot listen on \(text): this machine does not have the address")
     case EACCES:

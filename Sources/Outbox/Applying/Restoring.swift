@@ -65,7 +65,7 @@ extension SyncTransaction {
   /// Checks that versions of a server can be stored before a round has compared the records.
   /// - Throws: ``VaultError`` with `refused` for another server, account or epoch, and for a server with an older schema.
   package func requireHistory(of account: AccountInfo) throws {
-    if let problem = try problem(with: account) { throw VaultError(.refused, problem.message, hint: problem.hint) }
+    if let problem = try problem(with: account) { throw VaultError(.refused, problem.message, remedy: problem.remedy) }
   }
 
   private static func forgotten(_ uuid: UUID, of entity: Entity) -> VaultError {
@@ -88,7 +88,7 @@ extension SyncTransaction {
       else { continue }
       return VaultError(
         .refused, "the \(parent.entityType) that this \(type) refers to by \(column.name) cannot be stored",
-        hint: "undelete \(parent.entityType) \(uuid)")
+        remedy: .restoreParent(entity: parent.entityType, uuid: uuid))
     }
     if let refusal = try table.refusal(of: remote.state.fields, besides: remote.entityUuid, in: connection) {
       return refusal
@@ -109,14 +109,14 @@ extension SyncTransaction {
     guard try SyncSettings.value(.activeProjects, in: connection) != nil else {
       throw VaultError(
         .refused, "this \(type) belongs to a \(Self.scopeEntity) that this device does not follow",
-        hint: "follow the \(Self.scopeEntity) \(project) first: fieldvault config set projects")
+        remedy: .followProject(entity: Self.scopeEntity, uuid: project))
     }
     let (column, value) = Self.activeStatus
     guard type == Self.scopeEntity, record.state.fields[column] == value else {
       throw VaultError(
         .refused,
         "this \(type) \(type == Self.scopeEntity ? "is" : "belongs to") a \(Self.scopeEntity) that is not active, and this device follows the active ones",
-        hint: "fieldvault config set projects all")
+        remedy: .followAllProjects)
     }
     try connection.execute("INSERT INTO SyncScope (entityUuid) VALUES (\(project))")
   }

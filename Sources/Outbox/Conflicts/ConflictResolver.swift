@@ -31,7 +31,7 @@ package struct ConflictResolver: SyncComponent {
     guard let table = catalog.tables[conflict.entityType],
       let record = try table.find(key: conflict.entityId, in: connection)
     else {
-      throw VaultError(.refused, "the record of this conflict is not here any more", hint: "fieldvault doctor --repair")
+      throw VaultError(.refused, "the record of this conflict is not here any more", remedy: .repairVault)
     }
     for name in decision.fields.keys where table.places[name] == nil {
       throw VaultError(
@@ -202,7 +202,7 @@ package struct ConflictResolver: SyncComponent {
       case .remote:
         guard let value = conflict.remote?.fields[field] else {
           throw VaultError(
-            .refused, "the server has no \(table.entity.type).\(field)", hint: "give a value: --set \(field)==VALUE")
+            .refused, "the server has no \(table.entity.type).\(field)", remedy: .giveValue(field: field))
         }
         changes[field] = value
       case .value(let value): changes[field] = value
@@ -220,7 +220,7 @@ package struct ConflictResolver: SyncComponent {
       guard conflict.kind != .notUnique else {
         throw VaultError(
           .refused, "another record has the same \(conflict.fields.joined(separator: ", "))",
-          hint: "give another value: --take local --set \(conflict.fields.first ?? "FIELD")==VALUE, or --take remote")
+          remedy: .giveOtherValueOrTakeRemote(field: conflict.fields.first ?? "FIELD"))
       }
       for field in conflict.fields where changes[field] == nil { try restoreTarget(field, of: record, table) }
     }
@@ -250,7 +250,7 @@ package struct ConflictResolver: SyncComponent {
     else {
       throw VaultError(
         .refused, "what \(table.entity.type).\(field) refers to is not on this device any more",
-        hint: "move the record: --take local --set \(field)==UUID, or let it go: --take remote")
+        remedy: .moveOrTakeRemote(field: field))
     }
     // A parent that was restored already has an operation, which this record waits for.
     if !parent.state.isDeleted { return }

@@ -45,7 +45,7 @@ package struct OpenConflict: Sendable {
     }
     guard let found else {
       throw VaultError(
-        .noSuchRecord, "there is no open conflict \(id)", hint: "fieldvault conflicts list shows those that are open")
+        .noSuchRecord, "there is no open conflict \(id)", remedy: .showConflicts)
     }
     return found
   }

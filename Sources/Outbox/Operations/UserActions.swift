@@ -11,8 +11,7 @@ extension SyncTransaction {
     guard try outbox.apply(.retried, to: queued) != nil else {
       throw VaultError(
         .refused, "operation \(operationId) is \(queued.operation.status) and needs no retry",
-        hint: queued.state == .conflicted ? "fieldvault conflicts resolve" : "fieldvault why tells what it waits for"
-      )
+        remedy: queued.state == .conflicted ? .resolveConflict : .explainOperation)
     }
   }
 
@@ -109,7 +108,7 @@ extension SyncTransaction {
   private func waiting(_ operationId: String) throws -> QueuedOperation {
     guard let operation = try find(operationId) else {
       throw VaultError(
-        .noSuchRecord, "no operation \(operationId) waits", hint: "fieldvault outbox list shows those that do")
+        .noSuchRecord, "no operation \(operationId) waits", remedy: .showOutbox)
     }
     return operation
   }

@@ -39,7 +39,7 @@ extension RecordWriter {
     if let parent = try parentInTheWay(of: entity, record.key, isDependent: isDependent) {
       throw VaultError(
         .refused, "the \(parent.type) that this \(entity.type) belongs to is deleted",
-        hint: "undelete \(parent.type) \(parent.uuid)")
+        remedy: .restoreParent(entity: parent.type, uuid: parent.uuid))
     }
     let dependents = try connection.fetchOne(
       """

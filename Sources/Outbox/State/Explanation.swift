@@ -14,6 +14,8 @@ public struct Explanation: Sendable, Hashable {
   public let syncStatus: String
   /// The reason, as a sentence.
   public let reason: String
+  /// The action that ends the wait; `nil` if the user need not act.
+  public let remedy: Remedy?
   /// The operations that it waits for, the nearest first.
   public let chain: [Link]
 
@@ -29,6 +31,8 @@ public struct Explanation: Sendable, Hashable {
     public let status: String
     /// The reason why the server does not have it yet.
     public let reason: String
+    /// The action that ends the wait; `nil` if the user need not act.
+    public let remedy: Remedy?
   }
 }
 
@@ -43,9 +47,10 @@ package struct Explainer {
     guard let record = try table.find(uuid, in: connection) else { throw RecordReader.missing(table.entity) }
     let chain = try chain(table, record)
     if let first = chain.first {
-      return Explanation(syncStatus: record.syncStatus, reason: first.reason, chain: chain)
+      return Explanation(syncStatus: record.syncStatus, reason: first.reason, remedy: first.remedy, chain: chain)
     }
-    return Explanation(syncStatus: record.syncStatus, reason: try reasonWithoutOperation(record, table), chain: [])
+    return Explanation(
+      syncStatus: record.syncStatus, reason: try reasonWithoutOperation(record, table), remedy: nil, chain: [])
   }
 
   private func reasonWithoutOperation(_ record: StoredRecord, _ table: RecordTable) throws -> String {
@@ -58,12 +63,18 @@ package struct Explainer {
     return "the server has it as it is here, at version \(record.state.syncVersion)"
   }
 
+  /// The reason for a wait, and the action that ends it.
+  private struct Reason {
+    let text: String
+    var remedy: Remedy?
+  }
+
   /// A record with its operation and the parents that it waits for.
   private struct Step {
     let table: RecordTable
     let record: StoredRecord
     let operation: QueuedOperation
-    let reason: String?
+    let reason: Reason?
     var parents: [(field: String, uuid: String)] = []
   }
 
@@ -78,11 +89,12 @@ package struct Explainer {
       let nearest = step.parents.min { places[$0.uuid] ?? .max < places[$1.uuid] ?? .max }
       let parent = nearest.flatMap { parent in places[parent.uuid].map { (parent.field, order[$0].table.entity.type) } }
       let reason =
-        try step.reason ?? parent.map { "the server does not have the \($0.1) yet that \($0.0) refers to" }
+        try step.reason
+        ?? parent.map { Reason(text: "the server does not have the \($0.1) yet that \($0.0) refers to") }
         ?? waiting(step.operation)
       return Explanation.Link(
         entityType: step.table.entity.type, entityUuid: step.record.uuid, operationId: step.operation.operationId,
-        status: step.operation.operation.status, reason: reason)
+        status: step.operation.operation.status, reason: reason.text, remedy: reason.remedy)
     }
   }
 
@@ -93,7 +105,9 @@ package struct Explainer {
     guard seen.count < 20, seen.insert(record.uuid).inserted,
       let operation = try QueuedOperation.ofRecord(table.entity.type, record.key, in: connection).first
     else { return }
-    let unsendable = record.unsendable.map { "\($0.message); change the value, or discard the operation" }
+    let unsendable = record.unsendable.map {
+      Reason(text: "\($0.message); change the value, or discard the operation")
+    }
     var step = Step(table: table, record: record, operation: operation, reason: try stopped(operation) ?? unsendable)
     for column in table.columns where step.reason == nil && operation.kind != .delete {
       guard let reference = column.reference, let parents = catalog.tables[reference.entityType],
@@ -109,28 +123,30 @@ package struct Explainer {
     order.append(step)
   }
 
-  private func stopped(_ operation: QueuedOperation) throws -> String? {
+  private func stopped(_ operation: QueuedOperation) throws -> Reason? {
     let details = try connection.fetchRows(
       "SELECT errorMessage, scheduledAt FROM OfflineSyncQueue WHERE queueNumber = \(operation.number)",
       as: Optional<String>.self, Optional<String>.self
     ).first
     switch operation.state {
     case .failed:
-      return "it failed and is not tried again by itself: \(details?.0 ?? "the server did not say why"); "
-        + "edit the record, or use fieldvault outbox retry or discard"
-    case .conflicted: return "it is in conflict with the server's version: fieldvault conflicts list"
-    case .inFlight: return "it is being sent"
+      return Reason(
+        text: "it failed and is not tried again by itself: \(details?.0 ?? "the server did not say why")",
+        remedy: .editRetryOrDiscard)
+    case .conflicted: return Reason(text: "it is in conflict with the server's version", remedy: .showConflicts)
+    case .inFlight: return Reason(text: "it is being sent")
     case .pending, .sealed, .acknowledged:
       guard operation.operation.isScheduled, let time = details?.1 else { return nil }
-      return "the server could not take it (\(details?.0 ?? "no reason given")); it is tried again at \(time)"
+      return Reason(
+        text: "the server could not take it (\(details?.0 ?? "no reason given")); it is tried again at \(time)")
     }
   }
 
-  private func waiting(_ operation: QueuedOperation) throws -> String {
+  private func waiting(_ operation: QueuedOperation) throws -> Reason {
     let status = try StoreStatus.settings(from: connection)
-    if status.mode == "device" { return "sync is off: the vault is in device-only mode" }
-    if status.remoteURL == nil { return "no server is set: fieldvault remote set URL" }
-    if let pause = status.pause { return pause }
+    if status.mode == "device" { return Reason(text: "sync is off: the vault is in device-only mode") }
+    if status.remoteURL == nil { return Reason(text: "no server is set", remedy: .setRemote) }
+    if let pause = status.pause { return Reason(text: pause) }
     let ahead =
       try connection.fetchOne(
         """
@@ -138,9 +154,10 @@ package struct Explainer {
           WHERE status = 'pending' AND scheduledAt IS NULL AND parkedBehind IS NULL AND priority < (
             SELECT priority FROM OfflineSyncQueue WHERE queueNumber = \(operation.number)) LIMIT 1000)
         """, as: Int.self) ?? 0
-    return ahead == 0
-      ? "it waits for the next round of sync"
-      : "it waits for the next round of sync; \(ahead == 1000 ? "1,000 or more" : String(ahead)) more urgent operations go first"
+    let round = "it waits for the next round of sync"
+    if ahead == 0 { return Reason(text: round) }
+    let count = ahead == 1000 ? "1,000 or more" : String(ahead)
+    return Reason(text: "\(round); \(count) more urgent operations go first")
   }
 }
 

@@ -6,7 +6,7 @@ package struct ServerIdentity: Sendable {
   /// Whether the vault was filled from another server, so that the caller forgets that server's files.
   package var isOtherServer = false
   /// The reason why the device does not sync with this server.
-  package var problem: (message: String, hint: String, isSchema: Bool)?
+  package var problem: (message: String, remedy: Remedy, isSchema: Bool)?
   /// Whether to compare all records.
   package var mustReconcile = false
   /// Whether the server's data belong to another epoch than the versions of this vault.
@@ -96,46 +96,45 @@ extension SyncTransaction {
   }
 
   /// Returns why versions of this server cannot be stored without a sync round; `nil` if they can. Changes nothing.
-  package func problem(with info: AccountInfo) throws -> (message: String, hint: String)? {
+  package func problem(with info: AccountInfo) throws -> (message: String, remedy: Remedy)? {
     if try SyncSettings.value(.serverUuid, in: connection) != info.serverUuid {
-      return ("this vault has not synced with this server yet", "fieldvault sync, then try again")
+      return ("this vault has not synced with this server yet", .syncFirst)
     }
     if let account = try SyncSettings.value(.account, in: connection), account != info.account {
       let problem = Self.accountProblem(account, info)
-      return (problem.message, problem.hint)
+      return (problem.message, problem.remedy)
     }
-    if let problem = try schemaProblem(info) { return (problem.message, problem.hint) }
+    if let problem = try schemaProblem(info) { return (problem.message, problem.remedy) }
     if try epoch() != info.epoch {
       return (
-        "the server's data were restored, so this vault has to compare its records first",
-        "fieldvault sync, then try again"
+        "the server's data were restored, so this vault has to compare its records first", .syncFirst
       )
     }
     return nil
   }
 
   /// Returns why the device would not sync under a token, or `nil` if it would. Changes nothing.
-  package func tokenProblem(_ info: AccountInfo) throws -> (message: String, hint: String)? {
+  package func tokenProblem(_ info: AccountInfo) throws -> (message: String, remedy: Remedy)? {
     if info.role == .admin {
-      return ("a token of the role admin neither sends nor fetches records", "use a token of the role device")
+      return ("a token of the role admin neither sends nor fetches records", .advice("use a token of the role device"))
     }
     guard try SyncSettings.value(.serverUuid, in: connection) == info.serverUuid,
       let account = try SyncSettings.value(.account, in: connection), account != info.account
     else { return nil }
     let problem = Self.accountProblem(account, info)
-    return (problem.message, problem.hint)
+    return (problem.message, problem.remedy)
   }
 
   private static func accountProblem(
     _ account: String, _ info: AccountInfo
-  ) -> (message: String, hint: String, isSchema: Bool) {
+  ) -> (message: String, remedy: Remedy, isSchema: Bool) {
     (
       "this vault belongs to the account '\(account)', and the token to '\(info.account)'",
-      "use a token of '\(account)', or make another vault for '\(info.account)'", false
+      .advice("use a token of '\(account)', or make another vault for '\(info.account)'"), false
     )
   }
 
-  private func schemaProblem(_ info: AccountInfo) throws -> (message: String, hint: String, isSchema: Bool)? {
+  private func schemaProblem(_ info: AccountInfo) throws -> (message: String, remedy: Remedy, isSchema: Bool)? {
     for schema in Set(catalog.tables.values.compactMap { $0.entity.sync?.schemaName }).sorted() {
       let ours = try schemaVersions.version(of: schema, in: connection)
       let theirs = info.schemas.first { $0.name == schema }?.version
@@ -143,7 +142,7 @@ extension SyncTransaction {
         let has = theirs.map { "at version \($0)" } ?? "not at all"
         return (
           "the server has the schema '\(schema)' \(has), and this vault has version \(ours)",
-          "update the server, then sync again; nothing is lost meanwhile", true
+          .advice("update the server, then sync again; nothing is lost meanwhile"), true
         )
       }
     }

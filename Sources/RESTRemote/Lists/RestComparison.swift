@@ -46,7 +46,7 @@ struct RestComparison: Sendable {
       seen.insert(id)
       var old = known[id]
       if old == nil, waits {
-        result.problem = "new records wait until it is known whether this device made them: fieldvault outbox list"
+        result.problem = "new records wait until it is known whether this device made them, which the outbox shows"
         continue
       }
       var fields: SyncObject

@@ -71,7 +71,7 @@ public struct RecordReader {
     guard !record.isDeleted else {
       throw VaultError(
         .noSuchRecord, "this \(entity.type) is already deleted",
-        hint: "fieldvault undelete \(entity.type) \(uuid.sqlText) restores it")
+        remedy: .restoreRecord(entity: entity.type, uuid: uuid.sqlText))
     }
     return record.key
   }
@@ -79,7 +79,7 @@ public struct RecordReader {
   package static func missing(_ entity: Entity) -> VaultError {
     VaultError(
       .noSuchRecord, "there is no \(entity.type) of this uuid",
-      hint: "fieldvault list \(entity.type) shows those there are")
+      remedy: .showRecords(entity: entity.type))
   }
 
   private func columns(of entity: Entity) -> SQL {

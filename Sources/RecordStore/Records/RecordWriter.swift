@@ -69,7 +69,7 @@ public struct RecordWriter {
       "SELECT isDeleted FROM \(identifier: entity.table.name) WHERE uuid = \(uuid)", as: Bool.self)
     if deleted == true {
       throw VaultError(
-        .refused, "this \(entity.type) was deleted", hint: "create a new record, without --uuid")
+        .refused, "this \(entity.type) was deleted", remedy: .createWithoutUUID)
     }
     return deleted != nil
   }
@@ -110,7 +110,8 @@ public struct RecordWriter {
       throw VaultError(.badValue, "\(entity.type).uuid is not a UUID", name: "uuid")
     }
     if let given, given != uuid {
-      throw VaultError(.refused, "the field uuid and --uuid name two records", hint: "give one of them")
+      throw VaultError(
+        .refused, "the field uuid and the uuid of the request name two records", hint: "give one of them")
     }
     return uuid
   }

@@ -99,7 +99,7 @@ package enum DerivedTriggers {
     CREATE TRIGGER \(prefix)write_context_\(event.lowercased()) BEFORE \(event) ON WriteContext
     WHEN NEW.mode <> 'person'
     BEGIN
-      SELECT RAISE(ABORT, 'the write mode cannot be set by SQL; fieldvault purge removes deleted records for good');
+      SELECT RAISE(ABORT, 'the write mode cannot be set by SQL; only a purge removes deleted records permanently');
     END
     """
   }

@@ -88,7 +88,7 @@ package final class FileIdentity: Sendable {
 
   package init(_ path: String) throws {
     guard let found = Self.look(path) else {
-      throw ServerError(.damaged, "\(path) is missing or empty", hint: ServerFolder.damageHint)
+      throw ServerError(.damaged, "\(path) is missing or empty", remedy: .putFileBackOrRestoreBackup)
     }
     (self.path, device, number, size) = (path, found.device, found.number, Locked(found.size))
   }

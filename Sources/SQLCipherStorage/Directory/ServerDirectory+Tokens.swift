@@ -84,7 +84,7 @@ extension ServerDirectory {
   public func revokeToken(_ id: Int64) throws -> Bool {
     try database.write { connection in
       guard try connection.fetchOne("SELECT 1 FROM Token WHERE tokenId = \(id)", as: Int.self) != nil else {
-        throw ServerError(.noSuchToken, "there is no token \(id)", hint: "fieldvault-server token list shows them")
+        throw ServerError(.noSuchToken, "there is no token \(id)", remedy: .showTokens)
       }
       return try connection.execute(
         "UPDATE Token SET revokedAt = \(environment.date) WHERE tokenId = \(id) AND revokedAt IS NULL") == 1
@@ -107,7 +107,7 @@ extension ServerDirectory {
 
   static func checkUser(_ name: String, _ connection: Connection) throws {
     guard try connection.fetchOne("SELECT 1 FROM Member WHERE name = \(name)", as: Int.self) != nil else {
-      throw ServerError(.noSuchUser, "there is no user \(name)", hint: "fieldvault-server user list shows them")
+      throw ServerError(.noSuchUser, "there is no user \(name)", remedy: .showUsers)
     }
   }
 

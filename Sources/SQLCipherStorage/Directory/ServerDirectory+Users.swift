@@ -54,7 +54,7 @@ extension ServerDirectory {
       guard valid == 0 else {
         throw ServerError(
           .userExists, "there is a user \(name) already",
-          hint: "fieldvault-server token add \(name) makes another token for the user")
+          remedy: .addToken(user: name))
       }
       let target = own ?? account ?? Self.defaultAccount
       try makeAccount(target, at: now, connection)

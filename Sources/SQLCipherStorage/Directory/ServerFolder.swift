@@ -46,19 +46,19 @@ public struct ServerFolder: Sendable {
     let hasAccounts = try Self.hasAccounts(self.path)
     guard Files.isFolder(self.path), isCreating || hasAccounts || Files.exists(directory) else {
       throw ServerError(
-        .noData, "\(path) holds no data of a server", hint: "fieldvault-server user add NAME --data \(path) makes it")
+        .noData, "\(path) holds no data of a server", remedy: .addFirstUser(folder: path))
     }
     let lock = try Self.lockForMaking(self.path)
     defer { withExtendedLifetime(lock) {} }
     if Files.size(of: directory) == 0 || hasAccounts && !Files.exists(directory) {
       throw ServerError(
         .damaged, "\(directory) is missing or empty, and so are the users and their tokens",
-        hint: "fieldvault-server restore FILE --data NEW_DIR makes the folder anew from a backup")
+        remedy: .restoreBackup)
     }
     if keyFile == nil, Files.exists(directory), !Files.exists(self.path + "/server.key") {
       throw ServerError(
         .wrongKey, "\(self.path)/server.key is missing, and nothing else opens the data",
-        hint: "put the file back, or name a copy of it: --key-file FILE")
+        remedy: .putKeyBackOrNameCopy)
     }
     keyPath = keyFile == nil ? self.path + "/server.key" : nil
     key = try ServerKey(folder: self.path, file: keyFile, isCreating: isCreating && !Files.exists(directory))
@@ -94,13 +94,13 @@ public struct ServerFolder: Sendable {
   package func openDatabase(_ file: String, keyName: String, readers: Int) throws -> Database {
     let target = path + "/" + file
     guard let size = Files.size(of: target), size > 0 else {
-      throw ServerError(.damaged, "\(target) is missing or empty", hint: Self.damageHint)
+      throw ServerError(.damaged, "\(target) is missing or empty", remedy: .putFileBackOrRestoreBackup)
     }
     do {
       return try connect(target, keyName, readers)
     } catch let error as SQLError where error.code == .notADatabase && file == Self.directoryFile {
       throw ServerError(
-        .wrongKey, "the key does not open \(target)", hint: "name the key file that it was made with: --key-file FILE")
+        .wrongKey, "the key does not open \(target)", remedy: .nameKeyFile)
     } catch let error as SQLError where error.isOfDamage {
       throw Self.damage(target, error)
     }
@@ -136,11 +136,8 @@ public struct ServerFolder: Sendable {
 
   /// The error for a database of an account or a directory that cannot be read.
   package static func damage(_ target: String, _ error: any Error) -> ServerError {
-    ServerError(.damaged, "\(target) cannot be read: \(error)", hint: damageHint)
+    ServerError(.damaged, "\(target) cannot be read: \(error)", remedy: .putFileBackOrRestoreBackup)
   }
-
-  static let damageHint =
-    "put the file back, or make the whole folder anew from a backup: fieldvault-server restore FILE --data NEW_DIR"
 }
 
 extension SQLError {

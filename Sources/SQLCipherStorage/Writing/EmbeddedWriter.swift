@@ -68,7 +68,7 @@ struct EmbeddedWriter: RecordWriting {
     }
   }
 
-  func keep(answer: String, to operation: SealedContent, at time: Int64) throws {
+  func keep(answer: String, to operation: OperationContent, at time: Int64) throws {
     try connection.withStatement(
       "INSERT INTO ServerAnswer (idempotencyKey, answer, digest, storedAt) VALUES (?, ?, ?, ?)"
     ) { statement in

@@ -19,16 +19,6 @@ public enum SyncRefused: Error, Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The remedy.
-  public var hint: String {
-    switch self {
-    case .noRemote: "fieldvault remote set URL --token-file FILE"
-    case .deviceOnly: "fieldvault config set mode cloud"
-    case .busy: "wait until it has finished"
-    case .metered: "fieldvault config set unmetered-only false"
-    }
-  }
-
-  /// Message and hint.
-  public var description: String { "\(message) (\(hint))" }
+  /// The message.
+  public var description: String { message }
 }

@@ -33,7 +33,7 @@ extension SyncWorker {
     guard remote.capabilities.restores else {
       throw VaultError(
         .noSuchRecord, "this vault has no \(entity.type) \(absent[0]), and its server keeps no deleted records",
-        hint: "fieldvault list \(entity.type) --deleted shows the deleted records that this vault has")
+        remedy: .showDeletedRecords(entity: entity.type))
     }
     let driver = RoundDriver(vault: vault, remote: remote, clock: clock, tell: { _ in })
     let round = try await driver.perform(

@@ -66,7 +66,7 @@ extension Round {
     }
     result.outcome = report.outcome.rawValue
     let lists = report.lists.map { "list of \($0.entityType): \($0.problem ?? "")" }.joined(separator: "; ")
-    result.errorMessage = report.failure.map { "\($0.message); \($0.hint)" } ?? (lists.isEmpty ? nil : lists)
+    result.errorMessage = report.failure.map(\.sentence) ?? (lists.isEmpty ? nil : lists)
     return result
   }
 }

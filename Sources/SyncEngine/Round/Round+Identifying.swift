@@ -42,7 +42,7 @@ extension Round {
     case (.identify, .stored(.identity(let identity))):
       if let problem = identity.problem {
         let answer = problem.isSchema ? ResponseClass.schemaTooOld : .pauseCredentials
-        return fail(RemoteFailure(answer, message: problem.message, hint: problem.hint))
+        return fail(RemoteFailure(answer, message: problem.message, remedy: problem.remedy))
       }
       report.left += identity.left.removed
       identifying.identity = identity
@@ -98,6 +98,6 @@ extension RemoteFailure {
     RemoteFailure(
       .refused,
       message: "\(count) projects are active, and a device follows \(ChangesPage.greatestProjectCount) at most",
-      hint: "fieldvault config set projects all, or the uuids of some")
+      remedy: .followFewerProjects)
   }
 }

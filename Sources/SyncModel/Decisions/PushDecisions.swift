@@ -1,5 +1,5 @@
 /// An operation as the server executes it at most once: its idempotency key and the digest of its content.
-public struct SealedContent: Equatable, Sendable {
+public struct OperationContent: Equatable, Sendable {
   /// The idempotency key.
   public let key: String
   /// SHA-256 of the canonical JSON of the operation without its key, in hexadecimal digits.
@@ -26,7 +26,7 @@ public enum KeyDecision: Equatable, Sendable {
   ///   - stored: the digest beside the stored response; nil without a stored response, `.some(nil)` for a response that
   ///     version 1 of the wire format stored without a digest.
   ///   - isTakenOver: whether the record shows that a response without a digest belongs to this operation.
-  public init(stored: String??, content: SealedContent, isTakenOver: () throws -> Bool) rethrows {
+  public init(stored: String??, content: OperationContent, isTakenOver: () throws -> Bool) rethrows {
     switch stored {
     case nil: self = .execute
     case .some(.none): self = try isTakenOver() ? .returnStoredResponse : .keyReused
@@ -46,7 +46,7 @@ public struct DeviceCounter: Equatable, Sendable {
   public init(counter: Int64, digest: String) { (self.counter, self.digest) = (counter, digest) }
 
   /// The mark of a push with these operations.
-  public init(counter: Int64, operations: [SealedContent]) {
+  public init(counter: Int64, operations: [OperationContent]) {
     var digest = SHA256()
     for operation in operations { digest.add("\(operation.key) \(operation.digest)\n") }
     self.init(counter: counter, digest: digest.hexDigest)

@@ -63,7 +63,7 @@ extension ServerFolder {
   /// Checks a folder that was just written, and starts a new epoch of each account.
   private static func check(_ draft: String, keyFile: String?, shipped: [Schema]) async throws -> BackupSummary {
     guard keyFile != nil || Files.exists(draft + "/server.key") else {
-      throw ServerError(.wrongKey, "the backup does not hold the key of the server", hint: "name it: --key-file FILE")
+      throw ServerError(.wrongKey, "the backup does not hold the key of the server", remedy: .nameKeyFileOfBackup)
     }
     let folder = try ServerFolder(draft, keyFile: keyFile, isCreating: false)
     let found = try folder.verify()

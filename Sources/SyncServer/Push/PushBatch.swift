@@ -148,7 +148,7 @@ struct SentOperation: Sendable {
   /// The operation's id on the device.
   let id: String
   /// The idempotency key and the digest of the content.
-  let content: SealedContent
+  let content: OperationContent
 
   /// Reads the ids of an operation.
   /// - Throws: ``HTTPProblem`` with 400 when the operation cannot even be named.
@@ -158,7 +158,7 @@ struct SentOperation: Sendable {
     }
     self.members = members
     id = try IncomingOperation.id("operationId", of: members)
-    content = SealedContent(key: try IncomingOperation.id("idempotencyKey", of: members), operation: members)
+    content = OperationContent(key: try IncomingOperation.id("idempotencyKey", of: members), operation: members)
   }
 
   /// The record that the operation names; nil when it names none.

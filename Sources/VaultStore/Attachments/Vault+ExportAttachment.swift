@@ -91,6 +91,6 @@ extension Vault {
   }
 
   private static func exists(_ path: String) -> VaultError {
-    VaultError(.alreadyExists, "\(path) exists already", hint: "choose another name; --force replaces it")
+    VaultError(.alreadyExists, "\(path) exists already", remedy: .chooseOtherPathOrReplace)
   }
 }

@@ -1,5 +1,6 @@
 import CipherSQL
 import SealedFiles
+import SyncModel
 import VaultKeys
 
 #if canImport(FoundationEssentials)
@@ -25,15 +26,15 @@ extension Vault {
     guard let content, variant == .full || content.digests[.thumbnail] != nil else {
       throw VaultError(
         .noSuchRecord, "this attachment has no \(variant == .full ? "content" : "thumbnail")",
-        hint: "fieldvault attach list tells what is there")
+        remedy: .showAttachments)
     }
     guard content.presence[variant] == .here else {
-      let hint = try syncNow { transaction in
+      let remedy = try syncNow { transaction in
         try transaction.requestDownload(of: content.uuid, variant)
         try SyncSettings.requestRound(in: transaction.connection)
         return try Self.wayToFetch(in: transaction.connection)
       }
-      throw VaultError(.notHere, "\(name) is not on this device", hint: hint, name: name)
+      throw VaultError(.notHere, "\(name) is not on this device", remedy: remedy, name: name)
     }
     let reader = try AttachmentReader(content, variant, layout)
     if try database.read({ try AttachmentContentRow.isToBeNotedAsUsed(content.uuid, in: $0) }) {
@@ -42,15 +43,14 @@ extension Vault {
     return reader
   }
 
-  /// Returns a hint that tells the user how to fetch the requested file.
-  private static func wayToFetch(in connection: Connection) throws -> String {
+  /// Returns the action that fetches the requested file.
+  private static func wayToFetch(in connection: Connection) throws -> Remedy {
     if try SyncSettings.value(.remoteURL, in: connection) == nil {
-      return
-        "set the server that has it with 'fieldvault remote set URL --token-file FILE', run 'fieldvault sync', then try again"
+      return .setRemoteAndSync
     }
     if try SyncSettings.value(.mode, in: connection) == "device" {
-      return "run 'fieldvault config set mode cloud' and 'fieldvault sync', then try again"
+      return .leaveDeviceModeAndSync
     }
-    return "it is asked for now: run 'fieldvault sync', then try again"
+    return .syncRequestedFile
   }
 }

@@ -49,19 +49,19 @@ extension Doctor {
         meaning: isAtServer
           ? "these files cannot be opened here; the server has them"
           : "these files cannot be opened; their records are whole",
-        next: isAtServer ? "fieldvault attach verify --fetch, then fieldvault sync" : "put the files back from a backup"
+        next: isAtServer ? .fetchAttachmentsAgain : .advice("put the files back from a backup")
       )
     case .otherKey:
       diagnosis.add(
         .warning, "attachments", what, meaning: "the record shows the content of another one",
-        next: "remove the record, or take its file in again")
+        next: .advice("remove the record, or take its file in again"))
     case .orphan:
       diagnosis.add(
         .warning, "attachments", what, meaning: "they take space, and nothing can open them",
-        next: "fieldvault doctor --repair")
+        next: .repairVault)
     case .foreign:
       diagnosis.add(
-        .note, "attachments", what, meaning: "nothing reads it", next: "move it elsewhere, or leave it")
+        .note, "attachments", what, meaning: "nothing reads it", next: .advice("move it elsewhere, or leave it"))
     }
   }
 

@@ -1,3 +1,4 @@
+import SyncModel
 import CipherSQL
 import Platform
 
@@ -35,16 +36,17 @@ extension Doctor {
       if sql?.code == .notADatabase {
         diagnosis.add(
           .damage, "opens", "the database does not open under its key: \(describe(error))",
-          meaning: "its first page is damaged, or it is the database of another vault", next: "restore a backup")
+          meaning: "its first page is damaged, or it is the database of another vault",
+          next: .advice("restore a backup"))
       } else if sql?.isDamage ?? false {
         diagnosis.add(
           .damage, "opens", "the database does not open: \(describe(error))",
           meaning: "the file is cut short, or the list of its tables is damaged",
-          next: "restore a backup, or save what can be read into a new vault with 'fieldvault doctor --repair'")
+          next: .restoreOrSalvage)
       } else {
         diagnosis.add(
           .warning, "opens", "the database cannot be opened: \(describe(error))", meaning: "it could not be checked",
-          next: sql?.hint ?? "see the message")
+          next: .advice(sql?.hint ?? "see the message"))
       }
       return false
     }
@@ -56,7 +58,7 @@ extension Doctor {
     if bytes > 0, holders.isEmpty {
       diagnosis.add(
         .note, "log", "a write-ahead log of \(bytes) bytes was there, and no other process has the vault open",
-        meaning: "a program ended without closing it; nothing that it recorded is lost", next: "nothing to do")
+        meaning: "a program ended without closing it; nothing that it recorded is lost", next: .advice("nothing to do"))
     }
     let isDone = (try? access.withDatabase { try $0.withWriter { try $0.checkpoint() } }) ?? false
     let size = Files.size(of: access.path + "-wal") ?? 0
@@ -66,11 +68,11 @@ extension Doctor {
         "the write-ahead log of \(size) bytes cannot be brought back into the database now"
           + (holders.isEmpty ? "" : ", because of \(holders.joined(separator: ", "))"),
         meaning: "the check of the pages is not complete: it sees the file without the log",
-        next: "end what reads there for long, then run 'fieldvault doctor' again")
+        next: .endReadersAndCheckVault)
     } else if size > 256 << 20 {
       diagnosis.add(
         .note, "log", "the write-ahead log has \(size >> 20) MiB", meaning: "opening the vault takes longer",
-        next: "close the vault everywhere once")
+        next: .advice("close the vault everywhere once"))
     }
     diagnosis.checked.append("the write-ahead log")
     return isDone
@@ -83,7 +85,8 @@ extension Doctor {
     } catch {
       diagnosis.add(
         .damage, "pages", "the pages cannot be checked: \(describe(error))",
-        meaning: "the beginning of the file is damaged, or it is no database of this vault", next: "restore a backup")
+        meaning: "the beginning of the file is damaged, or it is no database of this vault",
+        next: .advice("restore a backup"))
       return false
     }
     if isComplete { diagnosis.checked.append("every page of the file has its authentication code") }
@@ -91,7 +94,7 @@ extension Doctor {
     diagnosis.add(
       .damage, "pages", summary(problems),
       meaning: "these pages are not what was written; what stood on them is lost, and everything else can be read",
-      next: "restore a backup, or save the rest into a new vault with 'fieldvault doctor --repair'")
+      next: .restoreOrSalvage)
     return false
   }
 
@@ -112,18 +115,18 @@ extension Doctor {
       diagnosis.add(
         .damage, "indexes", summary(indexes),
         meaning: "searches through the index miss records or find wrong ones; the records themselves are there",
-        next: "fieldvault doctor --repair")
+        next: .repairVault)
     }
     if !values.isEmpty {
       diagnosis.add(
         .warning, "values", summary(values), meaning: "the record was written past the rules of its table",
-        next: "correct it with 'fieldvault put' or in 'fieldvault shell'")
+        next: .correctRecord)
     }
     if !structure.isEmpty, arePagesWhole {
       diagnosis.add(
         .damage, "structure", summary(structure),
         meaning: "the pages are as they were written and do not hang together; records may be missing",
-        next: "restore a backup, or save what can be read into a new vault with 'fieldvault doctor --repair'")
+        next: .restoreOrSalvage)
     }
   }
 
@@ -146,7 +149,7 @@ extension Doctor {
       diagnosis.add(
         .warning, "references", summary(problems),
         meaning: "a record refers to one that does not exist; it is shown without it and may be refused by the server",
-        next: "correct the reference with 'fieldvault put', or restore a backup")
+        next: .correctReference)
     } catch {
       noteFailure(error, "references", "the references", diagnosis.findings("pages").isEmpty, &diagnosis)
     }
@@ -161,8 +164,8 @@ extension Doctor {
         }
         diagnosis.add(
           .warning, "search", "the full-text index \(table) is not what it should be: \(problem)",
-          meaning: "'fieldvault search' misses records or finds wrong ones; the records themselves are there",
-          next: "fieldvault doctor --repair")
+          meaning: "searches miss records or find wrong ones; the records themselves are there",
+          next: .repairVault)
       }
       diagnosis.checked.append("full-text search: \(tables.count) \(tables.count == 1 ? "index" : "indexes")")
     } catch {
@@ -185,7 +188,7 @@ extension Doctor {
       }
       diagnosis.add(
         .warning, "schema", "the schema cannot be compared: \(describe(error))",
-        meaning: "whether the tables are as their files make them is not known", next: "fieldvault migrate verify")
+        meaning: "whether the tables are as their files make them is not known", next: .compareSchema)
     }
   }
 
@@ -207,12 +210,12 @@ extension Doctor {
         diagnosis.add(
           .warning, "sync", "\(counted(unsendable.count, "operation")) cannot be sent: \(summary(unsendable))",
           meaning: "the server does not get these changes",
-          next: "change the value; the operation is sent then. 'fieldvault outbox discard' gives the change up")
+          next: .changeValueOrDiscard)
       }
       if !violations.isEmpty {
         diagnosis.add(
           .warning, "sync", "records, outbox and conflicts do not agree: \(summary(violations))",
-          meaning: "some changes would not reach the server, or be sent for nothing", next: "fieldvault doctor --repair"
+          meaning: "some changes would not reach the server, or be sent for nothing", next: .repairVault
         )
       }
       diagnosis.checked.append("every change has its operation or its conflict")
@@ -225,8 +228,8 @@ extension Doctor {
           .note, "inbox", "versions from the server wait: \(summary(waiting))",
           meaning: "this vault shows older versions of these records, or none",
           next: reason == .unknownEntity
-            ? "fieldvault migrate apply"
-            : "change the record that has the value, or apply newer schema files with 'fieldvault migrate apply'; then sync"
+            ? .migrate
+            : .changeHolderOrMigrate
         )
       }
     } catch {
@@ -242,11 +245,11 @@ extension Doctor {
         .warning, "migrations",
         "\(counted(pending.count, "schema file")) not applied, the first is \(first.schema)/\(first.file.fileName)",
         meaning: "the commands refuse to work with the vault until it is brought up to date",
-        next: "fieldvault migrate apply")
+        next: .migrate)
     } catch {
       diagnosis.add(
         .warning, "migrations", describe(error), meaning: "the vault cannot be brought up to date",
-        next: (error as? SQLError)?.hint ?? "fieldvault migrate status")
+        next: (error as? SQLError)?.hint.map(Remedy.advice) ?? .showMigrations)
     }
   }
 
@@ -256,14 +259,14 @@ extension Doctor {
       diagnosis.add(
         .warning, "triggers", "what FieldVault derives from the schema is not as it should be: \(list(derived))",
         meaning: "changes are not marked for sync, deletions not as such, or search is not kept up to date",
-        next: "fieldvault doctor --repair")
+        next: .repairVault)
     }
     let others = differences.filter { !Self.isDerived($0) }
     if !others.isEmpty {
       diagnosis.add(
         .warning, "schema", "the schema was changed by hand: \(list(others))",
         meaning: "a later migration may fail, and rules that the files make may not hold",
-        next: "'fieldvault migrate verify' shows each difference; undo it in 'fieldvault shell'")
+        next: .undoSchemaChanges)
     }
   }
 
@@ -287,8 +290,8 @@ extension Doctor {
       isDamage ? .damage : .warning, check, "\(what) could not be checked to the end: \(describe(error))",
       meaning: isDamage ? "a part of the database cannot be read" : "this part of the check is not complete",
       next: isDamage
-        ? "restore a backup, or save what can be read into a new vault with 'fieldvault doctor --repair'"
-        : (error as? SQLError)?.hint ?? "run 'fieldvault doctor' again")
+        ? .restoreOrSalvage
+        : (error as? SQLError)?.hint.map(Remedy.advice) ?? .checkVaultAgain)
   }
 
   func describe(_ error: any Error) -> String {

@@ -25,12 +25,13 @@ extension Doctor {
         "\(item.path) has the mode \(Self.octal(item.mode)), and should have \(Self.octal(item.wanted))",
         meaning: item.mode & ~item.wanted != 0
           ? "other users of this machine may reach it; what is in it is encrypted"
-          : "its owner cannot work with it", next: "fieldvault doctor --repair")
+          : "its owner cannot work with it", next: .repairVault)
     }
     for path in foreignItems() {
       diagnosis.add(
         .warning, "permissions", "\(path) belongs to another user than the vault's folder",
-        meaning: "the vault may stop working for one of them", next: "chown it to the owner of the vault's folder")
+        meaning: "the vault may stop working for one of them",
+        next: .advice("chown it to the owner of the vault's folder"))
     }
     diagnosis.checked.append("the permissions: folders 0700, files 0600, one owner")
   }
@@ -81,12 +82,12 @@ extension Doctor {
     for path in ownOrphans() {
       diagnosis.add(
         .warning, "orphans", "\(path) was left behind by something that was interrupted",
-        meaning: "it takes space, and may be readable with an old key", next: "fieldvault doctor --repair")
+        meaning: "it takes space, and may be readable with an old key", next: .repairVault)
     }
     for path in strangers() {
       diagnosis.add(
         .note, "orphans", "\(path) is no part of a vault", meaning: "nothing reads it",
-        next: "move it elsewhere, or leave it")
+        next: .advice("move it elsewhere, or leave it"))
     }
     diagnosis.checked.append("leftovers of interrupted work, and files that do not belong there")
   }
@@ -150,12 +151,12 @@ extension Doctor {
     if free < 64 << 20 {
       diagnosis.add(
         .warning, "space", "\(free >> 20) MiB are free where the vault is",
-        meaning: "soon nothing can be recorded; what is recorded stays whole", next: "free some space")
+        meaning: "soon nothing can be recorded; what is recorded stays whole", next: .advice("free some space"))
     } else if free < database {
       diagnosis.add(
         .warning, "space", "\(free >> 20) MiB are free, and the database has \(database >> 20) MiB",
         meaning: "its key cannot be rotated, because both generations stand side by side for a while",
-        next: "free some space before 'fieldvault key rotate'")
+        next: .freeSpaceForRotation)
     }
   }
 }

@@ -30,7 +30,7 @@ extension Doctor {
       guard finding.severity == .damage else { return finding }
       return Finding(
         .damage, finding.check, what: finding.what, meaning: finding.meaning,
-        next: "go on with \(salvaged.vault), and keep this vault as it is")
+        next: .advice("go on with \(salvaged.vault), and keep this vault as it is"))
     }
     return diagnosis
   }

@@ -78,7 +78,7 @@ public final class Doctor {
       diagnosis.add(
         .note, "keyring", "the passphrase of slot \(name) costs less to try than is usual today",
         meaning: "whoever has a copy of the keyring can guess it faster",
-        next: "open the vault with that passphrase once: its slot is then raised by itself")
+        next: .advice("open the vault with that passphrase once: its slot is then raised by itself"))
     }
     diagnosis.checked.append("the keyring: its checksum, its form, its MAC, \(counted(keyring.slots.count, "slot"))")
     return unlocked
@@ -96,7 +96,8 @@ public final class Doctor {
         meaning: isNewer
           ? "this program is too old for the vault" : "nothing opens the database without the keyring",
         next: isNewer || error.code == .unreadable
-          ? error.hint : "put keyring.json back from a backup of this vault; an older one of the same key does too")
+          ? .advice(error.hint)
+          : .advice("put keyring.json back from a backup of this vault; an older one of the same key does too"))
       return nil
     }
   }
@@ -112,7 +113,7 @@ public final class Doctor {
       diagnosis.unchecked.append("the database, which cannot be opened without the keyring")
       diagnosis.add(
         .damage, "keyring", error.message, meaning: "the keyring was changed by something else than this program",
-        next: error.hint)
+        next: .advice(error.hint))
       return nil
     }
   }
@@ -124,7 +125,7 @@ public final class Doctor {
       if !Files.isMissing(file) {
         diagnosis.add(
           .warning, "generations", "generation \(current) of the database cannot be reached: \(file)",
-          meaning: "whether it is whole is not known", next: "fieldvault doctor --repair, as the owner of the vault")
+          meaning: "whether it is whole is not known", next: .repairVaultAsOwner)
         diagnosis.unchecked.append("the database, which cannot be reached")
         return false
       }
@@ -134,7 +135,7 @@ public final class Doctor {
         meaning: others.isEmpty
           ? "the records are not there"
           : "the records are not there; \(others.joined(separator: ", ")) is under another key, whose keyring is gone",
-        next: "restore a backup")
+        next: .advice("restore a backup"))
       diagnosis.unchecked.append("the database, which is missing")
       return false
     }

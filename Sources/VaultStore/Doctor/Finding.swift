@@ -1,3 +1,5 @@
+import SyncModel
+
 /// A result of a check of a vault.
 public struct Finding: Sendable, Hashable {
   /// The severity of a finding.
@@ -18,8 +20,8 @@ public struct Finding: Sendable, Hashable {
   public let what: String
   /// The consequence for the data.
   public let meaning: String
-  /// The next command or action.
-  public let next: String
+  /// The next action.
+  public let next: Remedy
 
   /// Creates a finding, worded for the user.
   /// - Parameters:
@@ -27,8 +29,8 @@ public struct Finding: Sendable, Hashable {
   ///   - check: the short name of the check, such as `pages`.
   ///   - what: the description of the finding.
   ///   - meaning: the consequence for the data.
-  ///   - next: the next command or action.
-  public init(_ severity: Severity, _ check: String, what: String, meaning: String, next: String) {
+  ///   - next: the next action.
+  public init(_ severity: Severity, _ check: String, what: String, meaning: String, next: Remedy) {
     (self.severity, self.check) = (severity, check)
     (self.what, self.meaning, self.next) = (what, meaning, next)
   }
@@ -52,7 +54,7 @@ public struct Diagnosis: Sendable {
   public func findings(_ check: String) -> [Finding] { findings.filter { $0.check == check } }
 
   mutating func add(
-    _ severity: Finding.Severity, _ check: String, _ what: String, meaning: String, next: String
+    _ severity: Finding.Severity, _ check: String, _ what: String, meaning: String, next: Remedy
   ) {
     findings.append(Finding(severity, check, what: what, meaning: meaning, next: next))
   }

@@ -63,15 +63,12 @@ extension Entity {
     guard targets.contains(where: { if case .field = $0.source { true } else { false } }) else {
       throw VaultError(
         .refused, "no column of the file is a field of \(type)",
-        hint: "name them with --map FIELD=COLUMN; the file has "
-          + columns.joined(separator: ", "))
+        remedy: .mapColumns(columns: columns))
     }
     if plan.mapping.isEmpty, let name = leftOut.first {
       throw VaultError(
         .noSuchField, "\(file):1: \(type) has no field '\(name)'",
-        hint: "name the field with --map FIELD=\(name); an import with --map leaves columns without a field out. "
-          + "The fields are \(fields.joined(separator: ", "))",
-        name: name, candidates: fields)
+        remedy: .mapColumn(name: name, fields: fields), name: name, candidates: fields)
     }
     try refuseDoubles(targets)
     addKept(to: &targets, at: connection.environment.date)

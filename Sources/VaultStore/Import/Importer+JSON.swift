@@ -54,9 +54,9 @@ extension Importer {
     } catch let problem as RowProblem {
       note(ImportProblem(line: line, field: problem.field, message: problem.message), in: &result)
     } catch let error as VaultError where error.code == .noSuchField && !plan.skipsInvalid {
-      // The hint names the fields, as for an unknown column of a CSV file.
+      // The remedy names the fields, as for an unknown column of a CSV file.
       throw VaultError(
-        error.code, "\(file):\(line): \(error.message)", hint: error.hint, name: error.name,
+        error.code, "\(file):\(line): \(error.message)", remedy: error.remedy, name: error.name,
         candidates: error.candidates)
     } catch let error as VaultError where [.badValue, .refused, .noSuchField].contains(error.code) {
       let prefix = error.name.map { "\(entity.type).\($0) " }

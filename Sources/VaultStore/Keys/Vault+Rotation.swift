@@ -127,7 +127,7 @@ extension Vault {
     if let problem {
       throw VaultError(
         .damaged, "the copy under the new key is not what it should be: \(problem)",
-        hint: "the old key still holds; check the disk, and run fieldvault doctor")
+        remedy: .checkDiskAndVault)
     }
     try Files.syncFolder(folder)
     try Files.syncFolder(layout.databases)

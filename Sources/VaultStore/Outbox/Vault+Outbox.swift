@@ -71,7 +71,7 @@ extension Vault {
     }
     guard let found else {
       throw VaultError(
-        .noSuchRecord, "there is no operation \(id)", hint: "fieldvault outbox list --all shows those there are")
+        .noSuchRecord, "there is no operation \(id)", remedy: .showWholeOutbox)
     }
     return found
   }

@@ -71,7 +71,7 @@ extension Vault {
   public static func existing(_ path: String) throws(VaultError) -> VaultLayout {
     let layout = VaultLayout(folder: path)
     guard Files.exists(layout.folder) else {
-      throw VaultError(.notAVault, "there is no vault at \(path)", hint: "fieldvault init makes one")
+      throw VaultError(.notAVault, "there is no vault at \(path)", remedy: .createVault)
     }
     if Files.isFolder(layout.databases), !Files.exists(layout.keyring) {
       throw VaultError(
@@ -80,7 +80,7 @@ extension Vault {
     }
     guard Files.isFolder(layout.folder), Files.exists(layout.keyring) else {
       throw VaultError(
-        .notAVault, "\(path) is no vault: it has no keyring.json", hint: "name the folder that fieldvault init made")
+        .notAVault, "\(path) is no vault: it has no keyring.json", remedy: .nameVaultFolder)
     }
     return layout
   }
@@ -108,7 +108,7 @@ extension Vault {
       throw VaultError(
         .migrationNeeded,
         "the vault's tables are older than this program: \(first.schema)/\(first.file.fileName) waits",
-        hint: "fieldvault migrate apply")
+        remedy: .migrate)
     }
     try migrator.apply(to: database)
   }

@@ -28,7 +28,7 @@ extension Vault {
           uuids.append(try writer.put(entity, try JSONFields(object: object, of: entity, on: connection).fields))
         } catch let error as VaultError {
           throw VaultError(
-            error.code, "\(name): element \(index + 1): \(error.message)", hint: error.hint, name: error.name,
+            error.code, "\(name): element \(index + 1): \(error.message)", remedy: error.remedy, name: error.name,
             candidates: error.candidates)
         }
       }

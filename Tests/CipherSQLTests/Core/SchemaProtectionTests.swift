@@ -92,9 +92,7 @@ import Testing
   @Test("The hint names the valid way")
   func hint() throws {
     let error = #expect(throws: SQLError.self) { try database.write { try $0.execute("DROP TABLE item") } }
-    #expect(
-      error?.hint?.contains("add a file NNNN_name.sql to the schema's folder and run 'fieldvault migrate apply'")
-        == true)
+    #expect(error?.hint?.contains("add a file NNNN_name.sql to the schema's folder and apply it") == true)
   }
 
   @Test("A caller makes, changes and drops tables, views, indexes and triggers of its own")

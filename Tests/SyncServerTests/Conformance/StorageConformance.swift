@@ -62,7 +62,7 @@ struct StorageConformance: Sendable {
     defer { storage.close() }
     let uuid = Operation.newUuid()
     _ = try await storage.write(one) { data in
-      try data.keep(answer: "{}", to: SealedContent(key: "op", operation: [:]), at: 1)
+      try data.keep(answer: "{}", to: OperationContent(key: "op", operation: [:]), at: 1)
       return try project(uuid, in: data)
     }
     #expect(try await storage.read(two) { try $0.record(RecordName("Project", uuid)) } == nil)
@@ -82,7 +82,7 @@ struct StorageConformance: Sendable {
     await #expect(throws: Stop.self) {
       try await storage.write(one) { data in
         _ = try project(uuid, in: data)
-        try data.keep(answer: "{}", to: SealedContent(key: "op", operation: [:]), at: 1)
+        try data.keep(answer: "{}", to: OperationContent(key: "op", operation: [:]), at: 1)
         throw Stop()
       }
     }
@@ -103,7 +103,7 @@ struct StorageConformance: Sendable {
           throw Stop()
         }
       }
-      try data.keep(answer: "{}", to: SealedContent(key: "op", operation: [:]), at: 1)
+      try data.keep(answer: "{}", to: OperationContent(key: "op", operation: [:]), at: 1)
     }
     #expect(try await storage.read(one) { try $0.isDeleted(RecordName("Project", kept)) } == false)
     #expect(try await storage.read(one) { try $0.isDeleted(RecordName("Project", undone)) } == nil)
@@ -279,8 +279,8 @@ struct StorageConformance: Sendable {
         NewVersion(
           name: gone, previous: record,
           state: record.state.applying(RecordPatch(isDeleted: true, updatedAt: 1)), createdAt: 1), at: 3)
-      try data.keep(answer: "{}", to: SealedContent(key: "old", operation: [:]), at: 3)
-      try data.keep(answer: "{}", to: SealedContent(key: "new", operation: [:]), at: 30)
+      try data.keep(answer: "{}", to: OperationContent(key: "old", operation: [:]), at: 3)
+      try data.keep(answer: "{}", to: OperationContent(key: "new", operation: [:]), at: 30)
       try data.keepTombstone(of: early, at: 3)
       try data.keepTombstone(of: late, at: 3)
       try data.keepTombstone(of: late, at: 30)

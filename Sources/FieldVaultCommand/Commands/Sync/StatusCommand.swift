@@ -117,7 +117,7 @@ enum WhyCommand {
       return try context.writeJSON { json in
         json.beginObject()
         json.member("syncStatus", why.syncStatus)
-        json.member("reason", why.reason)
+        json.member("reason", why.text)
         json.key("chain")
         json.beginArray()
         for link in why.chain {
@@ -126,17 +126,17 @@ enum WhyCommand {
           json.member("entityUuid", link.entityUuid)
           json.member("operationId", link.operationId)
           json.member("status", link.status)
-          json.member("reason", link.reason)
+          json.member("reason", link.text)
           json.endObject()
         }
         json.endArray()
         json.endObject()
       }
     }
-    try context.output.line("\(context.output.terminal.styled(why.syncStatus, .bold)): \(escaped(why.reason))")
+    try context.output.line("\(context.output.terminal.styled(why.syncStatus, .bold)): \(escaped(why.text))")
     // The first link is the record itself, whose reason is shown above.
     for link in why.chain.dropFirst() {
-      try context.output.line("  \(link.entityType) \(link.entityUuid) is \(link.status): \(escaped(link.reason))")
+      try context.output.line("  \(link.entityType) \(link.entityUuid) is \(link.status): \(escaped(link.text))")
     }
   }
 }

@@ -63,7 +63,7 @@ struct SyncWatch {
           .refused, "this vault has another server now, or none", hint: "start 'fieldvault sync --watch' again")
       }
       // Repeated equal lines would hide other events.
-      if isNews { context.note("\(time)  \(failure.message); \(failure.hint)") }
+      if isNews { context.note("\(time)  \(failure.message); \(failure.remedy.hint)") }
     } else if report.outcome == .done, isNews || report.hasDone {
       try line("\(time)  \(SyncFormat.sentence(about: report, try vault.status(countsRecords: false)))")
     }

@@ -52,7 +52,7 @@ extension Vault {
   public func why(_ entity: Entity, _ uuid: UUID) throws -> Explanation {
     let catalog = syncCatalog
     guard let table = catalog.tables[entity.type] else {
-      throw VaultError(.refused, "\(entity.type) is not synced", hint: "fieldvault query 'SELECT * FROM entities'")
+      throw VaultError(.refused, "\(entity.type) is not synced", remedy: .showEntities)
     }
     return try database.read { try Explainer(catalog: catalog, connection: $0).explain(table, uuid.sqlText) }
   }

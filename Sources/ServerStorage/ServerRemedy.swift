@@ -1,0 +1,31 @@
+/// The action that resolves a failure of the server. It names no command: a program words it in terms of its own
+/// interface. New cases may be added.
+public enum ServerRemedy: Hashable, Sendable {
+  /// An action outside the program, worded for the administrator.
+  case advice(String)
+  /// Create the data folder by adding its first user.
+  case addFirstUser(folder: String)
+  /// Restore a backup into a new folder.
+  case restoreBackup
+  /// Put the file back, or restore a backup into a new folder.
+  case putFileBackOrRestoreBackup
+  /// Put the key file back, or name a copy of it.
+  case putKeyBackOrNameCopy
+  /// Name the key file that the data were created with.
+  case nameKeyFile
+  /// Name the key file, which the backup does not hold.
+  case nameKeyFileOfBackup
+  /// Do not name the schema again, or give the new schema another name.
+  case leaveOutSchema
+  /// Show the tokens.
+  case showTokens
+  /// Show the users.
+  case showUsers
+  /// Add another token for the user.
+  case addToken(user: String)
+
+  /// The text of ``advice(_:)``; `nil` for an action that only a program can word.
+  public var advice: String? {
+    if case .advice(let text) = self { text } else { nil }
+  }
+}
