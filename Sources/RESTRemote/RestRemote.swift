@@ -124,7 +124,7 @@ public struct RestRemote: Remote {
   public func records(
     entityType: String, uuids: [String], epoch: String?
   ) async throws(RemoteFailure) -> RecordsResponse {
-    RecordsResponse(epoch: Self.epoch, changes: [], missing: uuids)
+    RecordsResponse(serverTime: client.serverTime, epoch: Self.epoch, changes: [], missing: uuids)
   }
 
   private static let unable = RemoteFailure(

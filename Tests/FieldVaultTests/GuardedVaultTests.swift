@@ -81,7 +81,7 @@ struct GuardedVaultTests {
     let shop = try Workshop()
     for entrance in Entrance.allCases {
       let ran = try entrance.run("DROP TABLE OfflineRoom", shop)
-      #expect(ran.errors.contains("add a file NNNN_name.sql to the schema's folder and run 'fieldvault migrate apply'"))
+      #expect(ran.errors.contains("add a file NNNN_name.sql to the schema's folder and apply it"))
     }
   }
 

@@ -26,7 +26,7 @@ extension FileService {
     }
     let found = try await inObjectStore(call.caller.account, lacking.map(\.name))
     let missing = lacking.filter { !found.contains($0.name) }
-    return .json(["missing": .array(missing.map { .text($0.file) })])
+    return .json(MissingFilesResponse(missing: missing.map(\.file)).wire)
   }
 
   /// `POST /v1/files/digests`: the digests of the server's files.
@@ -43,12 +43,7 @@ extension FileService {
 
   /// The files that a request names.
   private func names(_ call: RouteCall<Member>) throws(HTTPProblem) -> [(file: String, name: ContentName)] {
-    let request: MissingFilesRequest
-    do throws(SyncModelError) {
-      request = try MissingFilesRequest(json: call.request.body)
-    } catch {
-      throw .badRequest("the body is no list of files: \(error)", field: "files")
-    }
+    let request = try call.body(as: MissingFilesRequest.self)
     guard request.files.count <= MissingFilesRequest.greatestCount else {
       throw .invalid("files is a list of at most \(MissingFilesRequest.greatestCount)", field: "files")
     }

@@ -46,7 +46,7 @@ extension FileService {
   /// `POST /v1/files/{content}/{variant}/address`: where a file may be sent.
   private func address(_ call: RouteCall<Member>, _ objects: ObjectFiles) async throws -> Response {
     let name = try name(call)
-    let request = try request(call, as: FileAddressRequest.self)
+    let request = try call.body(as: FileAddressRequest.self)
     let limit = min(limits.fileBytes, Self.greatestObject)
     guard request.byteCount <= limit else {
       throw HTTPProblem(413, "The file is too large", "a file has at most \(limit) bytes", field: "bytes")
@@ -76,13 +76,11 @@ extension FileService {
   /// `POST /v1/files/{content}/{variant}/confirm`: the file is said to be there; from then on others see it.
   private func confirm(_ call: RouteCall<Member>, _ objects: ObjectFiles) async throws -> Response {
     let name = try name(call)
-    guard case .object(let body) = try json(call), case .text(let id)? = body["upload"] else {
-      throw HTTPProblem.badRequest("the body is {\"upload\": TEXT}", field: "upload")
-    }
+    let id = try call.body(as: FileConfirmation.self).upload
     let account = call.caller.account
     let claims = try await claims(account, name.content)
     try await refusing { try await objects.confirm(account, name, by: call.caller.userId, id, at: now, claims: claims) }
-    return .json(["content": .text("/v1/files/\(name.content)/\(name.variant.rawValue)")])
+    return .json(FileConfirmed(content: "/v1/files/\(name.content)/\(name.variant.rawValue)").wire)
   }
 
   /// `POST /v1/files/{content}/{variant}/download-address`: where a content may be fetched.
@@ -107,25 +105,6 @@ extension FileService {
       throw .noSuchContent
     }
     return name
-  }
-
-  private func json(_ call: RouteCall<Member>) throws(HTTPProblem) -> SyncValue {
-    do throws(SyncModelError) {
-      return try SyncValue(parsing: call.request.body)
-    } catch {
-      throw .badRequest("the body is not JSON: \(error)")
-    }
-  }
-
-  private func request<Message: WireMessage>(
-    _ call: RouteCall<Member>, as type: Message.Type
-  ) throws(HTTPProblem) -> Message {
-    let value = try json(call)
-    do throws(SyncModelError) {
-      return try Message(wire: value)
-    } catch {
-      throw .badRequest("the body is not what the route takes: \(error)", field: error.member)
-    }
   }
 }
 

@@ -34,18 +34,14 @@ public struct HTTPProblem: Error, Equatable, Sendable {
     self.retryAfter = retryAfter
   }
 
-  /// The object of RFC 9457.
-  package var json: SyncValue {
-    var object: SyncObject = [
-      "type": .text(type), "title": .text(title), "status": .integer(Int64(status)), "detail": .text(detail),
-    ]
-    if let field { object["field"] = .text(field) }
-    return .object(object)
+  /// The problem in the wire format.
+  package var problem: ServerProblem {
+    ServerProblem(type: type, title: title, status: status, detail: detail, field: field)
   }
 
   /// The response to the whole request.
   package var response: Response {
-    var response = Response.json(json, status: status)
+    var response = Response.json(problem.wire, status: status)
     response.contentType = "application/problem+json"
     if let retryAfter { response.headers.append(("Retry-After", String(retryAfter))) }
     if !allowed.isEmpty { response.headers.append(("Allow", allowed.joined(separator: ", "))) }

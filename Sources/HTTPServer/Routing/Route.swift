@@ -1,3 +1,5 @@
+import SyncModel
+
 /// One method of one path, and its handler.
 package struct Route<User: Caller>: Sendable {
   /// The access to a route.
@@ -63,6 +65,16 @@ package struct RouteCall<User: Caller>: Sendable {
 
   package init(request: Request, caller: User, variables: [String: String]) {
     (self.request, self.caller, self.variables) = (request, caller, variables)
+  }
+
+  /// The body of the request as a message of the wire format.
+  /// - Throws: ``HTTPProblem`` with 400 that names the member.
+  package func body<Message: WireMessage>(as type: Message.Type = Message.self) throws(HTTPProblem) -> Message {
+    do throws(SyncModelError) {
+      return try Message(json: request.body)
+    } catch {
+      throw .badRequest("the body is not what the route takes: \(error)", field: error.member)
+    }
   }
 
   /// A whole number among the parameters.

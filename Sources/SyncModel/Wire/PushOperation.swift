@@ -47,16 +47,15 @@ public struct PushOperation: Equatable, Sendable {
 }
 
 extension PushOperation: WireMessage {
-  /// Reads an operation. In a deletion the patch deletes, independent of `isDeleted`; a creation has no `isDeleted`.
+  /// Reads an operation. In a deletion the patch deletes, independent of `isDeleted`. Other operations cannot delete.
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
     let kind = try reader.word("operationType", OperationKind.self)
-    let isDeleted: Bool? =
-      switch kind {
-      case .create: nil
-      case .update: try reader.optional("isDeleted", reader.bool)
-      case .delete: true
-      }
+    var isDeleted = try kind == .delete ? true : reader.optional("isDeleted", reader.bool)
+    guard kind == .delete || isDeleted != true else {
+      throw reader.wrong("isDeleted", "false is needed, or nothing; a deletion is an operation of its own")
+    }
+    if kind == .create { isDeleted = nil }
     let edited = try reader.optional("userEditedFields", reader.names)
     self.init(
       operationId: try reader.text("operationId"),

@@ -39,6 +39,8 @@ extension RecordsRequest: WireMessage {
 
 /// The response to `POST /v1/records`.
 public struct RecordsResponse: Equatable, Sendable {
+  /// The server's clock, in milliseconds since 1970-01-01 UTC.
+  public var serverTime: Int64
   /// The epoch of the records.
   public var epoch: String
   /// The records that the server has, deleted ones too.
@@ -46,8 +48,9 @@ public struct RecordsResponse: Equatable, Sendable {
   /// The uuids that it does not have.
   public var missing: [String]
 
-  /// Creates a response.
-  public init(epoch: String, changes: [RemoteRecord], missing: [String]) {
+  /// Creates a response; `serverTime` is in milliseconds since 1970-01-01 UTC.
+  public init(serverTime: Int64, epoch: String, changes: [RemoteRecord], missing: [String]) {
+    self.serverTime = serverTime
     self.epoch = epoch
     self.changes = changes
     self.missing = missing
@@ -59,14 +62,15 @@ extension RecordsResponse: WireMessage {
   public init(wire: SyncValue) throws(SyncModelError) {
     let reader = try WireReader(wire)
     self.init(
-      epoch: try reader.text("epoch"), changes: try reader.messages("changes"), missing: try reader.names("missing"))
+      serverTime: try reader.time("serverTime"), epoch: try reader.text("epoch"),
+      changes: try reader.messages("changes"), missing: try reader.names("missing"))
   }
 
   /// The response in the wire format.
   public var wire: SyncValue {
     [
       "changes": .array(changes.map(\.wire)), "epoch": .text(epoch),
-      "missing": .array(missing.map(SyncValue.text)),
+      "missing": .array(missing.map(SyncValue.text)), "serverTime": .time(serverTime),
     ]
   }
 }

@@ -12,7 +12,8 @@ extension OpenAPI {
       "EditTimes": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Time"}},
       "Names": {"type": "array", "items": {"type": "string"}},
       "Problem": {"type": "object", "required": ["type", "title", "status", "detail"], "properties": {
-        "type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"},
+        "type": {"type": "string"}, "title": {"type": "string"},
+        "status": {"type": "integer", "minimum": 400, "maximum": 599},
         "detail": {"type": "string"}, "field": {"type": "string"}}},
       "Health": {"type": "object", "required": ["service", "protocol", "serverTime"], "properties": {
         "service": {"const": "fieldvault"}, "protocol": {"const": \(WireProtocol.version)},
@@ -26,7 +27,7 @@ extension OpenAPI {
           "account": {"type": "string"}, "user": {"type": "string"},
           "serverTime": {"$ref": "#/components/schemas/Time"},
           "schemas": {"type": "array", "items": {"type": "object", "required": ["name", "version"],
-            "properties": {"name": {"type": "string"}, "version": {"type": "integer"}}}}}},
+            "properties": {"name": {"type": "string"}, "version": {"type": "integer", "minimum": 0}}}}}},
       "Record": {"type": "object", "required": ["entityType", "entityUuid", "serverId", "version", "isDeleted",
           "createdAt", "updatedAt", "fields"],
         "properties": {"entityType": {"type": "string"}, "entityUuid": {"$ref": "#/components/schemas/Uuid"},
@@ -46,44 +47,69 @@ extension OpenAPI {
 
   private static func push(_ limits: ServerLimits) -> String {
     """
-      "Operation": {"type": "object",
-        "required": ["operationId", "idempotencyKey", "operationType", "entityType", "entityUuid"],
-        "properties": {
-          "operationId": {"type": "string", "minLength": 1, "maxLength": \(IncomingOperation.greatestIdLength)},
-          "idempotencyKey": {"type": "string", "minLength": 1, "maxLength": \(IncomingOperation.greatestIdLength)},
-          "baseEpoch": {"$ref": "#/components/schemas/Epoch"},
-          "operationType": {"enum": ["create", "update", "delete"]}, "entityType": {"type": "string"},
-          "entityUuid": {"$ref": "#/components/schemas/Uuid"}, "baseVersion": {"type": "integer", "minimum": 0},
-          "schemaVersion": {"type": "integer", "minimum": 0}, "createdAt": {"$ref": "#/components/schemas/Time"},
-          "updatedAt": {"$ref": "#/components/schemas/Time"}, "editTimes": {"$ref": "#/components/schemas/EditTimes"},
-          "fields": {"$ref": "#/components/schemas/Fields"}, "base": {"$ref": "#/components/schemas/Fields"},
-          "isDeleted": {"const": false}, "userEditedFields": {"$ref": "#/components/schemas/Names"}}},
+      "Operation": {"oneOf": [\(operation(["create", "delete"])), \(operation(["update"], #","isDeleted": {"const": false}"#))]},
       "PushRequest": {"type": "object", "required": ["deviceId", "deviceCounter", "operations"], "properties": {
         "deviceId": {"type": "string", "minLength": 1, "maxLength": \(IncomingOperation.greatestIdLength)},
         "deviceCounter": {"type": "integer", "minimum": 0}, "cursor": {"type": "string"},
         "operations": {"type": "array", "maxItems": \(limits.pushOperations),
           "items": {"$ref": "#/components/schemas/Operation"}}}},
-      "PushResult": {"type": "object", "required": ["operationId", "result"], "properties": {
-        "operationId": {"type": "string"},
-        "result": {"enum": ["accepted", "merged", "conflict", "rejected", "waiting"]},
-        "version": {"type": "integer"}, "serverId": {"type": "integer"},
-        "createdAt": {"$ref": "#/components/schemas/Time"}, "updatedAt": {"$ref": "#/components/schemas/Time"},
-        "editTimes": {"$ref": "#/components/schemas/EditTimes"},
-        "record": {"oneOf": [{"$ref": "#/components/schemas/Record"}, {"type": "null"}]},
-        "lost": {"type": "array", "items": {"type": "object", "required": ["field", "side", "value"], "properties": {
-          "field": {"type": "string"}, "side": {"enum": ["local", "remote"]}, "value": true}}},
-        "conflict": {"type": "object", "required": ["kind", "fields"], "properties": {
-          "kind": {"enum": ["concurrent_edit", "deleted_remotely", "deleted_locally", "not_unique", "parent_missing"]},
-          "fields": {"$ref": "#/components/schemas/Names"}, "other": {
-            "type": "object", "required": ["entityType", "entityUuid"], "properties": {
-              "entityType": {"type": "string"}, "entityUuid": {"$ref": "#/components/schemas/Uuid"}}}}},
-        "problem": {"$ref": "#/components/schemas/Problem"}, "waitsFor": {"type": "string"}}},
+      "PushResult": {"oneOf": [
+        \(result("accepted", required: ["version"], """
+          "version": {"type": "integer", "minimum": 0}, "serverId": {"type": "integer"},
+          "createdAt": {"$ref": "#/components/schemas/Time"}, "updatedAt": {"$ref": "#/components/schemas/Time"},
+          "editTimes": {"$ref": "#/components/schemas/EditTimes"}
+          """)),
+        \(result("merged", required: ["version", "record", "lost"], """
+          "version": {"type": "integer", "minimum": 1}, "serverId": {"type": "integer"},
+          "record": {"$ref": "#/components/schemas/Record"},
+          "lost": {"type": "array", "items": {"type": "object", "required": ["field", "side", "value"], "properties": {
+            "field": {"type": "string"}, "side": {"enum": ["local", "remote"]}, "value": true}}}
+          """)),
+        \(result("conflict", required: ["conflict", "record"], """
+          "record": {"oneOf": [{"$ref": "#/components/schemas/Record"}, {"type": "null"}]},
+          "conflict": {"type": "object", "required": ["kind", "fields"], "properties": {
+            "kind": {"enum": ["concurrent_edit", "deleted_remotely", "deleted_locally", "not_unique", "parent_missing"]},
+            "fields": {"$ref": "#/components/schemas/Names"}, "other": {
+              "type": "object", "required": ["entityType", "entityUuid"], "properties": {
+                "entityType": {"type": "string"}, "entityUuid": {"$ref": "#/components/schemas/Uuid"}}}}}
+          """)),
+        \(result("rejected", required: ["problem"], ##""problem": {"$ref": "#/components/schemas/Problem"}"##)),
+        \(result("waiting", required: ["waitsFor"], #""waitsFor": {"type": "string"}"#))]},
       "PushResponse": {"type": "object", "required": ["serverTime", "epoch", "results"], "properties": {
         "serverTime": {"$ref": "#/components/schemas/Time"}, "epoch": {"$ref": "#/components/schemas/Epoch"},
         "cursor": {"type": "string"},
         "results": {"type": "array", "items": {"$ref": "#/components/schemas/PushResult"}}}}
     """
   }
+
+  /// An operation of one of the kinds.
+  /// - Parameter more: further properties, each after a comma.
+  private static func operation(_ kinds: [String], _ more: String = "") -> String {
+    """
+    {"type": "object", "required": ["operationId", "idempotencyKey", "operationType", "entityType", "entityUuid",
+        "baseVersion", "schemaVersion", "updatedAt"],
+      "properties": {
+        "operationId": {"type": "string", "minLength": 1, "maxLength": \(IncomingOperation.greatestIdLength)},
+        "idempotencyKey": {"type": "string", "minLength": 1, "maxLength": \(IncomingOperation.greatestIdLength)},
+        "baseEpoch": {"$ref": "#/components/schemas/Epoch"},
+        "operationType": {"enum": [\(quoted(kinds))]}, "entityType": {"type": "string"},
+        "entityUuid": {"$ref": "#/components/schemas/Uuid"}, "baseVersion": {"type": "integer", "minimum": 0},
+        "schemaVersion": {"type": "integer", "minimum": 0}, "createdAt": {"$ref": "#/components/schemas/Time"},
+        "updatedAt": {"$ref": "#/components/schemas/Time"}, "editTimes": {"$ref": "#/components/schemas/EditTimes"},
+        "fields": {"$ref": "#/components/schemas/Fields"}, "base": {"$ref": "#/components/schemas/Fields"},
+        "userEditedFields": {"$ref": "#/components/schemas/Names"}\(more)}}
+    """
+  }
+
+  /// The result of an operation with one outcome.
+  private static func result(_ word: String, required: [String], _ properties: String) -> String {
+    """
+    {"type": "object", "required": [\(quoted(["operationId", "result"] + required))], "properties": {
+      "operationId": {"type": "string"}, "result": {"const": "\(word)"}, \(properties)}}
+    """
+  }
+
+  private static func quoted(_ names: [String]) -> String { names.map { "\"\($0)\"" }.joined(separator: ", ") }
 
   private static func pull(_ limits: ServerLimits) -> String {
     """
@@ -92,10 +118,10 @@ extension OpenAPI {
           "epoch": {"$ref": "#/components/schemas/Epoch"},
           "removedProjects": {"type": "array", "items": {"$ref": "#/components/schemas/Uuid"}},
           "changes": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
-          "cursor": {"type": "string"}, "hasMore": {"type": "boolean"}, "remaining": {"type": "integer"}}},
+          "cursor": {"type": "string"}, "hasMore": {"type": "boolean"}, "remaining": {"type": "integer", "minimum": 0}}},
       "Watch": {"type": "object", "required": ["changed"], "properties": {"changed": {"type": "boolean"}}},
       "Digest": {"type": "object", "required": ["count", "digest"], "properties": {
-        "count": {"type": "integer"}, "digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}},
+        "count": {"type": "integer", "minimum": 0}, "digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}},
       "EntityDigests": {"type": "object", "required": ["serverTime", "epoch", "cursor", "entities"], "properties": {
         "serverTime": {"$ref": "#/components/schemas/Time"}, "epoch": {"$ref": "#/components/schemas/Epoch"},
         "cursor": {"type": "string"},
@@ -110,7 +136,7 @@ extension OpenAPI {
       "RecordDigests": {"type": "object", "required": ["epoch", "records"], "properties": {
         "epoch": {"$ref": "#/components/schemas/Epoch"},
         "records": {"type": "array", "items": {"type": "object", "required": ["entityUuid", "version", "digest"],
-          "properties": {"entityUuid": {"$ref": "#/components/schemas/Uuid"}, "version": {"type": "integer"},
+          "properties": {"entityUuid": {"$ref": "#/components/schemas/Uuid"}, "version": {"type": "integer", "minimum": 0},
             "digest": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}}}}},
       "RecordsRequest": {"type": "object", "required": ["entityType", "uuids"], "properties": {
         "entityType": {"type": "string"}, "epoch": {"$ref": "#/components/schemas/Epoch"},

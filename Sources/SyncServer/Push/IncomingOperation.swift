@@ -11,8 +11,6 @@ struct IncomingOperation: Sendable {
   let baseVersion: Int64
   /// The epoch that `baseVersion` belongs to; `nil` if the device knows none.
   let baseEpoch: String?
-  /// The number of the newest schema file that the device has applied, where it says so.
-  let schemaVersion: Int64?
   let createdAt: Int64
   var patch: RecordPatch
   /// The values that the fields had at `baseVersion`.
@@ -21,116 +19,48 @@ struct IncomingOperation: Sendable {
   /// The longest id of an operation.
   static let greatestIdLength = 200
 
-  /// An id of an operation, without which the server cannot respond to it.
+  /// Checks an id, without which the server cannot respond.
+  static func check(_ id: String, _ name: String) throws(HTTPProblem) {
+    guard (1...greatestIdLength).contains(id.utf8.count) else { throw badId(name) }
+  }
+
+  /// An id of an operation.
   static func id(_ name: String, of object: SyncObject) throws(HTTPProblem) -> String {
-    guard case .text(let id)? = object[name], (1...greatestIdLength).contains(id.utf8.count) else {
-      throw .badRequest("every operation has a text of 1 to \(greatestIdLength) bytes as \(name)", field: name)
-    }
+    guard case .text(let id)? = object[name] else { throw badId(name) }
+    try check(id, name)
     return id
   }
 
-  /// Reads an operation. Members that are not known are left alone.
+  private static func badId(_ name: String) -> HTTPProblem {
+    .badRequest("\(name) is a text of 1 to \(greatestIdLength) bytes", field: name)
+  }
+
+  /// Takes an operation from a request.
   /// - Parameter now: the server's time in milliseconds; no time of the operation counts as later.
   /// - Throws: ``HTTPProblem`` that names the member.
   init(_ value: SyncValue, now: Int64) throws(HTTPProblem) {
-    let members = Members(value)
-    guard let kind = OperationKind(rawValue: try members.text("operationType")) else {
-      throw .invalid("operationType is create, update or delete", field: "operationType")
+    let sent: PushOperation
+    do throws(SyncModelError) {
+      sent = try PushOperation(wire: value)
+    } catch {
+      throw .invalid("\(error)", field: error.member)
     }
-    let uuid = try members.text("entityUuid")
-    guard UUIDText.isCanonical(uuid) else { throw .invalid("entityUuid is a UUID in lower case", field: "entityUuid") }
-    self.kind = kind
-    name = RecordName(try members.text("entityType"), uuid)
-    baseVersion = kind == .create ? 0 : try members.number("baseVersion", in: 0...(1 << 52)) ?? 0
-    baseEpoch = kind == .create ? nil : try members.optionalText("baseEpoch")
-    schemaVersion = try members.number("schemaVersion", in: 0...(1 << 31))
-    let updatedAt = min(try members.time("updatedAt") ?? now, now)
-    createdAt = min(try members.time("createdAt") ?? updatedAt, now)
-    base = try members.object("base") ?? [:]
-    patch = RecordPatch(
-      fields: try members.object("fields") ?? [:],
-      isDeleted: kind == .delete ? true : try members.flag("isDeleted"),
-      userEditedFields: try members.names("userEditedFields"), updatedAt: updatedAt,
-      editTimes: try members.times("editTimes").mapValues { min($0, now) })
-    if kind != .delete, patch.isDeleted == true {
-      throw .invalid("isDeleted is false or absent; a deletion is an operation of its own", field: "isDeleted")
+    guard UUIDText.isCanonical(sent.entityUuid) else {
+      throw .invalid("entityUuid is a UUID in lower case", field: "entityUuid")
     }
-  }
-}
-
-/// The members of an object of the wire by type.
-private struct Members {
-  let object: SyncObject
-
-  init(_ value: SyncValue) {
-    if case .object(let object) = value { self.object = object } else { object = [:] }
-  }
-
-  func text(_ name: String) throws(HTTPProblem) -> String {
-    guard case .text(let text)? = object[name] else { throw .invalid("\(name) is missing, or not a text", field: name) }
-    return text
+    kind = sent.kind
+    name = RecordName(sent.entityType, sent.entityUuid)
+    baseVersion = kind == .create ? 0 : try Self.number(sent.baseVersion, "baseVersion", atMost: 1 << 52)
+    baseEpoch = kind == .create ? nil : sent.baseEpoch
+    patch = sent.patch
+    patch.updatedAt = min(patch.updatedAt, now)
+    patch.editTimes = patch.editTimes.mapValues { min($0, now) }
+    createdAt = min(sent.createdAt ?? patch.updatedAt, now)
+    base = sent.base
   }
 
-  func optionalText(_ name: String) throws(HTTPProblem) -> String? {
-    switch object[name] {
-    case nil, .null: return nil
-    case .text(let text): return text
-    default: throw .invalid("\(name) is not a text", field: name)
-    }
-  }
-
-  func number(_ name: String, in range: ClosedRange<Int64>) throws(HTTPProblem) -> Int64? {
-    switch object[name] {
-    case nil: return nil
-    case .integer(let number) where range.contains(number): return number
-    default: throw .invalid("\(name) is a whole number from \(range.lowerBound) on", field: name)
-    }
-  }
-
-  func flag(_ name: String) throws(HTTPProblem) -> Bool? {
-    switch object[name] {
-    case nil: return nil
-    case .bool(let flag): return flag
-    default: throw .invalid("\(name) is true or false", field: name)
-    }
-  }
-
-  func object(_ name: String) throws(HTTPProblem) -> SyncObject? {
-    switch object[name] {
-    case nil, .null: return nil
-    case .object(let object): return object
-    default: throw .invalid("\(name) is an object", field: name)
-    }
-  }
-
-  func time(_ name: String) throws(HTTPProblem) -> Int64? {
-    switch object[name] {
-    case nil, .null: return nil
-    case .text(let text):
-      if let milliseconds = WireTime.milliseconds(text) { return milliseconds }
-      fallthrough
-    default: throw .invalid("\(name) is a time in UTC with milliseconds, as in 2013-01-31T06:00:00.000Z", field: name)
-    }
-  }
-
-  func times(_ name: String) throws(HTTPProblem) -> [String: Int64] {
-    let members = Members(.object(try object(name) ?? [:]))
-    var times: [String: Int64] = [:]
-    for field in members.object.names { times[field] = try members.time(field) }
-    return times
-  }
-
-  func names(_ name: String) throws(HTTPProblem) -> Set<String>? {
-    switch object[name] {
-    case nil, .null: return nil
-    case .array(let elements):
-      var names: Set<String> = []
-      for element in elements {
-        guard case .text(let text) = element else { throw .invalid("\(name) is a list of texts", field: name) }
-        names.insert(text)
-      }
-      return names
-    default: throw .invalid("\(name) is a list of texts", field: name)
-    }
+  private static func number(_ number: Int64, _ name: String, atMost greatest: Int64) throws(HTTPProblem) -> Int64 {
+    guard number <= greatest else { throw .invalid("\(name) is at most \(greatest)", field: name) }
+    return number
   }
 }

@@ -29,28 +29,27 @@ struct PushBatch {
   }
 
   /// Executes an operation and returns its result.
-  mutating func perform(_ sent: SentOperation, in storage: any RecordWriting) throws -> SyncValue {
+  mutating func perform(_ sent: SentOperation, in storage: any RecordWriting) throws -> PushResult {
     let stored = try storage.answer(to: sent.content.key)
-    let result = try stored.map { try SyncValue(parsing: $0.result) }
+    let result = try stored.map { try PushResult(json: Array($0.result.utf8)) }
     let verdict = try KeyDecision(stored: stored.map(\.digest), content: sent.content) {
       try result.map { try isResult($0, of: sent, in: storage) } ?? false
     }
     switch (verdict, result) {
-    case (.returnStoredResponse, .object(var object)?):
-      object["operationId"] = .text(sent.id)
-      noteStored(object, sent)
-      return .object(object)
+    case (.returnStoredResponse, let stored?):
+      noteStored(stored, sent)
+      return PushResult(operationId: sent.id, outcome: stored.outcome)
     case (.execute, _):
       let before = try storage.lastSequence
       let outcome = try attempt(sent, in: storage)
       if case .accepted = outcome {} else { isUnmodified = false }
       // An operation that moves other records, for example to another project, changes more than its payload.
       if try storage.lastSequence > before + 1 { isUnmodified = false }
-      return outcome.json(operationId: sent.id, entities: entities)
+      return outcome.result(operationId: sent.id, entities: entities)
     case (.keyReused, _), (.returnStoredResponse, _):
       isUnmodified = false
       if let name = sent.name { notStored[name] = sent.id }
-      return PushOutcome.rejected(.keyReused).json(operationId: sent.id, entities: entities)
+      return PushOutcome.rejected(.keyReused).result(operationId: sent.id, entities: entities)
     }
   }
 
@@ -72,7 +71,7 @@ struct PushBatch {
       // The effect and the response are stored together or not at all.
       let (outcome, taken) = try storage.attempt {
         let judged = try judge.judge(operation)
-        let text = judged.outcome.json(operationId: sent.id, entities: entities).json
+        let text = judged.outcome.result(operationId: sent.id, entities: entities).wire.json
         if judged.outcome.isFinal { try storage.keep(answer: text, to: sent.content, at: storedAt) }
         return judged
       }
@@ -91,7 +90,7 @@ struct PushBatch {
     _ outcome: PushOutcome, _ sent: SentOperation, in storage: any RecordWriting
   ) throws -> PushOutcome {
     do {
-      let text = outcome.json(operationId: sent.id, entities: entities).json
+      let text = outcome.result(operationId: sent.id, entities: entities).wire.json
       try storage.attempt { try storage.keep(answer: text, to: sent.content, at: storedAt) }
       return outcome
     } catch {
@@ -113,18 +112,21 @@ struct PushBatch {
   }
 
   /// A stored response counts for the operations that follow.
-  private mutating func noteStored(_ result: SyncObject, _ sent: SentOperation) {
-    guard case .text(let word)? = result["result"] else { return }
-    if word != "accepted" { isUnmodified = false }
-    guard word != "accepted", word != "merged", let name = sent.name else { return }
-    notStored[name] = sent.id
+  private mutating func noteStored(_ result: PushResult, _ sent: SentOperation) {
+    switch result.outcome {
+    case .accepted: break
+    case .merged: isUnmodified = false
+    case .conflict, .rejected, .waiting:
+      isUnmodified = false
+      if let name = sent.name { notStored[name] = sent.id }
+    }
   }
 
   /// Whether a response that was stored without a digest, by version 1, can belong to this operation. Two copies of a
   /// vault could use one operation id for different edits.
-  private func isResult(_ result: SyncValue, of sent: SentOperation, in storage: any RecordWriting) throws -> Bool {
+  private func isResult(_ result: PushResult, of sent: SentOperation, in storage: any RecordWriting) throws -> Bool {
     let version: Int64
-    switch try PushResult(wire: result).outcome {
+    switch result.outcome {
     case .accepted(let accepted, _, _): version = accepted
     case .merged(let merged, _): version = merged.state.syncVersion
     // The operation was not stored, so the device tells its user and no edit is lost.

@@ -41,41 +41,22 @@ enum PushOutcome {
     }
   }
 
-  /// The result of the wire format.
-  func json(operationId: String, entities: [String: EntityDescription]) -> SyncValue {
-    var object: SyncObject = ["operationId": .text(operationId), "result": .text(word)]
-    switch self {
-    case .accepted(let record):
-      object["version"] = .integer(record?.version ?? 0)
-      guard let record else { break }
-      object["serverId"] = .integer(record.serverId)
-      object["createdAt"] = wireTime(record.createdAt)
-      object["updatedAt"] = wireTime(record.state.updatedAt)
-      object["editTimes"] = record.state.editTimes.isEmpty ? nil : wireTimes(record.state.editTimes)
-    case .merged(let record, let lost):
-      object["version"] = .integer(record.version)
-      object["serverId"] = .integer(record.serverId)
-      object["record"] = record.json(entities)
-      object["lost"] = .array(
-        lost.map { ["field": .text($0.field), "side": .text($0.side.rawValue), "value": $0.value] })
-    case .conflict(let kind, let fields, let record, let other):
-      var conflict: SyncObject = ["kind": .text(kind.rawValue), "fields": .array(fields.map { .text($0) })]
-      conflict["other"] = other?.reference.wire
-      object["conflict"] = .object(conflict)
-      object["record"] = record?.json(entities) ?? .null
-    case .rejected(let problem): object["problem"] = problem.json
-    case .waiting(let other): object["waitsFor"] = .text(other)
-    }
-    return .object(object)
-  }
-
-  private var word: String {
-    switch self {
-    case .accepted: "accepted"
-    case .merged: "merged"
-    case .conflict: "conflict"
-    case .rejected: "rejected"
-    case .waiting: "waiting"
-    }
+  /// The result in the wire format.
+  func result(operationId: String, entities: [String: EntityDescription]) -> PushResult {
+    let outcome: PushResult.Outcome =
+      switch self {
+      case .accepted(let record):
+        .accepted(
+          version: record?.version ?? 0, serverId: record.map { .integer($0.serverId) },
+          times: record.map {
+            RecordTimes(createdAt: $0.createdAt, updatedAt: $0.state.updatedAt, editTimes: $0.state.editTimes)
+          })
+      case .merged(let record, let lost): .merged(record.remote(entities), lost: lost)
+      case .conflict(let kind, let fields, let record, let other):
+        .conflict(kind, fields: fields, record: record?.remote(entities), other: other?.reference)
+      case .rejected(let problem): .rejected(problem.problem)
+      case .waiting(let other): .waiting(for: other)
+      }
+    return PushResult(operationId: operationId, outcome: outcome)
   }
 }

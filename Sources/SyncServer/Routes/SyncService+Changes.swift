@@ -17,10 +17,11 @@ extension SyncService {
       let epoch = try data.epochs.current
       let next = Cursor(
         epoch: epoch, sequence: page.end, floor: try cursor?.floor ?? data.lastSequence)
-      return .json([
-        "serverTime": wireTime(now), "epoch": .text(epoch), "changes": .array(page.records.map { $0.json(entities) }),
-        "cursor": .text(next.text), "hasMore": .bool(page.remaining > 0), "remaining": .integer(Int64(page.remaining)),
-      ])
+      return .json(
+        ChangesPage(
+          serverTime: now, epoch: epoch, changes: page.records.map { $0.remote(entities) }, cursor: next.text,
+          hasMore: page.remaining > 0, remaining: Int64(page.remaining)
+        ).wire)
     }
   }
 
@@ -39,51 +40,44 @@ extension SyncService {
     defer { waiting.withLock { $0 -= 1 } }
     let hasChanged = try await storage.waitForChange(
       call.caller.account, after: cursor.sequence, seconds: seconds)
-    return .json(["changed": .bool(hasChanged)])
+    return .json(WatchResponse(changed: hasChanged).wire)
   }
 
   private static let answerWeight = 64 << 20
   private static let tooMuch = HTTPProblem(413, "The answer would be too large", "ask for fewer records at once")
 
   func records(_ call: RouteCall<Member>) async throws -> Response {
-    let body = try object(call)
-    guard case .text(let type)? = body["entityType"], storage.entities[type] != nil else {
+    let request = try call.body(as: RecordsRequest.self)
+    let (type, uuids) = (request.entityType, request.uuids)
+    guard storage.entities[type] != nil else {
       throw HTTPProblem.invalid("there is no such kind of record", field: "entityType")
     }
-    guard case .array(let elements)? = body["uuids"], elements.count <= limits.recordsPerRequest else {
+    guard uuids.count <= limits.recordsPerRequest else {
       throw HTTPProblem.invalid("uuids is a list of at most \(limits.recordsPerRequest)", field: "uuids")
     }
-    var uuids: [String] = []
-    for element in elements {
-      guard case .text(let uuid) = element, UUIDText.isCanonical(uuid) else {
-        throw HTTPProblem.invalid("uuids are UUIDs in lower case", field: "uuids")
-      }
-      uuids.append(uuid)
+    guard uuids.allSatisfy(UUIDText.isCanonical) else {
+      throw HTTPProblem.invalid("uuids are UUIDs in lower case", field: "uuids")
     }
-    var epoch: String?
-    if case .text(let text)? = body["epoch"] { epoch = text }
     let entities = storage.entities
     let now = now
     try await storage.applyPendingCascades(call.caller.account, uuids.map { RecordName(type, $0) })
-    return try await storage.read(call.caller.account) { [uuids, epoch] data in
+    return try await storage.read(call.caller.account) { data in
       let current = try data.epochs.current
-      var found: [SyncValue] = []
-      var missing: [SyncValue] = []
+      var found: [RemoteRecord] = []
+      var missing: [String] = []
       var weight = 0
       for uuid in uuids {
         if let record = try data.record(RecordName(type, uuid)) {
           weight += record.weight
           if weight > Self.answerWeight, !found.isEmpty { throw Self.tooMuch }
           // Within one epoch all versions are shared.
-          let shared = try epoch.flatMap { $0 == current ? nil : try data.sharedVersion(of: record, with: $0) }
-          found.append(record.json(entities, sharedVersion: shared))
+          let shared = try request.epoch.flatMap { $0 == current ? nil : try data.sharedVersion(of: record, with: $0) }
+          found.append(record.remote(entities, sharedVersion: shared))
         } else {
-          missing.append(.text(uuid))
+          missing.append(uuid)
         }
       }
-      return .json([
-        "serverTime": wireTime(now), "epoch": .text(current), "changes": .array(found), "missing": .array(missing),
-      ])
+      return .json(RecordsResponse(serverTime: now, epoch: current, changes: found, missing: missing).wire)
     }
   }
 }

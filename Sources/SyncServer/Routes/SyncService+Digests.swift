@@ -8,13 +8,13 @@ extension SyncService {
     let columns = storage.entities.mapValues(\.digestColumns).filter { $0.value != DigestColumns() }
     let now = now
     return try await storage.read(call.caller.account) { data in
-      let entities = SyncObject(try data.entityDigests(projects: projects).map { ($0.key, $0.value.wire) })
+      let entities = try data.entityDigests(projects: projects)
       let end = try data.lastSequence
       let cursor = Cursor(epoch: try data.epochs.current, sequence: end, floor: end)
-      return .json([
-        "serverTime": wireTime(now), "epoch": .text(cursor.epoch), "cursor": .text(cursor.text),
-        "entities": .object(entities), "columns": .object(SyncObject(columns.map { ($0.key, $0.value.wire) })),
-      ])
+      return .json(
+        EntityDigests(
+          serverTime: now, epoch: cursor.epoch, cursor: cursor.text, entities: entities, columns: columns
+        ).wire)
     }
   }
 
@@ -23,10 +23,7 @@ extension SyncService {
     let type = try entityType(call)
     return try await storage.read(call.caller.account) { data in
       let buckets = try data.bucketDigests(of: type, projects: projects)
-      return .json([
-        "epoch": .text(try data.epochs.current),
-        "buckets": .object(SyncObject(buckets.map { ($0.key, $0.value.wire) })),
-      ])
+      return .json(BucketDigests(epoch: try data.epochs.current, buckets: buckets).wire)
     }
   }
 
@@ -37,8 +34,8 @@ extension SyncService {
     guard bucket.utf8.count == 2, bucket.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
     else { throw HTTPProblem.invalid("a bucket is two hexadecimal digits in lower case", field: "bucket") }
     return try await storage.read(call.caller.account) { data in
-      let records = try data.recordDigests(of: type, bucket: bucket, projects: projects).map(\.wire)
-      return .json(["epoch": .text(try data.epochs.current), "records": .array(records)])
+      let records = try data.recordDigests(of: type, bucket: bucket, projects: projects)
+      return .json(RecordDigests(epoch: try data.epochs.current, records: records).wire)
     }
   }
 

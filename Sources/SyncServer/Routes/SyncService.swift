@@ -34,8 +34,6 @@ struct SyncService: Sendable {
       burst: limits.requestBurst, perSecond: limits.requestsPerSecond, clock: environment.clock)
   }
 
-  static let name = "fieldvault"
-
   private var openAPI: OpenAPI { OpenAPI(limits: limits, isPresigned: isPresigned) }
   var now: Int64 { environment.now }
 
@@ -67,33 +65,17 @@ struct SyncService: Sendable {
   }
 
   private func health() -> Response {
-    .json([
-      "service": .text(Self.name), "protocol": .integer(WireProtocol.version), "serverTime": wireTime(now),
-    ])
+    .json(ServerHealth(serverTime: now).wire)
   }
 
   private func account(_ call: RouteCall<Member>) async throws -> Response {
     let epoch = try await storage.read(call.caller.account) { try $0.epochs.current }
-    let schemas = storage.schemas.map { schema -> SyncValue in
-      ["name": .text(schema.name), "version": .integer(Int64(schema.version))]
-    }
-    return .json([
-      "service": .text(Self.name), "protocol": .integer(WireProtocol.version), "serverUuid": .text(serverUuid),
-      "epoch": .text(epoch), "account": .text(call.caller.account.name), "user": .text(call.caller.name),
-      "role": .text(call.caller.role.rawValue), "serverTime": wireTime(now), "schemas": .array(schemas),
-    ])
-  }
-
-  /// The body of a request as a JSON object.
-  func object(_ call: RouteCall<Member>) throws(HTTPProblem) -> SyncObject {
-    let value: SyncValue
-    do throws(SyncModelError) {
-      value = try SyncValue(parsing: call.request.body)
-    } catch {
-      throw .badRequest("the body is not JSON: \(error)")
-    }
-    guard case .object(let object) = value else { throw .badRequest("the body is no JSON object") }
-    return object
+    return .json(
+      AccountInfo(
+        serverUuid: serverUuid, epoch: epoch, account: call.caller.account.name, user: call.caller.name,
+        role: call.caller.role, serverTime: now,
+        schemas: storage.schemas.map { AccountInfo.Schema(name: $0.name, version: Int64($0.version)) }
+      ).wire)
   }
 }
 

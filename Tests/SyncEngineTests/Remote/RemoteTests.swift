@@ -27,7 +27,7 @@ import HTTPClient
       "GET /v1/digests?projects=p1": EntityDigests(serverTime: 0, epoch: "e", cursor: "c", entities: [:]),
       "GET /v1/digests/Room": BucketDigests(epoch: "e", buckets: [:]),
       "GET /v1/digests/Room/0f": RecordDigests(epoch: "e", records: []),
-      "POST /v1/records": RecordsResponse(epoch: "e", changes: [], missing: ["u"]),
+      "POST /v1/records": RecordsResponse(serverTime: 0, epoch: "e", changes: [], missing: ["u"]),
     ]
     let server = try RawServer { request, connection in
       let asked = request.line.replacing(" HTTP/1.1", with: "")

@@ -189,7 +189,7 @@ struct ScriptedRound {
     case .entityDigests: .entityDigests(EntityDigests(serverTime: 0, epoch: "one", cursor: "there", entities: [:]))
     case .bucketDigests: .bucketDigests(BucketDigests(epoch: "one", buckets: [:]))
     case .recordDigests: .recordDigests(RecordDigests(epoch: "one", records: []))
-    case .records(_, let uuids, _): .records(RecordsResponse(epoch: "one", changes: [], missing: uuids))
+    case .records(_, let uuids, _): .records(RecordsResponse(serverTime: 0, epoch: "one", changes: [], missing: uuids))
     }
   }
 

@@ -152,8 +152,8 @@ import Testing
       #"{"epoch":"e1","records":[{"digest":"cc","entityUuid":"u","version":3}]}"#)
     try expect(RecordsRequest(entityType: "Room", uuids: ["u"]), #"{"entityType":"Room","uuids":["u"]}"#)
     try expect(
-      RecordsResponse(epoch: "e1", changes: [record], missing: ["v"]),
-      #"{"changes":["# + recordText + #"],"epoch":"e1","missing":["v"]}"#)
+      RecordsResponse(serverTime: time, epoch: "e1", changes: [record], missing: ["v"]),
+      #"{"changes":["# + recordText + #"],"epoch":"e1","missing":["v"],"serverTime":"2026-03-01T08:00:00.000Z"}"#)
     try expect(
       RecordsRequest(entityType: "Room", uuids: ["u"], epoch: "e0"),
       #"{"entityType":"Room","epoch":"e0","uuids":["u"]}"#)

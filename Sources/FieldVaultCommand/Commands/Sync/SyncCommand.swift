@@ -37,8 +37,8 @@ enum SyncCommand {
         json.endObject()
       }
     } else if report.outcome == .done || report.hasDone {
-      let waiting = request.pushes && report.outcome == .done ? try vault.attachmentUsage().waiting : nil
-      try context.tell(SyncFormat.sentence(about: report, status, filesWaiting: waiting))
+      let files = request.pushes && report.outcome == .done ? try vault.attachmentUsage() : nil
+      try context.tell(SyncFormat.sentence(about: report, status, files: files))
     }
     for list in status.lists where !context.isJSON { context.note("List of \(SyncFormat.sentence(about: list))") }
     if report.outcome == .cancelled { throw CancellationError() }

@@ -6,8 +6,8 @@ import SyncModel
 /// The results of a round, for users and for programs.
 enum SyncFormat {
   /// `Sent 3, fetched 12. 1 conflict waits: fieldvault conflicts list.`
-  /// - Parameter filesWaiting: files that the server does not have yet; nil to say nothing of them.
-  static func sentence(about report: SyncReport, _ status: StoreStatus, filesWaiting: Int? = nil) -> String {
+  /// - Parameter files: the files after a round that sent everything it could; `nil` leaves out what the round did not send.
+  static func sentence(about report: SyncReport, _ status: StoreStatus, files: AttachmentUsage? = nil) -> String {
     let merged = report.merged > 0 ? " (\(countText(report.merged)) merged)" : ""
     var done = moved("sent", report.pushed, merged, report.filesSent)
     done += moved("fetched", report.pulled, "", report.filesFetched)
@@ -22,12 +22,17 @@ enum SyncFormat {
       sentences.append("\(waits): fieldvault conflicts list")
     }
     if status.failed > 0 { sentences.append("\(operationsText(status.failed)) failed: fieldvault outbox list") }
-    if report.filesFailed > 0 { sentences.append("\(filesText(report.filesFailed)) failed: fieldvault attach list") }
-    if let filesWaiting, filesWaiting > report.filesFailed {
-      let rest = filesWaiting - report.filesFailed
+    let filesFailed = max(report.filesFailed, files?.failed ?? 0)
+    if filesFailed > 0 { sentences.append("\(filesText(filesFailed)) failed: fieldvault attach list") }
+    if let files, files.waiting > filesFailed {
+      let rest = files.waiting - filesFailed
       sentences.append("\(filesText(rest)) \(rest == 1 ? "waits" : "wait") for another try: fieldvault attach list")
     }
     if report.delayed > 0 { sentences.append("\(operationsText(report.delayed)) tried again later") }
+    if files != nil, status.pending - status.parked > report.delayed {
+      let rest = status.pending - status.parked - report.delayed
+      sentences.append("\(operationsText(rest)) \(rest == 1 ? "waits" : "wait"): fieldvault outbox list")
+    }
     if report.heldBack > 0 {
       sentences.append("\(recordsText(report.heldBack)) of projects that are not followed stay until they are sent")
     }
