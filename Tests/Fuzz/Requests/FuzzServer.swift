@@ -76,11 +76,11 @@ final class FuzzServer: Sendable {
 
   private static let seed = """
     {"deviceId": "d", "deviceCounter": 0, "operations": [
-      {"operationId": "1", "idempotencyKey": "k1", "operationType": "create", "entityType": "Thing",
-       "entityUuid": "01a20637-d8ce-7000-869c-dbf29d3f7743", "createdAt": "2026-03-01T08:00:00.000Z",
+      {"operationId": "1", "idempotencyKey": "k1", "operationType": "create", "entityType": "Thing", "baseVersion": 0,
+       "entityUuid": "01a20637-d8ce-7000-869c-dbf29d3f7743", "schemaVersion": 1, "createdAt": "2026-03-01T08:00:00.000Z",
        "updatedAt": "2026-03-01T08:00:00.000Z", "fields": {"title": "x", "count": 1, "tags": "[]"}, "base": {}},
-      {"operationId": "2", "idempotencyKey": "k2", "operationType": "create", "entityType": "Thing",
-       "entityUuid": "01a20637-d8ce-7000-869c-dbf29d3f7744", "createdAt": "2026-03-01T08:00:00.000Z",
+      {"operationId": "2", "idempotencyKey": "k2", "operationType": "create", "entityType": "Thing", "baseVersion": 0,
+       "entityUuid": "01a20637-d8ce-7000-869c-dbf29d3f7744", "schemaVersion": 1, "createdAt": "2026-03-01T08:00:00.000Z",
        "updatedAt": "2026-03-01T08:00:00.000Z",
        "fields": {"title": "y", "code": "c", "parentId": "01a20637-d8ce-7000-869c-dbf29d3f7743"}, "base": {}}]}
     """

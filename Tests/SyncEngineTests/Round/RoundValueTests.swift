@@ -106,7 +106,8 @@ import Testing
             ScriptedRound.facts)
         case .records:
           .responded(
-            .records(RecordsResponse(serverTime: 0, epoch: "one", changes: [project], missing: [])), ScriptedRound.facts)
+            .records(RecordsResponse(serverTime: 0, epoch: "one", changes: [project], missing: [])), ScriptedRound.facts
+          )
         default: nil
         }
       }
@@ -167,7 +168,8 @@ import Testing
         case .records(let type, let uuids, _):
           .responded(
             .records(
-              RecordsResponse(serverTime: 0, epoch: "one", changes: uuids.map { ScriptedRound.record($0, of: type) }, missing: [])),
+              RecordsResponse(
+                serverTime: 0, epoch: "one", changes: uuids.map { ScriptedRound.record($0, of: type) }, missing: [])),
             ScriptedRound.facts)
         default: nil
         }
@@ -289,7 +291,8 @@ import Testing
     script.respond = { request in
       guard case .records(let type, let uuids, _) = request else { return nil }
       let records = uuids.map { ScriptedRound.record($0, of: type) }
-      return .responded(.records(RecordsResponse(serverTime: 0, epoch: "one", changes: records, missing: [])), ScriptedRound.facts)
+      return .responded(
+        .records(RecordsResponse(serverTime: 0, epoch: "one", changes: records, missing: [])), ScriptedRound.facts)
     }
     script.store = { command in
       guard case .read(.missingParents(let records, withDeleted: true)) = command else { return nil }

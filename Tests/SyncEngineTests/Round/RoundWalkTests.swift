@@ -59,7 +59,8 @@ import Testing
             epoch: "one", records: [digest("new", "n"), digest("equal", "e", version: 2), digest("extra", "plain")]))
       case .records(let type, let uuids, _):
         response = .records(
-          RecordsResponse(serverTime: 0, epoch: "one", changes: uuids.map { ScriptedRound.record($0, of: type) }, missing: []))
+          RecordsResponse(
+            serverTime: 0, epoch: "one", changes: uuids.map { ScriptedRound.record($0, of: type) }, missing: []))
       case .changes(cursor: "here", _, _):
         response = .changes(ScriptedRound.page([ScriptedRound.record("note")], cursor: "there", hasMore: true))
       case .changes: response = .changes(ScriptedRound.page([ScriptedRound.record("last")], cursor: "end"))

@@ -13,7 +13,8 @@ enum Operation {
     [
       "operationId": .text(id), "idempotencyKey": .text(id), "operationType": "create", "entityType": .text(type),
       "entityUuid": .text(uuid),
-      "baseVersion": 0, "createdAt": .text(time), "updatedAt": .text(time), "fields": .object(fields),
+      "baseVersion": 0, "schemaVersion": 1, "createdAt": .text(time), "updatedAt": .text(time),
+      "fields": .object(fields),
       "base": .object(base),
     ]
   }
@@ -26,7 +27,8 @@ enum Operation {
     var object: SyncObject = [
       "operationId": .text(id), "idempotencyKey": .text(id), "operationType": "update", "entityType": .text(type),
       "entityUuid": .text(uuid),
-      "baseVersion": .integer(version), "updatedAt": .text(time), "fields": .object(fields), "base": .object(base),
+      "baseVersion": .integer(version), "schemaVersion": 1, "updatedAt": .text(time), "fields": .object(fields),
+      "base": .object(base),
     ]
     if let isDeleted { object["isDeleted"] = .bool(isDeleted) }
     return .object(object)
@@ -38,7 +40,7 @@ enum Operation {
     [
       "operationId": .text(id), "idempotencyKey": .text(id), "operationType": "delete", "entityType": .text(type),
       "entityUuid": .text(uuid),
-      "baseVersion": .integer(version), "updatedAt": .text(time),
+      "baseVersion": .integer(version), "schemaVersion": 1, "updatedAt": .text(time),
     ]
   }
 }

@@ -49,12 +49,18 @@ struct JSONSchema {
     switch (type, value) {
     case ("object", .object(let object)): found += members(object, keywords, place)
     case ("array", .array(let elements)):
-      if case .integer(let most)? = keywords["maxItems"], elements.count > Int(most) { found.append("\(place): too many") }
+      if case .integer(let most)? = keywords["maxItems"], elements.count > Int(most) {
+        found.append("\(place): too many")
+      }
       if let items = keywords["items"] { for element in elements { found += problems(element, items, place + "[]") } }
     case ("string", .text(let text)): found += Self.problems(text, keywords, place)
     case ("integer", .integer(let number)):
-      if case .integer(let least)? = keywords["minimum"], number < least { found.append("\(place): \(number) is too low") }
-      if case .integer(let most)? = keywords["maximum"], number > most { found.append("\(place): \(number) is too high") }
+      if case .integer(let least)? = keywords["minimum"], number < least {
+        found.append("\(place): \(number) is too low")
+      }
+      if case .integer(let most)? = keywords["maximum"], number > most {
+        found.append("\(place): \(number) is too high")
+      }
     case ("boolean", .bool), ("null", .null): break
     default: found.append("\(place): \(value.json) is not of type \(type)")
     }
@@ -87,7 +93,9 @@ struct JSONSchema {
       if matches == nil { found.append("\(place): '\(text)' does not match \(pattern)") }
     }
     if keywords["format"] == "date-time", WireTime.milliseconds(text) == nil { found.append("\(place): not a time") }
-    if case .integer(let least)? = keywords["minLength"], text.utf8.count < least { found.append("\(place): too short") }
+    if case .integer(let least)? = keywords["minLength"], text.utf8.count < least {
+      found.append("\(place): too short")
+    }
     if case .integer(let most)? = keywords["maxLength"], text.utf8.count > most { found.append("\(place): too long") }
     return found
   }
@@ -182,7 +190,9 @@ struct JSONSchema {
       guard visited.insert(name).inserted, let schema = schemas[name] else { return }
       return collect(schema, name, &found, &visited)
     }
-    if case .array(let choices)? = schema["oneOf"] { for choice in choices { collect(choice, place, &found, &visited) } }
+    if case .array(let choices)? = schema["oneOf"] {
+      for choice in choices { collect(choice, place, &found, &visited) }
+    }
     if case .object(let properties)? = schema["properties"] {
       for property in properties.members {
         found.insert("\(place).\(property.name)")

@@ -33,24 +33,27 @@ enum WireSamples {
       schemaVersion: 8, createdAt: time, patch: RecordPatch(fields: ["title": .null], updatedAt: time)),
   ]
 
-  private static let results: [PushResult] = [
-    PushResult(operationId: "1", outcome: .accepted(version: 0, serverId: nil)),
-    PushResult(
-      operationId: "2",
-      outcome: .accepted(
-        version: 3, serverId: 17,
-        times: RecordTimes(createdAt: time, updatedAt: time + 1, editTimes: ["title": time]))),
-    PushResult(
-      operationId: "3",
-      outcome: .merged(record, lost: MergeSide.allCases.map { OverwrittenValue(field: "title", side: $0, value: .null) })),
-    PushResult(operationId: "4", outcome: .rejected(problem)),
-    PushResult(operationId: "5", outcome: .waiting(for: "4")),
-  ] + ConflictKind.allCases.flatMap { kind in
+  private static let results: [PushResult] =
     [
-      PushResult(operationId: "6", outcome: .conflict(kind, fields: ["title"], record: record)),
-      PushResult(operationId: "7", outcome: .conflict(kind, fields: ["title"], record: nil, other: reference)),
+      PushResult(operationId: "1", outcome: .accepted(version: 0, serverId: nil)),
+      PushResult(
+        operationId: "2",
+        outcome: .accepted(
+          version: 3, serverId: 17,
+          times: RecordTimes(createdAt: time, updatedAt: time + 1, editTimes: ["title": time]))),
+      PushResult(
+        operationId: "3",
+        outcome: .merged(
+          record, lost: MergeSide.allCases.map { OverwrittenValue(field: "title", side: $0, value: .null) })),
+      PushResult(operationId: "4", outcome: .rejected(problem)),
+      PushResult(operationId: "5", outcome: .waiting(for: "4")),
     ]
-  }
+    + ConflictKind.allCases.flatMap { kind in
+      [
+        PushResult(operationId: "6", outcome: .conflict(kind, fields: ["title"], record: record)),
+        PushResult(operationId: "7", outcome: .conflict(kind, fields: ["title"], record: nil, other: reference)),
+      ]
+    }
 
   static let all: [String: [any WireMessage]] = [
     "Account": TokenRole.allCases.map { role in
@@ -71,7 +74,8 @@ enum WireSamples {
     ],
     "FileAddress": [
       FileAddress(
-        url: "https://s3.example.org", method: "PUT", headers: ["Content-Type": "image/jpeg"], expiresAt: time, upload: "u"),
+        url: "https://s3.example.org", method: "PUT", headers: ["Content-Type": "image/jpeg"], expiresAt: time,
+        upload: "u"),
       FileAddress(url: "/v1/files/x/full", method: "GET", headers: [:], expiresAt: time),
     ],
     "FileAddressRequest": [
