@@ -7,7 +7,24 @@ import VaultStore
   import Foundation
 #endif
 
-enum AttachAddCommand {
+enum AttachAddCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "add", summary: "take files in as attachments of a record",
+    discussion: """
+      Each file is encrypted, brought to the disk, and becomes a record that belongs to the one that is named: a \
+      Photo in the restoration schema. All files or none. The same content taken in twice is stored once. The \
+      original stays where it is. With --json the attachment; with several FILEs, an array of them. 'config set' \
+      says whether pictures are made smaller, and whether they lose the place where they were made.
+      """,
+    arguments: [
+      entityArgument, .required("UUID", "the record"), .oneOrMore("FILE", "the files", completion: .file),
+    ],
+    examples: [
+      Example("fieldvault attach add MoistureLog 0193... IMG_0001.jpg", "a photo of a reading"),
+      Example("fieldvault attach add Project 0193... *.jpg plan.pdf", "several, all or none"),
+    ],
+    exitCodes: usual + [.noSpace, .refused])
+
   static func run(_ context: CommandContext) throws {
     let uuid = try PutCommand.parseUUID(try context.arguments.required("UUID"), "UUID", context)
     let files = context.arguments.values("FILE")

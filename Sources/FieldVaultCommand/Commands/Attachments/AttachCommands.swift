@@ -8,7 +8,21 @@ import SyncEngine
   import Foundation
 #endif
 
-enum AttachListCommand {
+enum AttachListCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "list", aliases: ["ls"], summary: "the attachments, and where their files are",
+    discussion: """
+      'full' is here, absent (not fetched yet) or evicted (made room for others; it is fetched when asked for).
+      """,
+    arguments: [
+      .optional("ENTITY", "only those of one record: its kind"), .optional("UUID", "and the record"),
+    ],
+    examples: [
+      Example("fieldvault attach list Room 0193...", "what hangs on a room"),
+      Example("fieldvault attach ls --json", "all, for a program"),
+    ],
+    exitCodes: usual + [.refused])
+
   static func run(_ context: CommandContext) throws {
     let word = context.arguments.value("UUID")
     if context.arguments.value("ENTITY") != nil, word == nil {
@@ -45,7 +59,25 @@ enum AttachListCommand {
   }
 }
 
-enum AttachExportCommand {
+enum AttachExportCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "export", summary: "write an attachment to a file, not encrypted",
+    discussion: """
+      FILE appears whole and verified, or not at all, and nothing is overwritten without --force. A folder as FILE \
+      gets the attachment's own name, without what a name must not have. An attachment that is not on this device \
+      is asked for, and the command ends with 7: after the next sync it is there.
+      """,
+    arguments: [.required("UUID", "the attachment"), .required("FILE", "the file to write", completion: .file)],
+    options: [
+      .flag("thumbnail", short: "t", "the small picture instead"),
+      .flag("force", short: "f", "replace what stands there"),
+    ],
+    examples: [
+      Example("fieldvault attach export 0193... roof.jpg", "to look at it"),
+      Example("fieldvault attach export 0193... . --thumbnail", "the small one, into this folder"),
+    ],
+    exitCodes: usual + [.offline, .noSpace])
+
   static func run(_ context: CommandContext) throws {
     let uuid = try PutCommand.parseUUID(try context.arguments.required("UUID"), "UUID", context)
     let file = try context.arguments.required("FILE")
@@ -116,7 +148,17 @@ enum AttachExportCommand {
   }
 }
 
-enum AttachRemoveCommand {
+enum AttachRemoveCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "remove", aliases: ["rm"], summary: "delete attachments",
+    discussion: """
+      As any record is deleted: until the server knows of it, 'outbox discard' brings it back. Then the key goes, \
+      and nothing opens the file any more.
+      """,
+    arguments: [.oneOrMore("UUID", "the attachments")],
+    examples: [Example("fieldvault attach remove 0193...", "the photo that nobody wants")],
+    exitCodes: usual + [.refused])
+
   static func run(_ context: CommandContext) throws {
     let uuids = try context.arguments.values("UUID").map { try PutCommand.parseUUID($0, "UUID", context) }
     let vault = try context.openVault()
@@ -132,7 +174,14 @@ enum AttachRemoveCommand {
   }
 }
 
-enum AttachRetryCommand {
+enum AttachRetryCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "retry", summary: "send and fetch again what has failed",
+    discussion: "A file that failed six times waits for this. Records never wait for files.",
+    arguments: [.optional("UUID", "one attachment; without it all")],
+    examples: [Example("fieldvault attach retry", "after the server was mended")],
+    exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let uuid = try context.arguments.value("UUID").map { try PutCommand.parseUUID($0, "UUID", context) }
     let vault = try context.openVault()

@@ -1,7 +1,20 @@
 import CommandLineKit
 import VaultStore
 
-enum AttachVerifyCommand {
+enum AttachVerifyCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "verify", summary: "read every file and check it against its key and its digest",
+    discussion: """
+      Names each file that is damaged, missing, of no record, or no part of a vault. Ends with 5 when a file is \
+      damaged or missing.
+      """,
+    options: [.flag("fetch", "have what the server has fetched again with the next sync")],
+    examples: [
+      Example("fieldvault attach verify", "is every photo whole?"),
+      Example("fieldvault attach verify --fetch", "and where not, from the server again"),
+    ],
+    exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let line = ByteProgressLine("Checking the attachments", context)

@@ -1,7 +1,13 @@
 import CommandLineKit
 import VaultStore
 
-enum ConfigGetCommand {
+enum ConfigGetCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "get", summary: "one setting, or all",
+    arguments: [.optional("NAME", "the setting", allowed: Vault.Preference.allCases.map(\.rawValue))],
+    examples: [Example("fieldvault config get", "all"), Example("fieldvault config get mode --json", "one")],
+    exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let name = try context.arguments.value("NAME", as: Vault.Preference.self)
     let vault = try context.openVault()
@@ -10,7 +16,32 @@ enum ConfigGetCommand {
   }
 }
 
-enum ConfigSetCommand {
+enum ConfigSetCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "set", summary: "change a setting",
+    discussion: """
+      mode: 'device' sends and fetches nothing and keeps everything, 'cloud' syncs. unmetered-only: 'true' waits \
+      for a network that does not count bytes. projects: 'all', 'active' for those that are, or the uuids of those \
+      that this device follows. \
+      For photos and files: storage-limit is how many bytes they may take here, as 2GB; beyond it those that the \
+      server has make room, what was used longest ago first. unmetered-files: 'true' lets files wait for a network \
+      that does not count bytes, and records not. upload: 'ciphertext' sends files encrypted as they are, \
+      'plaintext' is for a server that works with images. download: 'thumbnails' fetches those alone and the rest \
+      when asked for, 'all' fetches everything. recompress: 'off', or the longest side in pixels to which pictures \
+      are made smaller when they are taken in. strip-location: 'true' stores pictures without the place where they \
+      were taken, and other files with a note; 'require' refuses a file whose place cannot be removed.
+      """,
+    arguments: [
+      .required("NAME", "the setting", allowed: Vault.Preference.allCases.map(\.rawValue)), .oneOrMore("VALUE", "its value"),
+    ],
+    examples: [
+      Example("fieldvault config set mode device", "no network from now on"),
+      Example("fieldvault config set projects active", "no completed ones, and no archived ones"),
+      Example("fieldvault config set projects 0193...,0194...", "only these two"),
+      Example("fieldvault config set storage-limit 500MB", "photos take no more than that here"),
+    ],
+    exitCodes: usual + [.refused])
+
   static func run(_ context: CommandContext) throws {
     guard let name = try context.arguments.value("NAME", as: Vault.Preference.self) else { return }
     let values = context.arguments.values("VALUE")

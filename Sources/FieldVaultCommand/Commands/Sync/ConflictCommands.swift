@@ -2,7 +2,18 @@ import CommandLineKit
 import VaultStore
 import SyncModel
 
-enum ConflictListCommand {
+private let conflictArgument = ArgumentDescription.required("ID", "the id of a conflict from 'conflicts list'")
+
+enum ConflictListCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "list", aliases: ["ls"], summary: "open conflicts",
+    options: [.flag("all", short: "a", "also resolved conflicts, including those that a policy resolved")],
+    examples: [
+      Example("fieldvault conflicts list", "conflicts that need a decision"),
+      Example("fieldvault conflicts list --all", "overwritten values and the values that replaced them"),
+    ],
+    exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let all = context.arguments.flag("all")
     let vault = try context.openVault()
@@ -35,7 +46,11 @@ enum ConflictListCommand {
   }
 }
 
-enum ConflictShowCommand {
+enum ConflictShowCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "show", summary: "both versions side by side", arguments: [conflictArgument],
+    examples: [Example("fieldvault conflicts show 0193...", "field by field")], exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let entry = try vault.conflict(try context.arguments.required("ID"))
@@ -44,7 +59,27 @@ enum ConflictShowCommand {
   }
 }
 
-enum ConflictResolveCommand {
+enum ConflictResolveCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "resolve", summary: "resolve a conflict",
+    discussion: """
+      --take names the version whose values win. --set overrides it for single fields: local, remote, or another value \
+      after a second =. In a conflict about a deletion, --take decides whether the record stays.
+      """,
+    arguments: [conflictArgument],
+    options: [
+      .value("take", "SIDE", "the version whose values win", required: true, allowed: ["local", "remote"]),
+      .value("set", "FIELD=local|remote|=VALUE", "the value of one field", repetition: .assignments),
+      .value("note", "TEXT", "a note for the history"),
+    ],
+    examples: [
+      Example("fieldvault conflicts resolve 0193... --take remote", "take the server's version"),
+      Example(
+        "fieldvault conflicts resolve 0193... --take local --set status=remote title==Kitchen",
+        "combine both versions"),
+    ],
+    exitCodes: usual + [.refused])
+
   static func run(_ context: CommandContext) throws {
     let id = try context.arguments.required("ID")
     let takesLocal = try context.arguments.required("take") == "local"

@@ -2,7 +2,13 @@ import CommandLineKit
 import VaultStore
 import SyncModel
 
-enum HistoryCommand {
+enum HistoryCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "history", group: "Sync", summary: "the rounds of sync, the newest first",
+    options: [.value("limit", "N", short: "n", "at most this many", default: "20")],
+    examples: [Example("fieldvault history -n 5", "the last five rounds")],
+    exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let limit = try context.arguments.integer("limit", in: 1...) ?? 20
     let runs = try context.openVault().history(limit: limit)

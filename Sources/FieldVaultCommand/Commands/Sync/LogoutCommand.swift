@@ -1,7 +1,18 @@
 import CommandLineKit
 import VaultStore
 
-enum LogoutCommand {
+enum LogoutCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "logout", group: "Sync", summary: "forget the token, after naming what is not sent",
+    discussion: """
+      What is not sent stays in the vault and is sent when a member of the same account logs in. Reference data that \
+      nothing points to goes, and comes back with the next login. Where something is not sent it asks first; without \
+      a terminal it wants --yes.
+      """,
+    options: [.flag("yes", short: "y", "also when something is not sent")],
+    examples: [Example("fieldvault logout", "at the end of the job")],
+    exitCodes: usual + [.refused])
+
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let unsent = try vault.status().entities.filter { $0.dirty > 0 }

@@ -1,7 +1,16 @@
 import CommandLineKit
 import VaultStore
 
-enum OutboxListCommand {
+enum OutboxListCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "list", aliases: ["ls"], summary: "operations in the order in which they are sent",
+    options: [.flag("all", short: "a", "also operations acknowledged in the last seven days")],
+    examples: [
+      Example("fieldvault outbox list", "unfinished operations"),
+      Example("fieldvault outbox ls --json", "as JSON"),
+    ],
+    exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let all = context.arguments.flag("all")
@@ -34,7 +43,11 @@ enum OutboxListCommand {
   }
 }
 
-enum OutboxShowCommand {
+enum OutboxShowCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "show", summary: "one operation with its payload and base", arguments: [.required("ID", "the id of an operation from 'outbox list'")],
+    examples: [Example("fieldvault outbox show 0193... --json", "as JSON")], exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let (entry, payload) = try vault.operation(try context.arguments.required("ID"))

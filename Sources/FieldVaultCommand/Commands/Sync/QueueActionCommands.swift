@@ -1,7 +1,14 @@
 import CommandLineKit
 import VaultStore
 
-enum OutboxRetryCommand {
+enum OutboxRetryCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "retry", summary: "send failed operations again",
+    arguments: [.any("ID", "ids of operations")],
+    options: [.flag("all", short: "a", "all failed operations")], choices: [Choice("ID", "all", required: true)],
+    examples: [Example("fieldvault outbox retry --all", "after the server was repaired")],
+    exitCodes: usual + [.refused])
+
   static func run(_ context: CommandContext) throws {
     let ids = context.arguments.values("ID")
     let vault = try context.openVault()
@@ -25,7 +32,18 @@ enum OutboxRetryCommand {
   }
 }
 
-enum OutboxDiscardCommand {
+enum OutboxDiscardCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "discard", aliases: ["rm"], summary: "discard operations and restore the server's version of their records",
+    discussion: """
+      Each record returns to its last known server version. A record that the server never had is removed with its \
+      dependents. Asks first on a terminal.
+      """,
+    arguments: [.oneOrMore("ID", "ids of operations")],
+    options: [.flag("yes", short: "y", "do not ask")],
+    examples: [Example("fieldvault outbox discard 0193...", "undo a local change")],
+    exitCodes: usual + [.refused])
+
   static func run(_ context: CommandContext) throws {
     var ids: [String] = []
     // The same one named twice is one.

@@ -4,7 +4,34 @@ import RESTRemote
 import VaultKeys
 import HTTPClient
 
-enum RemoteSetCommand {
+enum RemoteSetCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "set", summary: "set the server and the token",
+    discussion: """
+      The token is the first line of --token-file, or is asked for on a terminal; it is kept in the encrypted \
+      database and shown to nobody. A token is for one address: with another address a new one is needed. http:// \
+      is for servers on this machine; elsewhere everybody on the way could read the token and the records. With \
+      --routes the server is an API that exists already: the file says how it takes and gives each kind of record. \
+      What it has no way to take is refused from then on when it is written. The file is checked and kept in the vault. \
+      The server and the token are tried at once, and nothing is set when that fails; --no-check leaves that out, as \
+      does a vault in device-only mode.
+      """,
+    arguments: [.required("URL", "its address, such as https://sync.example.org")],
+    options: [
+      .value("routes", "FILE", "the routes of an API that is no FieldVault server (JSON)", completion: .file),
+      .value("token-file", "FILE", "the token is the first line of FILE; - is standard input", completion: .file),
+      .flag("no-check", "set it without asking the server"),
+      .flag("allow-insecure", "take http:// for another machine, where something else encrypts"),
+    ],
+    examples: [
+      Example("fieldvault remote set https://sync.example.org --token-file token", "and then: fieldvault sync"),
+      Example("fieldvault remote set http://127.0.0.1:8787", "asks for the token"),
+      Example(
+        "fieldvault remote set https://api.example.org --routes range.routes.json --token-file token",
+        "an API that exists already"),
+    ],
+    exitCodes: usual + [.offline, .refused, .credentials])
+
   static func run(_ context: CommandContext) throws {
     let url = try address(context).description
     let vault = try context.openVault()
@@ -89,7 +116,11 @@ struct RouteFileRefused: Error {
   let problems: [RouteProblem]
 }
 
-enum RemoteShowCommand {
+enum RemoteShowCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "show", summary: "the address, and whose records these are",
+    examples: [Example("fieldvault remote show --json", "for a program")], exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let remote = try context.openVault().remote()
     if context.isJSON { return try RemoteFormat.write(remote, context) }
@@ -105,7 +136,12 @@ enum RemoteShowCommand {
   }
 }
 
-enum RemoteUnsetCommand {
+enum RemoteUnsetCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "unset", summary: "forget the address and the token",
+    discussion: "What is not sent stays. With the same server set again, sync goes on where it was.",
+    examples: [Example("fieldvault remote unset", "back to a vault without a server")], exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let before = try vault.remote()

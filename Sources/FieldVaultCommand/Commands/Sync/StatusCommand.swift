@@ -2,7 +2,18 @@ import CommandLineKit
 import VaultStore
 import SyncEngine
 
-enum StatusCommand {
+enum StatusCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "status", aliases: ["st"], group: "Sync", summary: "the store at a glance",
+    discussion: """
+      What waits, what failed, which conflicts are open, and whether the server answers: online, limited (there is a \
+      network, but the server does not answer within 2 seconds) or offline.
+      """,
+    examples: [
+      Example("fieldvault status", "how are things?"), Example("fieldvault status --json", "for a program"),
+    ],
+    exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let status = try vault.status()
@@ -108,7 +119,15 @@ enum StatusCommand {
   }
 }
 
-enum WhyCommand {
+enum WhyCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "why", group: "Sync", summary: "where a record stands on its way to the server, and what it waits for",
+    arguments: [entityArgument, .required("UUID", "the record")],
+    examples: [
+      Example("fieldvault why AtmosphericLog 0193...", "the room that it waits for, and what that waits for")
+    ],
+    exitCodes: usual + [.refused])
+
   static func run(_ context: CommandContext) throws {
     let uuid = try PutCommand.parseUUID(try context.arguments.required("UUID"), "UUID", context)
     let vault = try context.openVault()

@@ -3,7 +3,33 @@ import VaultStore
 import SyncEngine
 import HTTPClient
 
-enum SyncCommand {
+enum SyncCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "sync", group: "Sync", summary: "send what waits and fetch what is new",
+    discussion: """
+      One round: fetch, send, fetch what that changed. Nothing is lost when it is interrupted or the server cannot be \
+      reached: what was under way is sent again under the same name, and takes effect once. --watch goes on until it \
+      is stopped, and does a round whenever something is written here or there, or the network is back. Where such a \
+      process runs already, 'sync' asks it for a round and waits for the end of it. A comparison that would delete more \
+      than 20 records and more than 5 % of all is held: it deletes nothing until --accept-deletions. Ends with 8 when \
+      conflicts or failed operations wait for a person, new ones or old, and when a comparison is held.
+      """,
+    options: [
+      .flag("watch", short: "w", "go on until stopped"),
+      .flag("push-only", "send, and fetch nothing"),
+      .flag("pull-only", "fetch, and send nothing"),
+      .flag("full", "compare all records with the server's, and move what differs"),
+      .flag("accept-deletions", "delete here what a comparison that was held found missing at the server"),
+    ],
+    choices: [Choice("push-only", "pull-only")],
+    examples: [
+      Example("fieldvault sync", "one round"),
+      Example("fieldvault sync --watch", "all day"),
+      Example("fieldvault sync --full --json", "compare everything, for a program"),
+      Example("fieldvault sync --accept-deletions", "the records are really gone at the server"),
+    ],
+    exitCodes: usual + [.offline, .attention, .noSpace, .credentials, .interrupted])
+
   static func run(_ context: CommandContext) throws {
     let arguments = context.arguments
     let request = RoundRequest(

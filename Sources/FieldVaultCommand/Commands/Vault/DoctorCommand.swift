@@ -3,7 +3,25 @@ import VaultStore
 import Synchronization
 import VaultKeys
 
-enum DoctorCommand {
+enum DoctorCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "doctor", group: "Vault", summary: "check the vault, and mend what can be mended",
+    discussion: """
+      Checks the keyring, every page of the database, its tables, indexes, references and full-text search, its \
+      schema, and the files around it. It works on a vault that cannot be opened as well, and others may go on using \
+      the vault. Each finding says what it means and what to do next. Ends with 0 when all is well, with 5 when a \
+      file is damaged, with 1 when something else needs a person. --repair removes leftovers of interrupted work and \
+      mends permissions, indexes, full-text search and derived triggers, in the database only after it has worked on \
+      a copy. Where pages are damaged it saves every record that can be read into a new vault, NAME.salvaged.vault, \
+      and leaves the damaged one as it is.
+      """,
+    options: [.flag("repair", "mend what can be mended without losing anything")],
+    examples: [
+      Example("fieldvault doctor", "is all well?"),
+      Example("fieldvault doctor --repair --json", "for a program that looks after vaults"),
+    ],
+    exitCodes: usual + [.noSpace])
+
   static func run(_ context: CommandContext) throws {
     let path = try context.vaultPath()
     let line = StepLine(context)

@@ -2,7 +2,18 @@ import CipherSQL
 import CommandLineKit
 import VaultStore
 
-enum SearchCommand {
+enum SearchCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "search", group: "Questions", summary: "full-text search",
+    discussion: "Finds records in which all the words stand; the last word may be the beginning of one.",
+    arguments: [.required("TEXT", "the words")],
+    options: [
+      .value("entity", "ENTITY", "only in records of this kind"),
+      .value("limit", "N", short: "n", "at most this many", default: "50"),
+    ],
+    examples: [Example("fieldvault search 'wet base'", "finds 'wet baseboard'")],
+    exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let text = try context.arguments.required("TEXT")
     let limit = try context.arguments.integer("limit", in: 1...) ?? 50
@@ -30,31 +41,5 @@ enum SearchCommand {
     var table = TextTable(["entity", "uuid", "found"])
     for result in results { table.add([result.entityType, result.uuid.sqlText, result.snippet]) }
     try context.output.write(table.text(for: context.output.terminal))
-  }
-}
-
-enum CompletionsCommand {
-  static func run(_ context: CommandContext) throws {
-    guard let shell = try context.arguments.value("SHELL", as: Shell.self) else { return }
-    try context.output.write(FieldVaultProgram.program.completions(for: shell).utf8)
-  }
-}
-
-enum VersionCommand {
-  static func run(_ context: CommandContext) throws {
-    let memory = try Database.inMemory()
-    let cipher = try memory.read { try $0.fetchOne("PRAGMA cipher_version", as: String.self) } ?? "none"
-    let sqlite = try memory.read { try $0.fetchOne("SELECT sqlite_version()", as: String.self) } ?? "unknown"
-    guard context.isJSON else {
-      return try context.output.line("fieldvault \(FieldVaultProgram.version) (SQLCipher \(cipher), SQLite \(sqlite))")
-    }
-    var json = JSONWriter(for: context.output)
-    json.beginObject()
-    json.member("version", FieldVaultProgram.version)
-    json.member("sqlcipher", cipher)
-    json.member("sqlite", sqlite)
-    json.endObject()
-    json.endDocument()
-    try json.drain(to: context.output)
   }
 }

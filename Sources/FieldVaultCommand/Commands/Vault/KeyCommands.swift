@@ -2,7 +2,14 @@ import CommandLineKit
 import VaultStore
 import VaultKeys
 
-enum KeyListCommand {
+private let newPassphraseOption = OptionDescription.value(
+  "new-passphrase-file", "FILE", "the new passphrase is its first line; - is standard input", completion: .file)
+
+enum KeyListCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "list", summary: "the slots", examples: [Example("fieldvault key list --json", "for a program")],
+    exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let slots = try vault.slots()
@@ -22,7 +29,30 @@ enum KeyListCommand {
   }
 }
 
-enum KeyAddCommand {
+enum KeyAddCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "add", summary: "one more way to unlock the vault",
+    discussion: """
+      A passphrase is asked for twice, or is the first line of --new-passphrase-file. A key file is any file of \
+      32 bytes to 1 MiB; where there is none of that name, one is made. A recovery code is shown once. For 'system' a \
+      random secret is kept by the operating system: the keychain, or the Secret Service of a Linux desktop. \
+      The vault then opens in your session on this machine without a question.
+      """,
+    arguments: [
+      .required("KIND", "the kind of slot", allowed: ["passphrase", "key-file", "recovery", "system"])
+    ],
+    options: [
+      newPassphraseOption,
+      .value("new-key-file", "FILE", "the key file; made where there is none", completion: .file),
+      .value("label", "TEXT", "what to call the slot"),
+    ],
+    examples: [
+      Example("fieldvault key add recovery --label 'in the safe'", "shows a code to write down"),
+      Example("fieldvault key add key-file --new-key-file job.key", "makes job.key"),
+      Example("fieldvault key add system --label laptop", "this machine opens the vault by itself"),
+    ],
+    exitCodes: usual + [.noSpace])
+
   static func run(_ context: CommandContext) throws {
     let kind = try context.arguments.required("KIND")
     try refuseStrayFiles(kind, context)
@@ -83,7 +113,13 @@ enum KeyAddCommand {
   }
 }
 
-enum KeyRemoveCommand {
+enum KeyRemoveCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "remove", aliases: ["rm"], summary: "take a slot away, never the last one",
+    arguments: [.required("SLOT", "its id, as 'key list' shows it")],
+    examples: [Example("fieldvault key remove 1f2e3d4c", "its secret opens the vault no more")],
+    exitCodes: usual + [.noSpace, .refused])
+
   static func run(_ context: CommandContext) throws {
     let id = try context.arguments.required("SLOT")
     let vault = try context.openVault()
@@ -107,7 +143,17 @@ enum KeyRemoveCommand {
   }
 }
 
-enum KeyPassphraseCommand {
+enum KeyPassphraseCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "passphrase", summary: "change a passphrase",
+    discussion: """
+      Rewrites one slot, at once. It does not help against somebody who has a copy of the vault and knew the \
+      old passphrase: for that there is 'key rotate'.
+      """,
+    options: [newPassphraseOption, .value("slot", "SLOT", "which slot; the one that opens the vault by itself")],
+    examples: [Example("fieldvault key passphrase", "asks for the old one, then twice for the new one")],
+    exitCodes: usual + [.noSpace])
+
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault()
     let id = try slot(vault, context)
@@ -136,7 +182,13 @@ enum KeyPassphraseCommand {
   }
 }
 
-enum KeyExportCommand {
+enum KeyExportCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "export", summary: "write the database key to a new file, for other programs that read SQLCipher",
+    arguments: [.required("FILE", "the file to make; its mode is 0600", completion: .file)],
+    examples: [Example("fieldvault key export db.key", "writes x'64 HEX DIGITS'")],
+    exitCodes: usual + [.noSpace])
+
   static func run(_ context: CommandContext) throws {
     let path = try context.arguments.required("FILE")
     let vault = try context.openVault()

@@ -2,7 +2,21 @@ import CipherSQL
 import CommandLineKit
 import VaultStore
 
-enum QueryCommand {
+enum QueryCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "query", group: "Questions", summary: "run one SQL statement",
+    discussion: "Read-only, unless --write is given. Values belong into --param, not into the text.",
+    arguments: [.required("SQL", "the statement")],
+    options: [
+      .value("param", "NAME=VALUE", "the value of :NAME", repetition: .assignments),
+      .flag("write", "let the statement change the vault"),
+    ],
+    examples: [
+      Example("fieldvault query 'SELECT title FROM OfflineRoom WHERE level = :level' --param level=2", ""),
+      Example("fieldvault query 'SELECT * FROM entities' --json", "a view for people, as JSON"),
+    ],
+    exitCodes: usual + [.refused])
+
   static func run(_ context: CommandContext) throws {
     let sql = try context.arguments.required("SQL")
     let parameters = try context.arguments.values("param").map { try parameter($0, context) }

@@ -50,7 +50,25 @@ private struct NamedRecords {
   }
 }
 
-enum DeleteCommand {
+enum DeleteCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "delete", aliases: ["rm"], group: "Records", summary: "delete records and their dependents",
+    discussion: """
+      The records are marked as deleted. Sync removes them from the vault once the server has the deletion; undelete \
+      restores them before and after that. Records that the server never had are removed for good. Asks on a terminal when \
+      more than one record is deleted, dependents included.
+      """,
+    arguments: [entityArgument, .oneOrMore("UUID", "the records")],
+    options: [
+      .flag("yes", short: "y", "do not ask"),
+      .flag("dry-run", "tell how many records would be deleted, and delete none"),
+    ],
+    examples: [
+      Example("fieldvault delete Room 0193...", "the room, its logs, its photos"),
+      Example("fieldvault delete Room 0193... --dry-run", "how many that would be"),
+    ],
+    exitCodes: usual + [.refused])
+
   static func run(_ context: CommandContext) throws {
     let records = try NamedRecords(context)
     let planned = try records.vault.countDeletion(of: records.entity, records.uuids)
@@ -81,7 +99,18 @@ extension DeleteCommand {
   }
 }
 
-enum UndeleteCommand {
+enum UndeleteCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "undelete", group: "Records", summary: "restore deleted records and the dependents deleted with them",
+    discussion: """
+      Before the deletion was sent, deletion and restoration cancel out, without a network. Afterwards the server restores \
+      the dependents, and the next sync brings them. A record that sync has removed from the vault is fetched from the \
+      FieldVault server, which keeps deletions for 90 days by default. All records are restored or none.
+      """,
+    arguments: [entityArgument, .oneOrMore("UUID", "the deleted records")],
+    examples: [Example("fieldvault undelete Room 0193...", "the room, its logs, its photos")],
+    exitCodes: usual + [.offline, .refused, .credentials])
+
   static func run(_ context: CommandContext) throws {
     let records = try NamedRecords(context)
     let result = try restore(records)
@@ -113,7 +142,18 @@ enum UndeleteCommand {
   }
 }
 
-enum PurgeCommand {
+enum PurgeCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "purge", group: "Records", summary: "remove deleted records for good",
+    discussion: """
+      Removes the rows of deleted records and of their dependents, and the keys of their files. A deletion that the server \
+      has not acknowledged is refused. Sync purges by itself what the server has acknowledged. Asks on a terminal.
+      """,
+    arguments: [entityArgument, .oneOrMore("UUID", "the deleted records")],
+    options: [.flag("yes", short: "y", "do not ask")],
+    examples: [Example("fieldvault purge Room 0193...", "a room that was deleted before")],
+    exitCodes: usual + [.refused])
+
   static func run(_ context: CommandContext) throws {
     let records = try NamedRecords(context)
     if context.canAsk, !context.arguments.flag("yes") {

@@ -23,7 +23,21 @@ struct ShellError: Error {
 /// The shell reads the key from a pipe as its start-up file. The key is never in an argument, the environment, the
 /// history or a file. A command is passed through standard input, because it may contain recorded data. The start-up
 /// file also loads ``ShellGuard``, so that statements in the shell follow the same rules as elsewhere.
-enum ShellCommand {
+enum ShellCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "shell", group: "Vault", summary: "the sqlcipher shell on the open vault",
+    discussion: """
+      Starts the real shell, read and write. The key goes to it through a pipe: it stands in no argument, no \
+      environment, no history and no file. Writes made there pass the same rules and triggers as any other, and \
+      statements that 'query --write' refuses are refused there too, except BEGIN, COMMIT and SAVEPOINT.
+      """,
+    options: [.value("command", "SQL", short: "c", "run this and end", completion: .none)],
+    examples: [
+      Example("fieldvault shell", "look around"),
+      Example("fieldvault shell --command 'SELECT * FROM entities'", "one question"),
+    ],
+    exitCodes: usual)
+
   // The descriptor under which the shell finds its start-up file.
   private static let startUpDescriptor: Int32 = 3
 

@@ -2,7 +2,11 @@ import CipherSQL
 import CommandLineKit
 import VaultStore
 
-enum MigrateStatusCommand {
+enum MigrateStatusCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "status", summary: "which files have been applied, and which wait",
+    examples: [Example("fieldvault migrate status --json", "the same for a program")], exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault(outdated: .leave)
     let migrator = try vault.migrator(known: CommandContext.shippedSchemas)
@@ -22,7 +26,21 @@ enum MigrateStatusCommand {
   }
 }
 
-enum MigrateApplyCommand {
+enum MigrateApplyCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "apply", summary: "apply the files that wait, each in one transaction",
+    discussion: "A file that fails leaves the vault as the file before it left it.",
+    options: [
+      .value(
+        "schema", "NAME_OR_FOLDER", "tables that the vault is to get beside those that it has; may be repeated",
+        repetition: .list, completion: .folder)
+    ],
+    examples: [
+      Example("fieldvault migrate apply", "bring the vault up to date"),
+      Example("fieldvault migrate apply --schema ./More", "the tables of another folder as well"),
+    ],
+    exitCodes: usual + [.noSpace, .refused])
+
   static func run(_ context: CommandContext) throws {
     let adding = try context.namedSchemas()
     let vault = try context.openVault(outdated: .leave, adding: adding)
@@ -35,7 +53,12 @@ enum MigrateApplyCommand {
   }
 }
 
-enum MigrateVerifyCommand {
+enum MigrateVerifyCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "verify", summary: "rebuild the tables from the files in memory and show every difference",
+    examples: [Example("fieldvault migrate verify", "was a table changed by hand?")],
+    exitCodes: usual + [.refused])
+
   static func run(_ context: CommandContext) throws {
     let vault = try context.openVault(outdated: .leave)
     let migrator = try vault.migrator(known: CommandContext.shippedSchemas)

@@ -10,7 +10,30 @@ import VaultStore
   import Darwin
 #endif
 
-enum ImportCommand {
+enum ImportCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "import", group: "Records", summary: "records from a CSV, NDJSON or JSON file",
+    discussion: """
+      The kind of file is told by its ending (.csv, .ndjson, .jsonl, .json) or by --format. Columns named as fields \
+      are taken by themselves; --map names the others. Without --map, a column that is no field is refused; with \
+      --map, such columns are left out and named. All rows or none, unless --skip-invalid. An empty value is \
+      NULL. --map roomId.title=origin finds the referenced record by a column of its own.
+      """,
+    arguments: [entityArgument, .required("FILE", "the file; - is standard input", completion: .file)],
+    options: [
+      .value("map", "FIELD=COLUMN,...", "which column fills which field", repetition: .assignments),
+      .value("set", "FIELD=VALUE", "a value for every record", repetition: .assignments),
+      .value("null", "TEXT", "the text that means a missing value"),
+      .value("format", "FORMAT", "the kind of file", allowed: ["csv", "ndjson", "json"]),
+      .flag("skip-invalid", "leave out rows that cannot be taken, and name them"),
+    ],
+    examples: [
+      Example("fieldvault import Room rooms.csv --set projectId=0193...", "columns named as the fields"),
+      Example(
+        "fieldvault import AtmosphericLog w.csv --map date=time_hour,temperature=temp --null NA --skip-invalid", ""),
+    ],
+    exitCodes: usual + [.noSpace, .refused])
+
   static func run(_ context: CommandContext) throws {
     var plan = ImportPlan()
     plan.mapping = try context.arguments.values("map").flatMap { try mapping($0, context) }

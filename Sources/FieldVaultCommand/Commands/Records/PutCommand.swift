@@ -9,7 +9,29 @@ import SyncEngine
   import Foundation
 #endif
 
-enum PutCommand {
+enum PutCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "put", group: "Records", summary: "create a record, or change one",
+    discussion: """
+      Creates a record, or changes the one of --uuid: then only the fields that are named change. A reference to \
+      another record is its uuid or its local id. An empty value (notes=) is NULL where the field may be NULL.
+      """,
+    arguments: [entityArgument, .any("FIELD=VALUE", "a field and its value")],
+    options: [
+      .value("uuid", "UUID", "the record to create or change"),
+      .value(
+        "from", "FILE", "a JSON object or an array of them; - is standard input; all or none", completion: .file),
+      .value("send", "SECONDS", "send it at once, and wait that long for the server; 0 to 3600"),
+    ],
+    choices: [Choice("FIELD=VALUE", "from", required: true), Choice("uuid", "from"), Choice("send", "from")],
+    examples: [
+      Example("fieldvault put Project title='14 Elm Street' status=active", "a new project"),
+      Example("fieldvault put Room projectId=0193... title=Attic squareFootage=120.5", "a room of it"),
+      Example("fieldvault put Room --uuid 0193... title=Loft", "another title"),
+      Example("fieldvault put Room --uuid 0193... title=Loft --send 5", "and tell whether the server has it"),
+    ],
+    exitCodes: usual + [.noSpace, .refused])
+
   static func run(_ context: CommandContext) throws {
     let fields = try context.arguments.values("FIELD=VALUE").map { try parseField($0, context) }
     let uuid = try context.arguments.value("uuid").map { try parseUUID($0, "--uuid", context) }
@@ -100,7 +122,11 @@ enum PutCommand {
   }
 }
 
-enum GetCommand {
+enum GetCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "get", group: "Records", summary: "one record", arguments: [entityArgument, .required("UUID", "the record")],
+    examples: [Example("fieldvault get Project 0193... --json", "as JSON")], exitCodes: usual)
+
   static func run(_ context: CommandContext) throws {
     let uuid = try PutCommand.parseUUID(try context.arguments.required("UUID"), "UUID", context)
     let vault = try context.openVault()

@@ -2,7 +2,22 @@ import CipherSQL
 import CommandLineKit
 import VaultStore
 
-enum ListCommand {
+enum ListCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "list", aliases: ["ls"], group: "Records", summary: "records of one kind",
+    arguments: [entityArgument],
+    options: [
+      .value("where", "SQL", short: "w", "an SQL expression; only records for which it is true"),
+      .value("order", "FIELD[:desc]", short: "o", "the order; may be repeated", repetition: .list),
+      .value("limit", "N", short: "n", "at most this many"),
+      .flag("deleted", "deleted records, too"),
+    ],
+    examples: [
+      Example("fieldvault list AtmosphericLog --where 'relativeHumidity > 90' --order date:desc -n 10", ""),
+      Example("fieldvault ls Room --json", "all rooms for a program"),
+    ],
+    exitCodes: usual + [.refused])
+
   static func run(_ context: CommandContext) throws {
     var selection = RecordSelection()
     selection.condition = context.arguments.value("where")

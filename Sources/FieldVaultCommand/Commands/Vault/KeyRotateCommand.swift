@@ -2,7 +2,37 @@ import CommandLineKit
 import VaultStore
 import VaultKeys
 
-enum KeyRotateCommand {
+enum KeyRotateCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "rotate", summary: "write the database anew under a new key",
+    discussion: """
+      Needs as much free space as the database has. No other process may have the vault open. When it is \
+      interrupted, the vault has the old key or the new one, whole, and the next command sweeps up. Backups and \
+      copies that were made before keep their old key and open with the slots that they carry. --root replaces \
+      the root key as well: only slots whose secrets are given go on working, the others are named and dropped \
+      with --yes.
+      """,
+    options: [
+      .flag("root", "replace the root key as well"),
+      .flag("dry-run", "say what would happen, and change nothing"),
+      .flag("yes", short: "y", "drop slots whose secrets are not given"),
+      .value(
+        "also-passphrase-file", "FILE", "with --root: the passphrase of another slot to keep", repetition: .each,
+        completion: .file),
+      .value(
+        "also-key-file", "FILE", "with --root: the key file of another slot to keep", repetition: .each,
+        completion: .file),
+      .value(
+        "also-recovery-file", "FILE", "with --root: the recovery code of another slot to keep",
+        repetition: .each, completion: .file),
+      .flag("also-system", "with --root: keep the slot whose secret the system keeps"),
+    ],
+    examples: [
+      Example("fieldvault key rotate --dry-run", "how much space it needs, and who is in the way"),
+      Example("fieldvault key rotate --root --also-key-file job.key", "keeps the passphrase and the key file"),
+    ],
+    exitCodes: usual + [.noSpace, .refused])
+
   static func run(_ context: CommandContext) throws {
     let secret = try context.secret()
     let vault = try context.openVault(with: secret)

@@ -2,7 +2,17 @@ import CipherSQL
 import CommandLineKit
 import VaultStore
 
-enum ExportCommand {
+enum ExportCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "export", group: "Records", summary: "records to standard output, not encrypted",
+    arguments: [entityArgument],
+    options: [
+      .value(
+        "format", "FORMAT", "how to write them", default: "csv", allowed: ["csv", "ndjson", "json"])
+    ],
+    examples: [Example("fieldvault export Room --format csv > rooms.csv", "for a spreadsheet")],
+    exitCodes: usual)
+
   enum Format: String {
     case csv, ndjson, json
   }

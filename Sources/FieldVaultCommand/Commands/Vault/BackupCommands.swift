@@ -1,7 +1,18 @@
 import CommandLineKit
 import VaultStore
 
-enum BackupCommand {
+enum BackupCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "backup", group: "Vault", summary: "the whole vault as one encrypted file, while it is in use",
+    discussion: """
+      The file is of one moment, holds the database, the keyring and the encrypted files, and opens with the slots \
+      that the vault has at that moment, whatever is changed later. An older backup of that name is replaced when \
+      the new one is whole; nothing else is overwritten. For a schedule: --quiet, and the exit code.
+      """,
+    arguments: [.required("FILE", "the backup to write", completion: .file)],
+    examples: [Example("fieldvault backup --quiet /mnt/stick/job.backup", "every evening, from cron")],
+    exitCodes: usual + [.noSpace])
+
   static func run(_ context: CommandContext) throws {
     let path = try context.arguments.required("FILE")
     let vault = try context.openVault(outdated: .leave)
@@ -15,7 +26,17 @@ enum BackupCommand {
   }
 }
 
-enum RestoreCommand {
+enum RestoreCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "restore", group: "Vault", summary: "a vault from a backup",
+    discussion: """
+      Makes the folder of --vault, which must not exist. It appears when everything in the backup has been verified. \
+      The backup is unlocked with a secret of the time when it was made.
+      """,
+    arguments: [.required("FILE", "the backup", completion: .file)],
+    examples: [Example("fieldvault restore /mnt/stick/job.backup --vault job.vault", "onto a new machine")],
+    exitCodes: usual + [.noSpace])
+
   static func run(_ context: CommandContext) throws {
     let path = try context.arguments.required("FILE")
     let target = try context.vaultPath()
