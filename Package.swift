@@ -96,7 +96,7 @@ let package = Package(
         "SchemaModel", "RecordStore",
         "CPlatform",
       ],
-      exclude: ["README.md", "Backup/BackupFormat.md"]),
+      exclude: ["README.md", "BackupFormat.md"]),
     .target(
       name: "RestorationModel", dependencies: ["CipherSQL", "VaultStore"], exclude: ["Schemas.txt"],
       plugins: ["SchemaPlugin"]),
@@ -154,7 +154,7 @@ let package = Package(
       dependencies: [
         "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "SchemaModel", "RecordStore", "SyncModel",
         "CipherSQL", "Platform", "CPlatform",
-      ], exclude: ["README.md", "Backup/BackupFormat.md"]),
+      ], exclude: ["README.md", "BackupFormat.md"]),
     .target(name: "CommandLineKit", dependencies: ["CPlatform"]),
     .executableTarget(
       name: "FieldVaultCommand",

@@ -35,7 +35,12 @@ enum FieldVaultProgram {
     .command(RestoreCommand.self),
     .command(DoctorCommand.self),
     .command(ShellCommand.self),
-    .group(keyGroup, [KeyListCommand.self, KeyAddCommand.self, KeyRemoveCommand.self, KeyPassphraseCommand.self, KeyRotateCommand.self, KeyExportCommand.self]),
+    .group(
+      keyGroup,
+      [
+        KeyListCommand.self, KeyAddCommand.self, KeyRemoveCommand.self, KeyPassphraseCommand.self,
+        KeyRotateCommand.self, KeyExportCommand.self,
+      ]),
     .command(PutCommand.self),
     .command(GetCommand.self),
     .command(ListCommand.self),
@@ -44,7 +49,12 @@ enum FieldVaultProgram {
     .command(PurgeCommand.self),
     .command(ImportCommand.self),
     .command(ExportCommand.self),
-    .group(attachGroup, [AttachAddCommand.self, AttachListCommand.self, AttachExportCommand.self, AttachRemoveCommand.self, AttachVerifyCommand.self, AttachRetryCommand.self]),
+    .group(
+      attachGroup,
+      [
+        AttachAddCommand.self, AttachListCommand.self, AttachExportCommand.self, AttachRemoveCommand.self,
+        AttachVerifyCommand.self, AttachRetryCommand.self,
+      ]),
     .command(QueryCommand.self),
     .command(SearchCommand.self),
     .command(SyncCommand.self),
@@ -55,7 +65,8 @@ enum FieldVaultProgram {
     .group(remoteGroup, [RemoteSetCommand.self, RemoteShowCommand.self, RemoteUnsetCommand.self]),
     .command(LogoutCommand.self),
     .group(configGroup, [ConfigGetCommand.self, ConfigSetCommand.self]),
-    .group(outboxGroup, [OutboxListCommand.self, OutboxShowCommand.self, OutboxRetryCommand.self, OutboxDiscardCommand.self]),
+    .group(
+      outboxGroup, [OutboxListCommand.self, OutboxShowCommand.self, OutboxRetryCommand.self, OutboxDiscardCommand.self]),
     .group(conflictsGroup, [ConflictListCommand.self, ConflictShowCommand.self, ConflictResolveCommand.self]),
     .command(CompletionsCommand.self),
     .command(VersionCommand.self),
@@ -85,10 +96,12 @@ enum FieldVaultProgram {
     "config", group: "Sync", summary: "the settings of the vault", exitCodes: usualExitCodes)
 
   private static let outboxGroup = CommandDescription(
-    "outbox", aliases: ["queue"], group: "Sync", summary: "operations that wait for the server", exitCodes: usualExitCodes)
+    "outbox", aliases: ["queue"], group: "Sync", summary: "operations that wait for the server",
+    exitCodes: usualExitCodes)
 
   private static let conflictsGroup = CommandDescription(
-    "conflicts", aliases: ["conflict"], group: "Sync", summary: "conflicts that need a decision", exitCodes: usualExitCodes)
+    "conflicts", aliases: ["conflict"], group: "Sync", summary: "conflicts that need a decision",
+    exitCodes: usualExitCodes)
 
   /// The commands by their words, such as `outbox list`.
   static let commands: [String: any ProgramCommand.Type] = Dictionary(

@@ -68,3 +68,274 @@ public struct SQLTemplate: ExpressibleByStringInterpolation, Sendable {
     public mutating func appendInterpolation(_ value: some SQLValue) { parts.append(.value(value)) }
   }
 }
+
+/// The number of rows of a group.
+public func countAll() -> SQLTerm<Int> { SQLTerm(SQLNode(.word("count(*)"))) }
+
+/// Aggregates over the rows of a group. NULL is left out.
+extension SQLExpression {
+  /// The number of rows with a value; with `distinct`, the number of different values.
+  public func count(distinct: Bool = false) -> SQLTerm<Int> {
+    SQLTerm(.call("count", node, isDistinct: distinct))
+  }
+
+  /// The smallest value; `nil` without values.
+  public func min() -> SQLTerm<Value.Bare?> { SQLTerm(.call("min", node)) }
+
+  /// The largest value; `nil` without values.
+  public func max() -> SQLTerm<Value.Bare?> { SQLTerm(.call("max", node)) }
+}
+
+extension SQLExpression where Value.Bare: SQLNumber {
+  /// The sum; nil when there is no value. A sum of integers beyond 64 bits is an error.
+  public func sum(distinct: Bool = false) -> SQLTerm<Value.Bare?> {
+    SQLTerm(.call("sum", node, isDistinct: distinct))
+  }
+
+  /// The average; nil when there is no value.
+  public func average(distinct: Bool = false) -> SQLTerm<Double?> {
+    SQLTerm(.call("avg", node, isDistinct: distinct))
+  }
+}
+
+/// A type that SQL can calculate with.
+public protocol SQLNumber: SQLValue {}
+extension Int: SQLNumber {}
+extension Int32: SQLNumber {}
+extension Int64: SQLNumber {}
+extension Double: SQLNumber {}
+
+/// Arithmetic. NULL on either side makes the result NULL. An integer over 64 bits becomes a REAL in SQLite, which is
+/// a `typeMismatch` when it is read as an integer.
+extension SQLExpression where Value.Bare: SQLNumber {
+  /// The sum with a value.
+  public static func + (left: Self, right: Value.Bare) -> SQLTerm<Value> {
+    SQLTerm(.binary(left.node, " + ", .value(right), .addition))
+  }
+
+  /// The sum with another expression of the same type.
+  public static func + <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Value>
+  where Other.Value == Value {
+    SQLTerm(.binary(left.node, " + ", right.node, .addition))
+  }
+
+  /// The sum with another expression where one of the two may be NULL.
+  @_disfavoredOverload
+  public static func + <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Value.Bare?>
+  where Other.Value.Bare == Value.Bare {
+    SQLTerm(.binary(left.node, " + ", right.node, .addition))
+  }
+
+  /// The difference with a value.
+  public static func - (left: Self, right: Value.Bare) -> SQLTerm<Value> {
+    SQLTerm(.binary(left.node, " - ", .value(right), .addition))
+  }
+
+  /// The difference with another expression of the same type.
+  public static func - <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Value>
+  where Other.Value == Value {
+    SQLTerm(.binary(left.node, " - ", right.node, .addition))
+  }
+
+  /// The difference with another expression where one of the two may be NULL.
+  @_disfavoredOverload
+  public static func - <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Value.Bare?>
+  where Other.Value.Bare == Value.Bare {
+    SQLTerm(.binary(left.node, " - ", right.node, .addition))
+  }
+
+  /// The product with a value.
+  public static func * (left: Self, right: Value.Bare) -> SQLTerm<Value> {
+    SQLTerm(.binary(left.node, " * ", .value(right), .multiplication))
+  }
+
+  /// The product with another expression of the same type.
+  public static func * <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Value>
+  where Other.Value == Value {
+    SQLTerm(.binary(left.node, " * ", right.node, .multiplication))
+  }
+
+  /// The product with another expression where one of the two may be NULL.
+  @_disfavoredOverload
+  public static func * <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Value.Bare?>
+  where Other.Value.Bare == Value.Bare {
+    SQLTerm(.binary(left.node, " * ", right.node, .multiplication))
+  }
+
+  /// The quotient by a value; whole numbers without the rest, NULL for a division by zero.
+  public static func / (left: Self, right: Value.Bare) -> SQLTerm<Value.Bare?> {
+    SQLTerm(.binary(left.node, " / ", .value(right), .multiplication))
+  }
+
+  /// The quotient by another expression; whole numbers without the rest, NULL for a division by zero.
+  public static func / <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Value.Bare?>
+  where Other.Value.Bare == Value.Bare {
+    SQLTerm(.binary(left.node, " / ", right.node, .multiplication))
+  }
+
+  /// The number with the other sign.
+  public static prefix func - (operand: Self) -> SQLTerm<Value> { SQLTerm(.call("-", operand.node)) }
+}
+
+/// Comparisons of expressions with values and with each other.
+///
+/// They read as Swift does: `==` and `!=` take NULL for a value like any other, as nil is in Swift, so that
+/// `$0.note != "x"` keeps the rows without a note, and a comparison with nil is `IS NULL` or `IS NOT NULL`.
+/// The relations `<`, `<=`, `>` and `>=` are false for NULL on either side.
+extension SQLExpression {
+  /// Equal. For a column that may be NULL this is `IS`, which an index serves as `=`.
+  public static func == (left: Self, right: Value.Bare) -> SQLTerm<Bool> {
+    SQLTerm(equal(left.node, .value(right), isNullable: Value.isNullable))
+  }
+
+  /// Equal, where nil is `IS NULL`.
+  @_disfavoredOverload
+  public static func == (left: Self, right: Value.Bare?) -> SQLTerm<Bool> {
+    guard let right else { return SQLTerm(left.node.isNull) }
+    return left == right
+  }
+
+  /// Equal to another expression; NULL is equal to NULL.
+  public static func == <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Bool>
+  where Other.Value.Bare == Value.Bare {
+    SQLTerm(equal(left.node, right.node, isNullable: Value.isNullable || Other.Value.isNullable))
+  }
+
+  /// Not equal; true for NULL. Where the column may be NULL this is `IS NOT`.
+  public static func != (left: Self, right: Value.Bare) -> SQLTerm<Bool> {
+    SQLTerm(different(left.node, .value(right), isNullable: Value.isNullable))
+  }
+
+  /// Not equal, where nil is `IS NOT NULL`.
+  @_disfavoredOverload
+  public static func != (left: Self, right: Value.Bare?) -> SQLTerm<Bool> {
+    guard let right else { return SQLTerm(left.node.isNotNull) }
+    return left != right
+  }
+
+  /// Different from another expression; NULL differs from every value and not from NULL.
+  public static func != <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Bool>
+  where Other.Value.Bare == Value.Bare {
+    SQLTerm(different(left.node, right.node, isNullable: Value.isNullable || Other.Value.isNullable))
+  }
+
+  /// Less; false for NULL.
+  public static func < (left: Self, right: Value.Bare) -> SQLTerm<Bool> {
+    SQLTerm(.binary(left.node, " < ", .value(right), .relation))
+  }
+
+  /// Less than another expression; false for NULL.
+  public static func < <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Bool>
+  where Other.Value.Bare == Value.Bare {
+    SQLTerm(.binary(left.node, " < ", right.node, .relation))
+  }
+
+  /// Less or equal; false for NULL.
+  public static func <= (left: Self, right: Value.Bare) -> SQLTerm<Bool> {
+    SQLTerm(.binary(left.node, " <= ", .value(right), .relation))
+  }
+
+  /// Less or equal to another expression; false for NULL.
+  public static func <= <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Bool>
+  where Other.Value.Bare == Value.Bare {
+    SQLTerm(.binary(left.node, " <= ", right.node, .relation))
+  }
+
+  /// Greater; false for NULL.
+  public static func > (left: Self, right: Value.Bare) -> SQLTerm<Bool> {
+    SQLTerm(.binary(left.node, " > ", .value(right), .relation))
+  }
+
+  /// Greater than another expression; false for NULL.
+  public static func > <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Bool>
+  where Other.Value.Bare == Value.Bare {
+    SQLTerm(.binary(left.node, " > ", right.node, .relation))
+  }
+
+  /// Greater or equal; false for NULL.
+  public static func >= (left: Self, right: Value.Bare) -> SQLTerm<Bool> {
+    SQLTerm(.binary(left.node, " >= ", .value(right), .relation))
+  }
+
+  /// Greater or equal to another expression; false for NULL.
+  public static func >= <Other: SQLExpression>(left: Self, right: Other) -> SQLTerm<Bool>
+  where Other.Value.Bare == Value.Bare {
+    SQLTerm(.binary(left.node, " >= ", right.node, .relation))
+  }
+}
+
+private func equal(_ left: SQLNode, _ right: SQLNode, isNullable: Bool) -> SQLNode {
+  .binary(left, isNullable ? " IS " : " = ", right, .equality)
+}
+
+private func different(_ left: SQLNode, _ right: SQLNode, isNullable: Bool) -> SQLNode {
+  .binary(left, isNullable ? " IS NOT " : " <> ", right, .equality)
+}
+
+/// Conditions.
+extension SQLExpression where Value == Bool {
+  /// Both conditions hold.
+  public static func && (left: Self, right: some SQLExpression<Bool>) -> SQLTerm<Bool> {
+    SQLTerm(.binary(left.node, " AND ", right.node, .and))
+  }
+
+  /// One of the conditions holds, or both.
+  public static func || (left: Self, right: some SQLExpression<Bool>) -> SQLTerm<Bool> {
+    SQLTerm(.binary(left.node, " OR ", right.node, .or))
+  }
+
+  /// The condition does not hold. A relation such as `<` with NULL is neither true nor false, so that its
+  /// negation does not hold either.
+  public static prefix func ! (operand: Self) -> SQLTerm<Bool> {
+    SQLTerm(SQLNode(.prefix("NOT ", operand.node, .not)))
+  }
+}
+
+/// True when a query has a row.
+///
+/// ```swift
+/// Project.where { project in exists(Room.where { $0.projectId == project.projectId }) }
+/// ```
+public func exists<R: Record>(_ query: Query<R>) -> SQLTerm<Bool> { SQLTerm(SQLNode(.exists(query.parts))) }
+
+/// The value of the first row of a query with one column; NULL when there is no row.
+public func scalar<Value: SQLValue>(_ selection: ValueSelection<Value>) -> SQLTerm<Value.Bare?> {
+  SQLTerm(SQLNode(.select(selection.parts, .values([selection.node]))))
+}
+
+/// Text.
+extension SQLExpression where Value.Bare == String {
+  /// Matches a pattern in which `%` means any text and `_` any character. ASCII letters match in either case.
+  /// - Parameter escape: a character that removes the meaning of a following `%` or `_`.
+  public func like(_ pattern: String, escape: Character? = nil) -> SQLTerm<Bool> {
+    SQLTerm(SQLNode(.like(node, .value(pattern), escape: escape.map { .value(String($0)) })))
+  }
+
+  /// Contains a text, to the letter but for the case of ASCII letters.
+  public func contains(_ text: String) -> SQLTerm<Bool> { like("%" + likeEscaped(text) + "%", escape: "\\") }
+
+  /// Begins with a text, to the letter but for the case of ASCII letters.
+  public func hasPrefix(_ text: String) -> SQLTerm<Bool> { like(likeEscaped(text) + "%", escape: "\\") }
+
+  /// Ends with a text, to the letter but for the case of ASCII letters.
+  public func hasSuffix(_ text: String) -> SQLTerm<Bool> { like("%" + likeEscaped(text), escape: "\\") }
+
+  /// The text with its ASCII letters in lower case.
+  public var lowercased: SQLTerm<Value> { SQLTerm(.call("lower", node)) }
+
+  /// The text with its ASCII letters in upper case.
+  public var uppercased: SQLTerm<Value> { SQLTerm(.call("upper", node)) }
+
+  /// The number of characters (code points) of the text, up to a NUL.
+  public var length: SQLTerm<Int?> { SQLTerm(.call("length", node)) }
+}
+
+/// Returns a text for a LIKE pattern whose escape character is the backslash.
+private func likeEscaped(_ text: String) -> String {
+  var result = String.UnicodeScalarView()
+  for scalar in text.unicodeScalars {
+    if scalar == "%" || scalar == "_" || scalar == "\\" { result.append("\\") }
+    result.append(scalar)
+  }
+  return String(result)
+}

@@ -104,3 +104,159 @@ struct Merger {
     lost.append(OverwrittenValue(field: field, side: side, value: value))
   }
 }
+
+extension Merger {
+  /// Decides whether the merged record is deleted.
+  ///
+  /// Its fields are merged in any case, so that a restored record has all edits.
+  mutating func mergeDeletion() {
+    let name = RecordState.deletionField
+    let wasDeleted = base?.isDeleted ?? false
+    guard local.isDeleted != remote.isDeleted else {
+      isDeleted = local.isDeleted
+      let isChange = isDeleted != wasDeleted
+      times[name] =
+        isChange ? max(local.editTime(of: name), remote.editTime(of: name)) : remote.editTime(of: name)
+      return
+    }
+    let changer: MergeSide = local.isDeleted != wasDeleted ? .local : .remote
+    let other: MergeSide = changer == .local ? .remote : .local
+    let edits = wasDeleted ? [] : edits(of: other)
+    guard !edits.isEmpty else { return take(deletionOf: changer) }
+
+    kind = changer == .local ? .deletedLocally : .deletedRemotely
+    switch winner(deletedBy: changer, editedAt: edits.map { state(of: other).editTime(of: $0) }.max()) {
+    case nil:
+      isDeletionOpen = true
+      take(deletionOf: .local)
+    case changer:
+      take(deletionOf: changer)
+      for field in edits {
+        if isPersonal(field, of: other), let value = state(of: other).fields[field] {
+          report(field, other, value)
+        }
+      }
+    default:
+      take(deletionOf: other)
+      report(name, changer, true)
+    }
+  }
+
+  func state(of side: MergeSide) -> RecordState { side == .local ? local : remote }
+
+  private mutating func take(deletionOf side: MergeSide) {
+    isDeleted = state(of: side).isDeleted
+    times[RecordState.deletionField] = state(of: side).editTime(of: RecordState.deletionField)
+  }
+
+  /// Returns the fields of a side that stand against a deletion: its changes since the base.
+  ///
+  /// If the owners of fields decide, only values that a user entered count. A program that reads a receipt once more
+  /// is no reason to question the deletion.
+  private func edits(of side: MergeSide) -> [String] {
+    let state = state(of: side)
+    return names.filter { name in
+      guard !rules[name].isComputed, isEdited(name, in: state) else { return false }
+      return rules.policy != .merge || isPersonal(name, of: side)
+    }
+  }
+
+  /// Whether a field has another value than in the base. A set in another order is no edit: a merge may drop the order,
+  /// and then the time of that edit must not have decided anything.
+  private func isEdited(_ name: String, in state: RecordState) -> Bool {
+    let old = base?.fields[name]
+    guard let value = state.fields[name], value != old else { return false }
+    guard rules[name].mergesAsSet, let set = SetMerge(base: old, local: value, remote: value) else { return true }
+    return set.isChanged.local
+  }
+
+  private func winner(deletedBy changer: MergeSide, editedAt editTime: Int64?) -> MergeSide? {
+    switch rules.policy {
+    case .manual, .merge: nil
+    case .serverWins: .remote
+    case .clientWins: .local
+    case .lastWriteWins:
+      // At the same millisecond the deletion: the canonical text of true is greater than that of false.
+      (editTime ?? .min) > state(of: changer).editTime(of: RecordState.deletionField)
+        ? (changer == .local ? .remote : .local) : changer
+    }
+  }
+}
+
+extension Merger {
+  /// Gives computed columns a value until they are computed again, and returns the columns to compute.
+  ///
+  /// A computed column whose inputs all come from one side keeps that side's value.
+  mutating func mergeComputedFields() {
+    let isLikeLocal = fields == ordinary(local)
+    let isLikeRemote = fields == ordinary(remote)
+    var computed: [(String, FieldMerge)] = []
+    for name in names where rules[name].isComputed {
+      guard var field = fieldMerge(name) else { continue }
+      if field.isDisputed, let remoteValue = remote.fields[name],
+        UTF16Order.compare(field.value.canonicalJSON, remoteValue.canonicalJSON) == .before
+      {
+        field.value = remoteValue
+        field.origin = .remote
+      }
+      let goesWithLocal = isLikeLocal && local.fields[name] == field.value
+      let goesWithRemote = isLikeRemote && remote.fields[name] == field.value
+      let isDoubtful = field.isDisputed && isLikeLocal && isLikeRemote
+      if isDoubtful || !(goesWithLocal || goesWithRemote) { fieldsToCompute.append(name) }
+      computed.append((name, field))
+    }
+    for (name, field) in computed { take(field, as: name) }
+  }
+
+  private func ordinary(_ state: RecordState) -> SyncObject {
+    state.fields.filter { !rules[$0.name].isComputed && !rules[$0.name].isLocalOnly }
+  }
+
+  /// Device-only columns keep the local values.
+  mutating func keepLocalOnlyFields() {
+    for member in local.fields.members where rules[member.name].isLocalOnly {
+      fields[member.name] = member.value
+      times[member.name] = local.editTime(of: member.name)
+    }
+  }
+
+  func result() -> MergeResult {
+    let merged = RecordState(
+      fields: fields, isDeleted: isDeleted, syncVersion: remote.syncVersion, updatedAt: updatedAt, editTimes: times,
+      userEditedFields: local.userEditedFields.union(remote.userEditedFields))
+    let isOpen = isDeletionOpen || !openFields.isEmpty
+    // A side that lacks a field has not changed it. So the server receives the field only if this device changed it.
+    var known = remote
+    known.fields = (base?.fields ?? [:]).overlaid(with: remote.fields)
+    let conflict = kind.flatMap { kind in
+      isOpen
+        ? Conflict(kind: kind, fields: openFields, base: base, local: local, remote: remote, merged: merged) : nil
+    }
+    return MergeResult(
+      merged: merged, conflict: conflict, kind: kind,
+      lost: lost.sorted { UTF16Order.compare($0.field, $1.field) == .before }, fieldsToCompute: fieldsToCompute,
+      patchToPush: isOpen ? RecordPatch(updatedAt: updatedAt) : RecordPatch(from: known, to: shared(merged)),
+      needsApply: !merged.hasContent(of: local))
+  }
+
+  /// The time of the last change that is in the merged record.
+  private var updatedAt: Int64 {
+    switch (isChanged(local), isChanged(remote)) {
+    case (true, false): local.updatedAt
+    case (false, true): remote.updatedAt
+    default: max(local.updatedAt, remote.updatedAt)
+    }
+  }
+
+  private func isChanged(_ state: RecordState) -> Bool {
+    guard let base else { return true }
+    return !RecordPatch(from: base, to: shared(state)).isEmpty
+  }
+
+  /// A state without the columns that never leave the device.
+  private func shared(_ state: RecordState) -> RecordState {
+    var shared = state
+    shared.fields = rules.shared(state.fields)
+    return shared
+  }
+}

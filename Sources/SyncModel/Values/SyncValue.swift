@@ -74,3 +74,65 @@ extension SyncValue: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
   /// Of two equal keys the last counts.
   public init(dictionaryLiteral elements: (String, SyncValue)...) { self = .object(SyncObject(elements)) }
 }
+
+extension SyncValue {
+  /// How deep arrays and objects may be nested in a value of a column: `[[1]]` is 2 deep.
+  public static let greatestDepth = 64
+  /// How deep they may be nested in a text that is read: a message has values of columns inside.
+  public static let greatestTextDepth = greatestDepth + 8
+
+  /// Parses one JSON value (RFC 8259) that fills the text.
+  ///
+  /// A number without point and exponent that fits 64 bits is an integer. Another number is a REAL if it has the
+  /// shortest digits of a double that read back equal, also without a point (some servers write 1e20 as
+  /// `100000000000000000000`). The rest is kept unchanged.
+  ///
+  /// - Throws: ``SyncModelError`` with the offset of the byte: not JSON, not UTF-8, a duplicate name in an object,
+  ///   half of a surrogate pair, an exponent of more than nine digits, nesting deeper than ``greatestTextDepth``,
+  ///   text after the value.
+  public init(parsing bytes: [UInt8]) throws(SyncModelError) {
+    var parser = JSONParser(bytes)
+    self = try parser.document()
+  }
+
+  /// Reads one JSON value that fills the text; as ``init(parsing:)-([UInt8])``.
+  public init(parsing text: String) throws(SyncModelError) {
+    try self.init(parsing: Array(text.utf8))
+  }
+}
+
+extension SyncValue {
+  /// This value as JSON without white space, for payloads and the wire.
+  ///
+  /// Integers have all their digits, a REAL the shortest text that reads back as the same number and as a REAL
+  /// (`1.0`). Names are in the order of RFC 8785. Values that are nested deeper than ``greatestTextDepth`` are written, and
+  /// refused when they are read.
+  public var json: String { String(decoding: jsonBytes, as: UTF8.self) }
+
+  /// ``json`` as UTF-8.
+  public var jsonBytes: [UInt8] {
+    var writer = JSONWriter(isCanonical: false)
+    writer.write(self)
+    return writer.bytes
+  }
+
+  /// This value as canonical JSON (RFC 8785), for digests and for breaking ties: one text for one value.
+  ///
+  /// Deviates from the RFC in one point: a number that no double holds, such as an integer beyond ±2^53, is written with all
+  /// its digits, not as the double next to it, because two identifiers that differ in the last digit must not have one
+  /// digest. For columns without such numbers any implementation of the RFC gives the same bytes.
+  public var canonicalJSON: String { String(decoding: canonicalBytes, as: UTF8.self) }
+
+  private var canonicalBytes: [UInt8] {
+    var writer = JSONWriter(isCanonical: true)
+    writer.write(self)
+    return writer.bytes
+  }
+
+  /// SHA-256 of the UTF-8 of ``canonicalJSON``: 64 lower-case hexadecimal digits.
+  public var digest: String {
+    var digest = SHA256()
+    canonicalBytes.withUnsafeBytes { digest.add($0) }
+    return digest.hexDigest
+  }
+}

@@ -63,3 +63,29 @@ extension ChangesPage: WireMessage {
       ]))
   }
 }
+
+/// The fetch of a list of records, for the age of the records.
+public struct FetchedList: Equatable, Sendable {
+  /// The entity.
+  public var entityType: String
+  /// Whether all of it came.
+  public var isWhole: Bool
+  /// The part that could not be read, for the user, or `nil`.
+  public var problem: String?
+
+  /// A list.
+  public init(entityType: String, isWhole: Bool, problem: String? = nil) {
+    (self.entityType, self.isWhole, self.problem) = (entityType, isWhole, problem)
+  }
+}
+
+/// Records that are not at a server any more, found out while something else was sent there.
+public struct RemoteDeletions: Equatable, Sendable {
+  /// The record that was deleted there; `nil` if its deletion was handled already.
+  public var root: RemoteRecord?
+  /// Its dependents, which were deleted with it.
+  public var followers: [RemoteRecord]
+
+  /// Creates deletions from records that are marked as deleted.
+  public init(root: RemoteRecord?, followers: [RemoteRecord]) { (self.root, self.followers) = (root, followers) }
+}

@@ -32,7 +32,8 @@ enum ConfigSetCommand: ProgramCommand {
       were taken, and other files with a note; 'require' refuses a file whose place cannot be removed.
       """,
     arguments: [
-      .required("NAME", "the setting", allowed: Vault.Preference.allCases.map(\.rawValue)), .oneOrMore("VALUE", "its value"),
+      .required("NAME", "the setting", allowed: Vault.Preference.allCases.map(\.rawValue)),
+      .oneOrMore("VALUE", "its value"),
     ],
     examples: [
       Example("fieldvault config set mode device", "no network from now on"),

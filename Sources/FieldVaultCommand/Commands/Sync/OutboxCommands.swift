@@ -45,7 +45,8 @@ enum OutboxListCommand: ProgramCommand {
 
 enum OutboxShowCommand: ProgramCommand {
   static let description = CommandDescription(
-    "show", summary: "one operation with its payload and base", arguments: [.required("ID", "the id of an operation from 'outbox list'")],
+    "show", summary: "one operation with its payload and base",
+    arguments: [.required("ID", "the id of an operation from 'outbox list'")],
     examples: [Example("fieldvault outbox show 0193... --json", "as JSON")], exitCodes: usual)
 
   static func run(_ context: CommandContext) throws {

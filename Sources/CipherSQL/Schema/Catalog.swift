@@ -1,0 +1,282 @@
+/// The content of a database, read from SQLite's catalogue and from the text of its tables: tables, columns with the
+/// types that the schema's CHECKs give them, keys and references.
+///
+/// The schema compiler reads it at build time, the command line at run time.
+public struct Catalog: Sendable, Hashable {
+  /// Tables, views and full-text tables, by name.
+  public let tables: [Table]
+
+  /// The table of a name.
+  public func table(_ name: String) -> Table? { tables.first { $0.name == name } }
+
+  /// The type of a column's values. SQL has only five types. The others are read from the column's CHECKs, whose
+  /// forms the page `Schema/README.md` lists.
+  public enum ColumnType: Sendable, Hashable {
+    case integer, real, text, blob, any
+    /// `CHECK (c IN (0, 1))` on INTEGER.
+    case bool
+    /// `CHECK (c IN ('a', 'b'))` on TEXT, with the words in the order of the list.
+    case enumeration([String])
+    /// `CHECK (c IS strftime('%Y-%m-%dT%H:%M:%fZ', c))` on TEXT.
+    case timestamp
+    /// `CHECK (c IS date(c))` on TEXT.
+    case day
+    /// `CHECK (c GLOB '????????-????-????-????-????????????' AND ...)` on TEXT.
+    case uuid
+    /// `CHECK (json_valid(c))` on TEXT.
+    case json
+  }
+
+  /// A column of a table or view.
+  public struct Column: Sendable, Hashable {
+    /// Its name as the table's text writes it.
+    public let name: String
+    /// The type as SQL declares it; empty for an expression of a view.
+    public let declaredType: String
+    /// The type of its values.
+    public let type: ColumnType
+    /// True when it is never NULL.
+    public let isNotNull: Bool
+    /// The text of its DEFAULT.
+    public let defaultSQL: String?
+    /// Its place in the primary key, from 1; 0 when it is no part of it.
+    public let primaryKeyPosition: Int
+    /// Whether the column is an INTEGER PRIMARY KEY, whose values the database assigns.
+    public let isRowID: Bool
+    /// True for a column that the database computes.
+    public let isGenerated: Bool
+    /// The expressions of its CHECKs, as the table's text has them.
+    public let checks: [String]
+    /// The comments above and behind it in the table's text.
+    public let documentation: String?
+  }
+
+  /// A reference to another table.
+  public struct ForeignKey: Sendable, Hashable {
+    /// The action when the referenced row is deleted.
+    public enum Action: String, Sendable {
+      case noAction = "NO ACTION"
+      case restrict = "RESTRICT"
+      case setNull = "SET NULL"
+      case setDefault = "SET DEFAULT"
+      case cascade = "CASCADE"
+    }
+
+    /// A pair of columns.
+    public struct Pair: Sendable, Hashable {
+      /// The column that refers.
+      public let from: String
+      /// The referenced column. If the text names no column: the column of the primary key, or `rowid`.
+      public let to: String
+    }
+
+    /// The table that is referred to.
+    public let table: String
+    /// The referencing columns, each with the referenced one: one pair, or several for a composite key.
+    public let columns: [Pair]
+    /// The action for the referencing rows when the referenced row is deleted.
+    public let onDelete: Action
+    /// The action for the referencing rows when the referenced columns change.
+    public let onUpdate: Action
+  }
+
+  /// A UNIQUE constraint or unique index, with conditions and expressions; a rowid's own uniqueness excepted.
+  public struct UniqueIndex: Sendable, Hashable {
+    /// A column or expression of it.
+    public struct Term: Sendable, Hashable {
+      /// SQL over the columns of the table.
+      public let expression: String
+      /// The collation by which its values are compared.
+      public let collation: String
+    }
+
+    /// The columns that are unique together.
+    public let terms: [Term]
+    /// The rows that it is about, as SQL; nil for all of them.
+    public let condition: String?
+    /// The columns that terms and condition name, in the order of the table.
+    public let columns: [String]
+  }
+
+  /// A table, a view or a full-text table.
+  public struct Table: Sendable, Hashable {
+    /// How its rows come about; `virtual` for a table of a module, such as FTS5.
+    public enum Kind: Sendable, Hashable {
+      case table, view, virtual
+    }
+
+    /// Its name as the schema writes it.
+    public let name: String
+    /// Whether it is a table, a view or a virtual table.
+    public let kind: Kind
+    /// True for a STRICT table, which refuses values of another type than the declared one.
+    public let isStrict: Bool
+    /// True for a table WITHOUT ROWID.
+    public let isWithoutRowID: Bool
+    /// Its columns in their order, without the hidden ones of a virtual table.
+    public let columns: [Column]
+    /// Its references to other tables, in the order of its text; empty for a view or virtual table.
+    public let foreignKeys: [ForeignKey]
+    /// The columns of each UNIQUE constraint and unique index without a condition, the primary key excepted.
+    public let uniqueKeys: [[String]]
+    /// Each UNIQUE constraint and unique index, including partial ones.
+    public let uniqueIndexes: [UniqueIndex]
+    /// The table whose content an FTS5 table indexes.
+    public let contentTable: String?
+    /// For an FTS5 table: the column of that table that is its rowid.
+    public let contentRowID: String?
+    /// The text of the CREATE statement.
+    public let sql: String
+
+    /// The columns of the primary key, in its order.
+    public var primaryKey: [Column] {
+      columns.filter { $0.primaryKeyPosition > 0 }.sorted { $0.primaryKeyPosition < $1.primaryKeyPosition }
+    }
+
+    /// The column of a name.
+    public func column(_ name: String) -> Column? { columns.first { $0.name == name } }
+  }
+}
+
+extension Catalog {
+  /// Reads the catalogue of a database. One that this process has read before, of any database with the same tables, views and
+  /// indexes, costs one query.
+  public static func read(from connection: Connection) throws -> Catalog {
+    let definitions = try connection.fetchOne(
+      """
+      SELECT group_concat(hex(type) || hex(name) || ' ' || coalesce(sql, ''), char(10)) FROM (
+        SELECT type, name, sql FROM sqlite_schema WHERE type <> 'trigger' ORDER BY type, name)
+      """, as: Optional<String>.self)
+    let key = (definitions ?? nil) ?? ""
+    if let known = CatalogCache.shared.catalog(of: key) { return known }
+    let catalog = try readWhole(from: connection)
+    CatalogCache.shared.keep(catalog, of: key)
+    return catalog
+  }
+
+  /// The same, always from the database.
+  static func readWhole(from connection: Connection) throws -> Catalog {
+    let list = try connection.fetchRows(
+      """
+      SELECT list.name, list.type, list.wr, list.strict, master.sql
+      FROM pragma_table_list AS list JOIN sqlite_schema AS master ON master.name = list.name
+      WHERE list.schema = 'main' AND list.type IN ('table', 'view', 'virtual') AND list.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+        AND list.name <> 'SchemaMigration' AND master.type IN ('table', 'view')
+      ORDER BY list.name
+      """, as: String.self, String.self, Bool.self, Bool.self, String.self)
+    return Catalog(
+      tables: try list.map { name, kind, isWithoutRowID, isStrict, sql in
+        try table(name, kind, isWithoutRowID: isWithoutRowID, isStrict: isStrict, sql, connection)
+      })
+  }
+
+  private static func table(
+    _ name: String, _ kind: String, isWithoutRowID: Bool, isStrict: Bool, _ sql: String, _ connection: Connection
+  ) throws -> Table {
+    let text = TableText(sql)
+    let isTable = kind == "table"
+    let rows = try connection.fetchRows(
+      "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(\(name)) ORDER BY cid",
+      as: String.self, String.self, Bool.self, String?.self, Int.self, Int.self)
+    let keyCount = rows.count { $0.4 > 0 }
+    // Hidden columns: 1 belongs to a virtual table itself, 2 and 3 are generated.
+    let columns = rows.filter { $0.5 != 1 }.map { column, type, notNull, standard, position, hidden in
+      let part = text.columns[column.lowercased()]
+      let checks = (part?.checks ?? []) + text.checks(about: column)
+      let isRowID = isTable && !isWithoutRowID && keyCount == 1 && position == 1 && type.uppercased() == "INTEGER"
+      return Column(
+        name: column, declaredType: type, type: ColumnType(declared: type, checks: checks, column: column),
+        isNotNull: notNull || isRowID || isWithoutRowID && position > 0, defaultSQL: standard,
+        primaryKeyPosition: position, isRowID: isRowID, isGenerated: hidden > 1,
+        checks: checks, documentation: part?.documentation)
+    }
+    return Table(
+      name: name, kind: kind == "view" ? .view : isTable ? .table : .virtual, isStrict: isStrict,
+      isWithoutRowID: isWithoutRowID, columns: columns,
+      foreignKeys: isTable ? try foreignKeys(of: name, connection) : [],
+      uniqueKeys: isTable ? try uniqueKeys(of: name, connection) : [],
+      uniqueIndexes: isTable ? try uniqueIndexes(of: name, columns.map(\.name), connection) : [],
+      contentTable: kind == "virtual" ? text.option("content") : nil,
+      contentRowID: kind == "virtual" ? text.option("content_rowid") : nil, sql: sql)
+  }
+
+  private static func foreignKeys(of table: String, _ connection: Connection) throws -> [ForeignKey] {
+    let rows = try connection.fetchRows(
+      """
+      SELECT id, seq, "table", "from", "to", on_delete, on_update FROM pragma_foreign_key_list(\(table)) ORDER BY id DESC, seq
+      """, as: Int.self, Int.self, String.self, String.self, String?.self, String.self, String.self)
+    var keys: [(id: Int, key: ForeignKey)] = []
+    for (id, place, named, from, to, onDelete, onUpdate) in rows {
+      // A reference may write names in another case than the table does.
+      let target =
+        try connection.fetchOne(
+          "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = \(named) COLLATE NOCASE", as: String.self)
+        ?? named
+      let pair = ForeignKey.Pair(
+        from: try column(from, of: table, connection), to: try column(to, at: place, of: target, connection))
+      let pairs = keys.last?.id == id ? (keys.popLast()?.key.columns ?? []) + [pair] : [pair]
+      keys.append(
+        (
+          id,
+          ForeignKey(
+            table: target, columns: pairs, onDelete: ForeignKey.Action(rawValue: onDelete) ?? .noAction,
+            onUpdate: ForeignKey.Action(rawValue: onUpdate) ?? .noAction)
+        ))
+    }
+    return keys.map(\.key)
+  }
+
+  /// The column that a reference names, or the column at the same position of the primary key if it names none.
+  private static func column(
+    _ name: String?, at place: Int = 0, of table: String, _ connection: Connection
+  ) throws -> String {
+    guard let name else {
+      return try connection.fetchOne(
+        "SELECT name FROM pragma_table_xinfo(\(table)) WHERE pk = \(place + 1)", as: String.self) ?? "rowid"
+    }
+    return try connection.fetchOne(
+      "SELECT name FROM pragma_table_xinfo(\(table)) WHERE name = \(name) COLLATE NOCASE", as: String.self) ?? name
+  }
+
+  private static func uniqueIndexes(
+    of table: String, _ columns: [String], _ connection: Connection
+  ) throws -> [UniqueIndex] {
+    let indexes = try connection.fetchRows(
+      """
+      SELECT list.name, master.sql FROM pragma_index_list(\(table)) AS list
+      JOIN sqlite_schema AS master ON master.name = list.name AND master.type = 'index'
+      WHERE list."unique" = 1 ORDER BY list.seq DESC
+      """, as: String.self, String?.self)
+    return try indexes.map { name, sql in
+      let text = sql.map(IndexDefinition.init)
+      let terms = try connection.fetchRows(
+        "SELECT seqno, name, coll FROM pragma_index_xinfo(\(name)) WHERE key = 1 ORDER BY seqno", as: Int.self,
+        String?.self, String.self
+      ).map { place, column, collation in
+        UniqueIndex.Term(
+          expression: column.map(SQL.quoted) ?? text?.terms[place] ?? "NULL", collation: collation)
+      }
+      let words = (terms.map(\.expression) + [text?.condition ?? ""]).joined(separator: " ").lowercased()
+      return UniqueIndex(
+        terms: terms, condition: text?.condition, columns: columns.filter { words.contains($0.lowercased()) })
+    }
+  }
+
+  private static func uniqueKeys(of table: String, _ connection: Connection) throws -> [[String]] {
+    let names = try connection.fetch(
+      "SELECT name FROM pragma_index_list(\(table)) WHERE \"unique\" = 1 AND partial = 0 AND origin <> 'pk' ORDER BY seq DESC",
+      as: String.self)
+    return try names.compactMap { name in
+      let columns = try connection.fetch(
+        "SELECT name FROM pragma_index_info(\(name)) ORDER BY seqno", as: String?.self)
+      // An index on an expression has no column there.
+      return columns.contains(nil) ? nil : columns.compactMap { $0 }
+    }
+  }
+
+  /// Returns the table whose content a full-text table indexes, from the text of its CREATE statement; `nil` if it
+  /// has its own content or none.
+  public static func contentTable(ofVirtualTable sql: String) -> String? {
+    TableText(sql).option("content").flatMap { $0.isEmpty ? nil : $0 }
+  }
+}

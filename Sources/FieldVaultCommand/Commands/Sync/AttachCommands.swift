@@ -1,0 +1,252 @@
+import CommandLineKit
+import SyncEngine
+import VaultStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+enum AttachListCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "list", aliases: ["ls"], summary: "the attachments, and where their files are",
+    discussion: """
+      'full' is here, absent (not fetched yet) or evicted (made room for others; it is fetched when asked for).
+      """,
+    arguments: [
+      .optional("ENTITY", "only those of one record: its kind"), .optional("UUID", "and the record"),
+    ],
+    examples: [
+      Example("fieldvault attach list Room 0193...", "what hangs on a room"),
+      Example("fieldvault attach ls --json", "all, for a program"),
+    ],
+    exitCodes: usual + [.refused])
+
+  static func run(_ context: CommandContext) throws {
+    let word = context.arguments.value("UUID")
+    if context.arguments.value("ENTITY") != nil, word == nil {
+      throw context.arguments.mistake("the uuid of the record is missing", about: "UUID")
+    }
+    let uuid = try word.map { try PutCommand.parseUUID($0, "UUID", context).sqlText }
+    let vault = try context.openVault()
+    let entity = try context.arguments.value("ENTITY").map { try vault.entities.entity($0) }
+    let owner = entity.flatMap { entity in uuid.map { (entity: entity, uuid: $0) } }
+    if context.isJSON {
+      var json = JSONWriter(for: context.output)
+      json.beginArray()
+      try vault.forEachAttachment(of: owner) { attachment in
+        try AttachmentFormat.write(attachment, to: &json)
+        try json.drain(to: context.output)
+      }
+      json.endArray()
+      json.endDocument()
+      return try json.drain(to: context.output)
+    }
+    let terminal = context.output.terminal
+    var table = AttachmentFormat.table(for: terminal)
+    var count = 0
+    try vault.forEachAttachment(of: owner) { attachment in
+      table.add(AttachmentFormat.cells(of: attachment))
+      count += 1
+      // Aligned up to a few screenfuls, so that a long list needs no long memory.
+      guard count % 500 == 0 else { return }
+      try context.output.write(table.text(for: terminal))
+      table = AttachmentFormat.table(for: terminal)
+    }
+    if !table.isEmpty { try context.output.write(table.text(for: terminal)) }
+    if count == 0 { context.hint("There are no attachments: fieldvault attach add ENTITY UUID FILE") }
+  }
+}
+
+enum AttachExportCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "export", summary: "write an attachment to a file, not encrypted",
+    discussion: """
+      FILE appears whole and verified, or not at all, and nothing is overwritten without --force. A folder as FILE \
+      gets the attachment's own name, without what a name must not have. An attachment that is not on this device \
+      is asked for, and the command ends with 7: after the next sync it is there.
+      """,
+    arguments: [.required("UUID", "the attachment"), .required("FILE", "the file to write", completion: .file)],
+    options: [
+      .flag("thumbnail", short: "t", "the small picture instead"),
+      .flag("force", short: "f", "replace what stands there"),
+    ],
+    examples: [
+      Example("fieldvault attach export 0193... roof.jpg", "to look at it"),
+      Example("fieldvault attach export 0193... . --thumbnail", "the small one, into this folder"),
+    ],
+    exitCodes: usual + [.offline, .noSpace])
+
+  static func run(_ context: CommandContext) throws {
+    let uuid = try PutCommand.parseUUID(try context.arguments.required("UUID"), "UUID", context)
+    let file = try context.arguments.required("FILE")
+    let vault = try context.openVault()
+    let variant = context.arguments.flag("thumbnail") ? AttachmentVariant.thumbnail : .full
+    let (path, bytes): (String, Int)
+    do {
+      (path, bytes) = try export(uuid, variant, to: file, vault, context)
+    } catch let missing as VaultError where missing.code == .notHere {
+      // Opening it has asked for it.
+      try fetch(uuid, variant, vault, context, missing)
+      (path, bytes) = try export(uuid, variant, to: file, vault, context)
+    }
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("file", path)
+        json.member("bytes", bytes)
+        json.endObject()
+      }
+    }
+    try context.tell("Wrote \(escaped(path)), \(byteText(bytes)), not encrypted.")
+  }
+
+  private static func export(
+    _ uuid: UUID, _ variant: AttachmentVariant, to file: String, _ vault: Vault, _ context: CommandContext
+  ) throws -> (path: String, byteCount: Int) {
+    let line = ByteProgressLine("Writing \(escaped(file))", context)
+    defer { line.finish() }
+    return try vault.exportAttachment(uuid, variant, to: file, overwrites: context.arguments.flag("force")) {
+      line.show($0, of: $1)
+    }
+  }
+
+  /// Fetches a file from the server, when one is set and may be used.
+  /// - Throws: `missing`, when there is no server or the server does not have the file; the failure of the way to it.
+  private static func fetch(
+    _ uuid: UUID, _ variant: AttachmentVariant, _ vault: Vault, _ context: CommandContext, _ missing: VaultError
+  ) throws {
+    guard let settings = try vault.remote(), settings.hasToken, try vault.preference(.mode) != "device" else {
+      throw missing
+    }
+    let server = try Server(of: vault)
+    let line = ByteProgressLine("Fetching \(escaped(missing.name ?? uuid.sqlText))", context)
+    defer { line.finish() }
+    let report = try Waiting.run(taking: { (event: SyncEvent) in
+      if case .file(let progress) = event, !progress.isUpload, let whole = progress.byteCount {
+        line.show(Int(clamping: progress.bytesDone), of: Int(clamping: whole))
+      }
+    }) { tell in
+      let worker = SyncWorker(vault: vault, remote: server.remote, monitor: server.monitor)
+      let events = worker.events
+      let listening = Task { for await event in events { tell(event) } }
+      defer { listening.cancel() }
+      return try await worker.fetchFiles { try isHere(uuid, variant, vault) }
+    }
+    if let failure = report.failure { throw failure }
+    guard try isHere(uuid, variant, vault) else {
+      throw VaultError(
+        .notHere, "\(missing.name ?? uuid.sqlText) is not on this device, and the server does not give it now",
+        hint: "another device may still be sending it; fieldvault attach list tells more")
+    }
+  }
+
+  private static func isHere(_ uuid: UUID, _ variant: AttachmentVariant, _ vault: Vault) throws -> Bool {
+    let record = try vault.attachment(uuid)
+    return (variant == .full ? record.full : record.thumbnail) == "here"
+  }
+}
+
+enum AttachRemoveCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "remove", aliases: ["rm"], summary: "delete attachments",
+    discussion: """
+      As any record is deleted: until the server knows of it, 'outbox discard' brings it back. Then the key goes, \
+      and nothing opens the file any more.
+      """,
+    arguments: [.oneOrMore("UUID", "the attachments")],
+    examples: [Example("fieldvault attach remove 0193...", "the photo that nobody wants")],
+    exitCodes: usual + [.refused])
+
+  static func run(_ context: CommandContext) throws {
+    let uuids = try context.arguments.values("UUID").map { try PutCommand.parseUUID($0, "UUID", context) }
+    let vault = try context.openVault()
+    let count = try vault.removeAttachments(uuids)
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("deleted", count)
+        json.endObject()
+      }
+    }
+    try context.tell("Deleted \(countText(count)) \(count == 1 ? "attachment" : "attachments").")
+  }
+}
+
+enum AttachRetryCommand: ProgramCommand {
+  static let description = CommandDescription(
+    "retry", summary: "send and fetch again what has failed",
+    discussion: "A file that failed six times waits for this. Records never wait for files.",
+    arguments: [.optional("UUID", "one attachment; without it all")],
+    examples: [Example("fieldvault attach retry", "after the server was mended")],
+    exitCodes: usual)
+
+  static func run(_ context: CommandContext) throws {
+    let uuid = try context.arguments.value("UUID").map { try PutCommand.parseUUID($0, "UUID", context) }
+    let vault = try context.openVault()
+    let count = try vault.retryTransfers(of: uuid)
+    if context.isJSON {
+      return try context.writeJSON { json in
+        json.beginObject()
+        json.member("retried", count)
+        json.endObject()
+      }
+    }
+    try context.tell("\(countText(count)) \(count == 1 ? "file is" : "files are") tried again with the next sync.")
+  }
+}
+
+/// The form of attachments in output.
+enum AttachmentFormat {
+  /// Writes an attachment as an object.
+  static func write(_ attachment: AttachmentRecord, to json: inout JSONWriter) throws {
+    json.beginObject()
+    json.member("uuid", attachment.uuid)
+    json.member("entityType", attachment.entityType)
+    for (column, owner) in attachment.references.sorted(by: { $0.key < $1.key }) { json.member(column, owner) }
+    json.member("fileName", attachment.fileName)
+    json.member("fileSize", attachment.byteCount.map { Int(clamping: $0) })
+    json.member("mimeType", attachment.mimeType)
+    json.member("width", attachment.width)
+    json.member("height", attachment.height)
+    json.member("capturedAt", attachment.capturedAt)
+    json.member("contentUuid", attachment.contentUuid)
+    json.member("contentDigest", attachment.digest)
+    json.member("full", attachment.full)
+    json.member("thumbnail", attachment.thumbnail)
+    json.member("uploadStatus", attachment.uploadStatus)
+    json.member("note", attachment.note)
+    json.endObject()
+  }
+
+  static func table(for terminal: Terminal) -> TextTable {
+    TextTable(["uuid", "name", "size", "type", "here", "upload"])
+  }
+
+  static func cells(of attachment: AttachmentRecord) -> [String] {
+    let here =
+      switch (attachment.full, attachment.thumbnail) {
+      case ("here", _): "yes"
+      case (nil, _): "no content"
+      case (_, "here"): "thumbnail"
+      default: "no"
+      }
+    // A missing file comes from another device, whose own row has its progress.
+    let upload = attachment.full == "absent" ? "elsewhere" : attachment.uploadStatus ?? ""
+    return [
+      attachment.uuid, attachment.fileName ?? "", attachment.byteCount.map { byteText(Int(clamping: $0)) } ?? "",
+      attachment.mimeType ?? "", here, upload,
+    ]
+  }
+
+  /// Tells when files are about to make room.
+  static func warnOfLimit(_ usage: AttachmentUsage, _ context: CommandContext) throws {
+    guard usage.isNearLimit, usage.contents > 0 else { return }
+    let used = "\(byteText(Int(clamping: usage.bytesUsed))) of \(byteText(Int(clamping: usage.limit)))"
+    context.hint(
+      usage.bytesUsed > usage.limit
+        ? "Files take \(used); what the server does not have stays: 'fieldvault sync', or a larger storage-limit."
+        : "Files take \(used); soon those that the server has make room.")
+  }
+}

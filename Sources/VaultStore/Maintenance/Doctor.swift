@@ -1,0 +1,191 @@
+import Attachments
+import CipherSQL
+import Outbox
+import Platform
+import RecordStore
+import VaultKeys
+
+/// Examines a vault for damage, even a vault that cannot be opened.
+///
+/// ```swift
+/// let doctor = try Doctor(path: "job.vault", schemas: [RestorationSchema.schema]) { .passphrase(passphrase) }
+/// let diagnosis = try doctor.examine()
+/// if diagnosis.isDamaged { ... }
+/// ```
+///
+/// - Threads: one thread at a time.
+public final class Doctor {
+  let layout: VaultLayout
+  let schemas: [Schema]
+  let lock: VaultLock
+  private let secret: () throws -> UnlockSecret
+  private let progress: (String) throws -> Void
+  /// The clock and the random source of the vault while it is repaired.
+  package var environment = Environment.system
+  /// The unlocked keyring; `nil` before it is opened.
+  private(set) var keys: UnlockedKeyring?
+  /// The errors of folders and file systems that could not be examined.
+  var unreadable: Set<String> = []
+
+  /// Opens the folder and holds the vault's lock, so that no process rotates its key. Other processes can continue
+  /// to use the vault.
+  /// - Parameters:
+  ///   - schemas: the schemas that the program knows.
+  ///   - secret: called once, after the keyring was read.
+  ///   - progress: receives a description of each step before it starts. It may throw to cancel.
+  /// - Throws: ``VaultError`` with `notAVault` or `busy`.
+  public init(
+    path: String, schemas: [Schema] = [], progress: @escaping (String) throws -> Void = { _ in },
+    secret: @escaping () throws -> UnlockSecret
+  ) throws {
+    layout = VaultLayout(folder: path)
+    (self.schemas, self.secret, self.progress) = (schemas, secret, progress)
+    // A folder with databases and without a keyring is also a vault; the missing keyring is then a finding.
+    if !Files.isFolder(layout.databases) || Files.exists(layout.keyring) { _ = try Vault.existing(path) }
+    lock = try VaultLock(path: layout.lock, mode: .shared)
+  }
+
+  /// Performs all checks that are possible. Checkpoints the write-ahead log and changes nothing else.
+  /// - Throws: `KeyError` when the secret opens no key slot; the errors of the progress callback. Problems of the
+  ///   vault are findings, not errors.
+  public func examine() throws -> Diagnosis {
+    var diagnosis = Diagnosis()
+    if let keys = try openKeyring(&diagnosis) {
+      let generation = keys.keyring.generation.number
+      if checkGenerations(generation, &diagnosis) {
+        try checkDatabase(
+          DatabaseAccess(
+            path: layout.database(generation: generation), key: GuardedKey(bytes: keys.databaseKey),
+            environment: environment),
+          &diagnosis)
+      }
+    }
+    try report("Checking the files")
+    checkPermissions(&diagnosis)
+    checkOrphans(&diagnosis)
+    checkSpace(&diagnosis)
+    diagnosis.unchecked += unreadable.sorted()
+    return diagnosis
+  }
+
+  func report(_ step: String) throws { try progress(step) }
+
+  /// Reads and unlocks the keyring. Returns `nil` when it is damaged or unreadable.
+  private func openKeyring(_ diagnosis: inout Diagnosis) throws -> UnlockedKeyring? {
+    try report("Reading the keyring")
+    guard let keyring = readKeyring(&diagnosis) else { return nil }
+    guard let unlocked = try unlock(keyring, &diagnosis) else { return nil }
+    keys = unlocked
+    for slot in keyring.slots where slot.needsUpgrade {
+      let name = slot.label.isEmpty ? slot.id : "\(slot.id) (\(slot.label))"
+      diagnosis.add(
+        .note, "keyring", "the passphrase of slot \(name) costs less to try than is usual today",
+        meaning: "whoever has a copy of the keyring can guess it faster",
+        next: .advice("open the vault with that passphrase once: its slot is then raised by itself"))
+    }
+    diagnosis.checked.append("the keyring: its checksum, its form, its MAC, \(counted(keyring.slots.count, "slot"))")
+    return unlocked
+  }
+
+  private func readKeyring(_ diagnosis: inout Diagnosis) -> Keyring? {
+    do throws(KeyError) {
+      return try KeyringFile.read(at: layout.keyring)
+    } catch {
+      diagnosis.unchecked.append("the database, which cannot be opened without the keyring")
+      let isNewer = error.code == .newerFormat
+      diagnosis.add(
+        isNewer || error.code == .unreadable ? .warning : .damage, "keyring",
+        error.code == .notFound ? "the keyring is missing: \(layout.keyring)" : error.message,
+        meaning: isNewer
+          ? "this program is too old for the vault" : "nothing opens the database without the keyring",
+        next: isNewer || error.code == .unreadable
+          ? .advice(error.hint)
+          : .advice("put keyring.json back from a backup of this vault; an older one of the same key does too"))
+      return nil
+    }
+  }
+
+  /// Unlocks the keyring. A wrong secret is an error; an inconsistent keyring is a finding.
+  private func unlock(_ keyring: Keyring, _ diagnosis: inout Diagnosis) throws -> UnlockedKeyring? {
+    if let keys, keys.keyring == keyring { return keys }
+    let secret = try secret()
+    do throws(KeyError) {
+      return try keyring.unlock(with: secret)
+    } catch {
+      guard error.code == .damaged else { throw error }
+      diagnosis.unchecked.append("the database, which cannot be opened without the keyring")
+      diagnosis.add(
+        .damage, "keyring", error.message, meaning: "the keyring was changed by something else than this program",
+        next: .advice(error.hint))
+      return nil
+    }
+  }
+
+  /// Returns whether the database of the current generation exists.
+  private func checkGenerations(_ current: Int, _ diagnosis: inout Diagnosis) -> Bool {
+    let file = layout.database(generation: current)
+    guard Files.exists(file) else {
+      if !Files.isMissing(file) {
+        diagnosis.add(
+          .warning, "generations", "generation \(current) of the database cannot be reached: \(file)",
+          meaning: "whether it is whole is not known", next: .repairVaultAsOwner)
+        diagnosis.unchecked.append("the database, which cannot be reached")
+        return false
+      }
+      let others = OrphanedGenerations.orphans(layout, current: current).filter { $0 != layout.unfinishedKeyring }
+      diagnosis.add(
+        .damage, "generations", "generation \(current) of the database is missing: \(file)",
+        meaning: others.isEmpty
+          ? "the records are not there"
+          : "the records are not there; \(others.joined(separator: ", ")) is under another key, whose keyring is gone",
+        next: .advice("restore a backup"))
+      diagnosis.unchecked.append("the database, which is missing")
+      return false
+    }
+    diagnosis.checked.append("the generations: number \(current) is current and there")
+    return true
+  }
+}
+
+/// The path and key of a database, for opening connections of any kind.
+struct DatabaseAccess {
+  let path: String
+  let key: GuardedKey
+  let environment: Environment
+
+  /// Opens the database with a small page cache, because each page is read about once.
+  func open() throws -> Database {
+    var configuration = Configuration(environment: environment)
+    configuration.pageCacheBytes = 8 << 20
+    configuration.busyTimeout = .seconds(5)
+    return try Database(path: path, key: key, configuration: configuration)
+  }
+
+  /// Calls `body` with the database and closes it afterwards.
+  func withDatabase<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    let database = try open()
+    defer { database.close() }
+    return try body(database)
+  }
+
+  /// Opens a read-only connection that reads as much as possible of a damaged file.
+  func openDamaged() throws -> Connection { try Connection.toDamagedFile(at: path, key: key) }
+}
+
+/// Returns a count with its noun, such as `1 row` or `2 rows`.
+func counted(_ count: Int, _ thing: String) -> String { "\(count) \(thing)\(count == 1 ? "" : "s")" }
+
+/// The invariants between records, outbox, conflicts and attachment files.
+package enum VaultInvariants {
+  /// Returns a sentence with a count for each violated invariant.
+  package static func violations(_ catalog: SyncCatalog, in connection: Connection) throws -> [String] {
+    try SyncInvariants(catalog: catalog, connection: connection).violations()
+      + AttachmentInvariants.violations(catalog, in: connection)
+  }
+
+  /// Repairs violated invariants without discarding a change.
+  package static func restore(_ catalog: SyncCatalog, on connection: WriteConnection) throws {
+    try SyncInvariants.restore(catalog, on: connection)
+    try AttachmentInvariants.restore(catalog, on: connection)
+  }
+}
