@@ -172,14 +172,15 @@ let package = Package(
       ]),
 
     // What tests, benchmarks and the simulation share.
-    .target(name: "TestSupport", dependencies: ["Platform"], path: "Tests/TestSupport"),
+    .target(name: "TestSupport", dependencies: ["Platform", "VaultKeys", "CPlatform"], path: "Tests/TestSupport"),
 
     // Benchmarks against the C floor.
     .target(name: "BenchmarkFloor", dependencies: ["CSQLCipher", "CSodium"], path: "Tests/BenchmarkFloor"),
     .executableTarget(
       name: "fieldvault-bench",
       dependencies: [
-        "CipherSQL", "VaultStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine", "FileTransfers",
+        "TestSupport", "CipherSQL", "VaultStore", "VaultKeys", "RestorationModel", "SyncModel", "SyncEngine",
+        "FileTransfers",
         "HTTPClient",
         "SyncServer", "SQLCipherStorage", "ServerStorage", "FileServer", "SealedFiles", "BenchmarkFloor", "CSodium",
       ],
@@ -195,11 +196,11 @@ let package = Package(
 
     // Tests.
     .testTarget(name: "PlatformTests", dependencies: ["Platform"]),
-    .testTarget(name: "CipherSQLTests", dependencies: ["CipherSQL"]),
-    .testTarget(name: "SchemaCompilerTests", dependencies: ["SchemaCompiler", "CipherSQL"]),
-    .testTarget(name: "VaultKeysTests", dependencies: ["VaultKeys", "Platform"]),
-    .testTarget(name: "SealedFilesTests", dependencies: ["Platform", "SealedFiles", "VaultKeys"]),
-    .testTarget(name: "PicturesTests", dependencies: ["Pictures"]),
+    .testTarget(name: "CipherSQLTests", dependencies: ["TestSupport", "CipherSQL"]),
+    .testTarget(name: "SchemaCompilerTests", dependencies: ["TestSupport", "SchemaCompiler", "CipherSQL"]),
+    .testTarget(name: "VaultKeysTests", dependencies: ["TestSupport", "VaultKeys", "Platform"]),
+    .testTarget(name: "SealedFilesTests", dependencies: ["TestSupport", "Platform", "SealedFiles", "VaultKeys"]),
+    .testTarget(name: "PicturesTests", dependencies: ["TestSupport", "Pictures"]),
     .testTarget(
       name: "VaultStoreTests",
       dependencies: [
@@ -209,14 +210,19 @@ let package = Package(
     .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "VaultStore"]),
     .testTarget(
       name: "RangeModelTests",
-      dependencies: ["RangeModel", "RestorationModel", "CipherSQL", "VaultStore", "SyncModel", "VaultKeys"]),
-    .testTarget(name: "ReceiptsModelTests", dependencies: ["ReceiptsModel", "CipherSQL", "VaultStore"]),
-    .testTarget(name: "SyncModelTests", dependencies: ["SyncModel"]),
+      dependencies: [
+        "TestSupport", "RangeModel", "RestorationModel", "CipherSQL", "VaultStore", "SyncModel", "VaultKeys",
+      ]),
+    .testTarget(name: "ReceiptsModelTests", dependencies: ["TestSupport", "ReceiptsModel", "CipherSQL", "VaultStore"]),
+    .testTarget(name: "SyncModelTests", dependencies: ["TestSupport", "SyncModel"]),
     .target(name: "RawNetwork", dependencies: ["HTTPClient", "SyncModel", "CipherSQL"], path: "Tests/RawNetwork"),
-    .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "RawNetwork", "SyncModel", "CipherSQL"]),
+    .testTarget(
+      name: "HTTPClientTests", dependencies: ["TestSupport", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL"]),
     .testTarget(
       name: "FileTransfersTests",
-      dependencies: ["Platform", "FileTransfers", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL", "SealedFiles"]),
+      dependencies: [
+        "TestSupport", "Platform", "FileTransfers", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL", "SealedFiles",
+      ]),
     .testTarget(
       name: "SyncEngineTests",
       dependencies: [
@@ -246,13 +252,14 @@ let package = Package(
     .testTarget(
       name: "RestTests",
       dependencies: [
-        "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient", "RawNetwork", "SyncModel", "VaultStore",
+        "TestSupport", "SyncEngine", "RESTRemote", "FileTransfers", "HTTPClient", "RawNetwork", "SyncModel",
+        "VaultStore",
         "CipherSQL", "VaultKeys", "RangeModel",
       ]),
-    .testTarget(name: "CommandLineKitTests", dependencies: ["CommandLineKit"]),
+    .testTarget(name: "CommandLineKitTests", dependencies: ["TestSupport", "CommandLineKit"]),
     .testTarget(
       name: "FieldVaultTests",
-      dependencies: ["FieldVaultCommand", "FieldVaultServerCommand", "CommandLineKit", "CPlatform"]),
+      dependencies: ["TestSupport", "FieldVaultCommand", "FieldVaultServerCommand", "CommandLineKit", "CPlatform"]),
   ],
   swiftLanguageModes: [.v6]
 )
@@ -266,14 +273,15 @@ let package = Package(
     .target(name: "FaultLayer", path: "Tests/FaultLayer"),
     .target(name: "WriteTimes", path: "Tests/WriteTimes"),
     .executableTarget(
-      name: "fieldvault-torture", dependencies: ["CipherSQL", "VaultStore", "VaultKeys", "RestorationModel"],
+      name: "fieldvault-torture",
+      dependencies: ["TestSupport", "CipherSQL", "VaultStore", "VaultKeys", "RestorationModel"],
       path: "Tests/Torture", exclude: ["RESULTS.md"]),
 
     // Devices, a server and a bad network.
     .executableTarget(
       name: "fieldvault-simulation",
       dependencies: [
-        "CipherSQL", "VaultStore", "SyncEngine", "HTTPClient", "SyncModel", "SyncServer", "VaultKeys",
+        "TestSupport", "CipherSQL", "VaultStore", "SyncEngine", "HTTPClient", "SyncModel", "SyncServer", "VaultKeys",
         "SQLCipherStorage", "ServerStorage", "FileServer",
         "RestorationModel", "CPlatform",
       ],

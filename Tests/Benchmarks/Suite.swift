@@ -1,6 +1,7 @@
 import BenchmarkFloor
 import CipherSQL
 import Foundation
+import TestSupport
 
 /// Both sides, their files and their work.
 final class Suite {
@@ -43,7 +44,7 @@ final class Suite {
 
   /// Readings of 50 projects in the order of time.
   private static func readings(_ count: Int) -> [Reading] {
-    var generator = SplitMix(seed: 2013)
+    var generator = Seeded(2013)
     let start = Date(timeIntervalSince1970: 1_357_020_000)
     var readings: [Reading] = []
     readings.reserveCapacity(count)
@@ -164,12 +165,12 @@ final class Suite {
   // MARK: What is looked for
 
   private lazy var lookups: [Int] = {
-    var generator = SplitMix(seed: 7)
+    var generator = Seeded(7)
     return (0..<50_000).map { _ in Int(generator.next() % UInt64(rowCount)) }
   }()
   private lazy var floorUUIDs = lookups.map { stored[$0].uuid.uuid }
   private lazy var identifiers: [Int64] = {
-    var generator = SplitMix(seed: 11)
+    var generator = Seeded(11)
     return (0..<20_000).map { _ in Int64(generator.next() % UInt64(rowCount)) + 1 }
   }()
   private lazy var projects: [Int64] = (0..<2_000).map { Int64($0 % 50 + 1) }
@@ -275,19 +276,4 @@ final class Failures: Sendable {
 
   func add(_ error: any Error) { lock.withLock { errors.append(error) } }
   var first: (any Error)? { lock.withLock { errors.first } }
-}
-
-/// A small generator with a seed (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
-struct SplitMix {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
-    return value ^ (value >> 31)
-  }
 }

@@ -1,5 +1,6 @@
 import CommandLineKit
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Completions")
@@ -48,11 +49,9 @@ struct CompletionTests {
     ])
   func bash(words: [String], offered: [String]) throws {
     let bash = try #require(tool("bash"))
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("completion-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(
-      at: folder.appendingPathComponent("my schemas"), withIntermediateDirectories: true)
-    try Data().write(to: folder.appendingPathComponent("two words.json"))
-    defer { try? FileManager.default.removeItem(at: folder) }
+    let folder = try TemporaryFolder()
+    try FileManager.default.createDirectory(atPath: folder.file("my schemas"), withIntermediateDirectories: false)
+    try folder.write("", to: "two words.json")
     // What readline does: it looks up the function, fills COMP_WORDS and calls it.
     let quoted = (["fieldvault"] + words).map { "'\($0)'" }.joined(separator: " ")
     let script = """
@@ -63,7 +62,7 @@ struct CompletionTests {
       $(complete -p fieldvault | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
       ((${#COMPREPLY[@]} == 0)) || printf '%s\\n' "${COMPREPLY[@]}"
       """
-    let result = try run(bash, ["--norc"], file: script, in: folder)
+    let result = try run(bash, ["--norc"], file: script, in: URL(fileURLWithPath: folder.path))
     #expect(result.errors == "")
     #expect(result.output.split(separator: "\n").map(String.init) == offered)
   }

@@ -1,4 +1,5 @@
 import CommandLineKit
+import TestSupport
 import Testing
 
 @Suite("Edit distance")
@@ -14,7 +15,7 @@ struct EditDistanceTests {
   }
 
   @Test func isAMetric() {
-    var random = Randomness("laws of edit distance")
+    var random = Seeded(of: "laws of edit distance")
     func word() -> String {
       (0..<Int.random(in: 0...7, using: &random)).map { _ in random.pick(["a", "b", "c"]) }.joined()
     }

@@ -1,5 +1,6 @@
 import CommandLineKit
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("JSON")
@@ -97,7 +98,7 @@ struct JSONWriterTests {
   }
 
   @Test func bytesAreBase64() {
-    var random = Randomness("base64")
+    var random = Seeded(of: "base64")
     for count in 0..<200 {
       let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
       #expect(text { $0.base64(bytes) } == "\"\(Data(bytes).base64EncodedString())\"", "seed \(random.seed)")
@@ -132,7 +133,7 @@ struct JSONWriterTests {
   }
 
   @Test func foundationReadsBackWhatWasWritten() throws {
-    var random = Randomness("JSON read back")
+    var random = Seeded(of: "JSON read back")
     for round in 0..<500 {
       let value = RandomValue(&random, depth: 4)
       for pretty in [false, true] {
@@ -154,10 +155,10 @@ private indirect enum RandomValue {
   case null, bool(Bool), integer(Int64), real(Double), text(String)
   case array([RandomValue]), object([(String, RandomValue)])
 
-  init(_ random: inout Randomness, depth: Int) {
+  init(_ random: inout Seeded, depth: Int) {
     switch Int.random(in: 0..<(depth > 0 ? 8 : 5), using: &random) {
     case 0: self = .null
-    case 1: self = .bool(random.chance(50))
+    case 1: self = .bool(random.chance(0.5))
     case 2: self = .integer(Int64.random(in: Int64.min...Int64.max, using: &random) >> Int64(random.next() % 64))
     case 3:
       let bits = Double(bitPattern: random.next())

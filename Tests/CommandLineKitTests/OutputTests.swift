@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CommandLineKit
@@ -70,9 +71,8 @@ struct OutputTests {
   }
 
   @Test func keepsEachWriteInOnePiece() async throws {
-    let file = FileManager.default.temporaryDirectory.appendingPathComponent("output-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: file) }
-    let descriptor = open(file.path, O_WRONLY | O_CREAT, 0o600)
+    let folder = try TemporaryFolder()
+    let descriptor = open(folder.file("output"), O_WRONLY | O_CREAT, 0o600)
     let output = Output(descriptor: descriptor, limit: 100)
     try await withThrowingTaskGroup(of: Void.self) { group in
       for letter in ["a", "b", "c", "d"] {
@@ -82,7 +82,7 @@ struct OutputTests {
     }
     try output.flush()
     close(descriptor)
-    let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+    let lines = try String(contentsOfFile: folder.file("output"), encoding: .utf8).split(separator: "\n")
     #expect(lines.count == 2000)
     #expect(lines.allSatisfy { Set($0).count == 1 && $0.count == 30 })
   }

@@ -1,10 +1,11 @@
 import CommandLineKit
+import TestSupport
 import Testing
 
 @Suite("Whatever can be given can be written as a command line")
 struct RoundTripTests {
   @Test func aRandomLineParsesBackToWhatItWasMadeFrom() throws {
-    var random = Randomness("round trip of command lines")
+    var random = Seeded(of: "round trip of command lines")
     for round in 0..<3000 {
       let line = RandomLine(&random)
       let parsed = try ArgumentParser(.sample).parse(line.words)
@@ -26,27 +27,27 @@ private struct RandomLine {
   private(set) var command = "list"
   private(set) var options = ["vault", "where", "limit", "deleted"]
 
-  init(_ random: inout Randomness) {
+  init(_ random: inout Seeded) {
     var globals: [[String]] = []
     var locals: [[String]] = []
     var values: [String] = []
-    if random.chance(40) { globals.append(["--json"]) }
-    if random.chance(40) { globals.append([random.pick(["--quiet", "-q"])]) }
+    if random.chance(0.4) { globals.append(["--json"]) }
+    if random.chance(0.4) { globals.append([random.pick(["--quiet", "-q"])]) }
     if !globals.isEmpty {
       for option in globals.flatMap({ $0 }) { given[option == "--json" ? "json" : "quiet"] = [""] }
     }
     add("vault", nil, .once, &globals, &random)
-    if random.chance(50) {
+    if random.chance(0.5) {
       values = [random.text()]
       given["ENTITY"] = values
       add("where", "w", .once, &locals, &random)
       add("limit", "n", .once, &locals, &random)
-      if random.chance(40) {
+      if random.chance(0.4) {
         locals.append([random.pick(["--deleted", "-d"])])
         given["deleted"] = [""]
       }
     } else {
-      command = random.chance(50) ? "put" : "query"
+      command = random.chance(0.5) ? "put" : "query"
       options = command == "put" ? ["vault", "uuid"] : ["vault", "param"]
       if command == "put" {
         values = (0...Int.random(in: 1...4, using: &random)).map { _ in random.text() }
@@ -59,7 +60,7 @@ private struct RandomLine {
         for _ in 0..<Int.random(in: 0...3, using: &random) { add("param", nil, .each, &locals, &random) }
       }
     }
-    let isBefore = random.chance(50)
+    let isBefore = random.chance(0.5)
     let name = command == "list" ? random.pick(["list", "ls"]) : command
     words = (isBefore ? globals.shuffled(using: &random).flatMap { $0 } : []) + [name]
     words += locals.flatMap { $0 } + (isBefore ? [] : globals.flatMap { $0 })
@@ -70,9 +71,9 @@ private struct RandomLine {
   /// Adds an option in one of its spellings, or leaves it out.
   private mutating func add(
     _ name: String, _ short: String?, _ repetition: OptionDescription.Repetition, _ groups: inout [[String]],
-    _ random: inout Randomness
+    _ random: inout Seeded
   ) {
-    guard repetition == .each || random.chance(60) else { return }
+    guard repetition == .each || random.chance(0.6) else { return }
     let value = random.text()
     given[name, default: []].append(value)
     let isPlain = !value.hasPrefix("-") || value == "-"

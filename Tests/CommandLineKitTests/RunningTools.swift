@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// What a tool printed and returned.
 struct ToolResult {
@@ -7,20 +8,13 @@ struct ToolResult {
   let errors: String
 }
 
-/// The path of a tool, or nil where it is not installed.
-func tool(_ name: String) -> String? {
-  let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")
-  return folders.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
-}
-
 /// Runs a tool with a file of the text as its last argument.
 func run(_ path: String, _ arguments: [String], file text: String, in folder: URL? = nil) throws -> ToolResult {
-  let script = FileManager.default.temporaryDirectory.appendingPathComponent("script-\(UUID().uuidString)")
-  try text.write(to: script, atomically: true, encoding: .utf8)
-  defer { try? FileManager.default.removeItem(at: script) }
+  let scripts = try TemporaryFolder()
+  let script = try scripts.write(text, to: "script")
   let process = Process()
   process.executableURL = URL(fileURLWithPath: path)
-  process.arguments = arguments + [script.path]
+  process.arguments = arguments + [script]
   process.currentDirectoryURL = folder
   let (output, errors) = (Pipe(), Pipe())
   process.standardOutput = output

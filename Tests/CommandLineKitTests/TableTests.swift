@@ -1,4 +1,5 @@
 import CommandLineKit
+import TestSupport
 import Testing
 
 @Suite("A table")
@@ -48,7 +49,7 @@ struct TableTests {
   }
 
   @Test func fitsWhateverTheWidth() {
-    var random = Randomness("width of tables")
+    var random = Seeded(of: "width of tables")
     for _ in 0..<300 {
       var table = TextTable(["a", "b", "c", "d"])
       for _ in 0..<5 { table.add((0..<4).map { _ in random.text(upTo: 30) }) }

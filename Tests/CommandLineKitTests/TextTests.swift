@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import CommandLineKit
@@ -42,7 +43,7 @@ struct TextTests {
 
   @Test("A text of many lines is written as each of its lines is escaped")
   func writtenLines() {
-    var random = Randomness("written lines")
+    var random = Seeded(of: "written lines")
     for _ in 0..<300 {
       let lines = (0..<8).map { _ in random.text(upTo: 20).replacing("\n", with: "") }
       let shown = presentable(lines.joined(separator: "\n"), hasColours: false)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Photos and files from the command line.
@@ -197,7 +198,10 @@ struct AttachCommandTests {
     for (index, name) in names.enumerated() { try shop.write([UInt8](repeating: UInt8(index), count: 100), to: name) }
     let ran = try run(
       bash,
-      ["-c", "ulimit -n 40; exec \"$0\" \"$@\"", try Program.path.get(), "attach", "add", "Room", Workshop.room]
+      [
+        "-c", "ulimit -n 40; exec \"$0\" \"$@\"", try builtProgram("fieldvault"), "attach", "add", "Room",
+        Workshop.room,
+      ]
         + names.map(shop.path), environment: shop.environment())
     #expect(ran.status == 0, "\(ran.errors)")
     #expect(try stored().count == 60)
@@ -211,7 +215,8 @@ struct AttachCommandTests {
     let ran = try run(
       bash,
       [
-        "-c", "ulimit -f 4096; trap '' XFSZ; exec \"$0\" \"$@\"", try Program.path.get(), "attach", "add", "Room",
+        "-c", "ulimit -f 4096; trap '' XFSZ; exec \"$0\" \"$@\"", try builtProgram("fieldvault"), "attach", "add",
+        "Room",
         Workshop.room, shop.path("big.bin"),
       ], environment: shop.environment())
     #expect(ran.status == 1, "\(ran.errors)")

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A place that cannot be written, or has no room.
@@ -67,7 +68,7 @@ struct BadPlacesTests {
   func whereTheReaderOfTheOutputHasGoneTheProgramEndsSilently() throws {
     let shop = try Workshop()
     let shell = try #require(tool("bash"))
-    let program = try Program.path.get()
+    let program = try builtProgram("fieldvault")
     let ran = try run(
       shell,
       [
@@ -84,7 +85,7 @@ struct BadPlacesTests {
   func aFullStandardOutputIsNamed() throws {
     let shop = try Workshop()
     let shell = try #require(tool("bash"))
-    let program = try Program.path.get()
+    let program = try builtProgram("fieldvault")
     for command in ["export Room", "list Room --json", "version", "help"] {
       let ran = try run(shell, ["-c", "'\(program)' \(command) > /dev/full"], environment: shop.environment())
       #expect(ran.status == 9, "\(command): \(ran.errors)")

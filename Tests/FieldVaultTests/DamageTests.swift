@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Damage differs from a wrong passphrase, and damaged files are never changed.

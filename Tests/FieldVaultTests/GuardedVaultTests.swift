@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Statements that would change the encryption, the settings or the schema of a vault are refused through every entrance that a user
@@ -204,7 +205,7 @@ struct GuardedVaultTests {
 
   /// A copy of the program in a folder, with the extension where the test wants it.
   private func install(_ shop: Workshop, _ folder: String, library: String?) throws -> String {
-    let program = try Program.path.get()
+    let program = try builtProgram("fieldvault")
     let name = "libFieldVaultShellGuard.so"
     let place = shop.path(folder)
     try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)

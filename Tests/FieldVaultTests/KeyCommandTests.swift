@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Slots, rotation, export and backups from the command line.

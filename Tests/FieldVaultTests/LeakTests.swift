@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A working day leaves nothing readable: not in a file that is written, even one that is gone again at once, not in an
@@ -63,7 +64,7 @@ struct LeakTests {
     let log = shop.folder.deletingLastPathComponent().appendingPathComponent("strace-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: log) }
     let words = arguments.map { $0.hasPrefix("@") ? shop.path(String($0.dropFirst())) : $0 }
-    let program = try Program.path.get()
+    let program = try builtProgram("fieldvault")
     let ran = try run(
       try #require(tool("strace")),
       [

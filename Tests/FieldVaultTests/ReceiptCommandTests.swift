@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Receipts on the command line, with the schema that ships on both sides.

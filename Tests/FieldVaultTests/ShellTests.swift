@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The real sqlcipher shell on the open vault.
@@ -91,7 +92,7 @@ struct ShellTests {
       let before = FileManager.default.contents(atPath: home + "/.sqlite_history")
       // A terminal of its own, because a shell keeps a history only there.
       if let script = tool("script") {
-        let program = try Program.path.get()
+        let program = try builtProgram("fieldvault")
         var variables = shop.environment()
         variables["TERM"] = "dumb"
         let ran = try run(

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -30,14 +31,14 @@ import Testing
   /// Records of a vault with both schemas reach a server with both, and another user's vault from there.
   @Test func restorationAndRangeShareAVaultAndAServer() throws {
     let shop = try Workshop(vault: false)
-    let beside = URL(fileURLWithPath: try Program.path.get()).deletingLastPathComponent()
+    let beside = URL(fileURLWithPath: try builtProgram("fieldvault")).deletingLastPathComponent()
     let program = beside.appendingPathComponent("fieldvault-server").path
     let schemas = ["--schema", "restoration", "--schema", "range"]
     let server = try Running(
       program, ["serve", "--data", shop.path("data"), "--listen", "127.0.0.1:0", "-q"] + schemas,
       environment: shop.environment())
     defer { kill(server.process, SIGTERM) }
-    try until("the server listens") { try server.outputSoFar().hasSuffix("\n") }
+    try blockUntil("the server listens") { try server.outputSoFar().hasSuffix("\n") }
     let url = try server.outputSoFar().dropFirst("listening on ".count).prefix { $0 != "\n" }
     for (vault, person) in [("a.vault", "ada"), ("b.vault", "bob")] {
       let made = try shop.run(["init", "-q"] + schemas, vault: vault)

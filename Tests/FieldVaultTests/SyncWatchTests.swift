@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -18,16 +19,16 @@ import Testing
 
   @Test func whatIsWrittenHereAndThereMovesByItself() throws {
     let watch = try shop.start(["sync", "--watch", "--json", "--vault", shop.path("a.vault")], input: nil)
-    try until("the first round has ended") {
+    try blockUntil("the first round has ended") {
       try !shop.done("history", "--json", vault: "a.vault").rows().isEmpty
     }
     let there = try work.put("b.vault", "Project", "title=There")
     try work.sync("b.vault")
-    try until("the change of the other device has come") {
+    try blockUntil("the change of the other device has come") {
       try work.value("title", "Project", there, "a.vault") == "There"
     }
     let here = try work.put("a.vault", "Project", "title=Here")
-    try until("what was written here was sent") {
+    try blockUntil("what was written here was sent") {
       try shop.done("status", "--json", vault: "a.vault").object()["pending"] as? Int == 0
     }
     try work.sync("b.vault")
@@ -55,12 +56,12 @@ import Testing
     let why = try shop.done("why", "Project", project, vault: "a.vault").output
     #expect(why.contains("does not accept the token"))
     let watch = try shop.start(["sync", "--watch", "--vault", shop.path("a.vault")], input: nil)
-    try until("the watch pauses") {
+    try blockUntil("the watch pauses") {
       try shop.done("history", "--json", "-n", "2", vault: "a.vault").rows().count == 2
     }
     let token = try String(contentsOfFile: shop.path("token-a.vault"), encoding: .utf8)
     try shop.done("remote", "set", work.url, "--token-file", "-", vault: "a.vault", input: token)
-    try until("what waited was sent") {
+    try blockUntil("what waited was sent") {
       try shop.done("status", "--json", vault: "a.vault").object()["pending"] as? Int == 0
     }
     kill(watch.process, SIGINT)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -39,7 +40,8 @@ import Testing
       """
     let file = try shop.write(beginning + script, to: "session.sh")
     let variables = [
-      "PROGRAM": try Program.path.get(), "XDG_RUNTIME_DIR": shop.path("run"), "XDG_DATA_HOME": shop.path("home/data"),
+      "PROGRAM": try builtProgram("fieldvault"), "XDG_RUNTIME_DIR": shop.path("run"),
+      "XDG_DATA_HOME": shop.path("home/data"),
       "XDG_CONFIG_HOME": shop.path("home/config"), "XDG_CACHE_HOME": shop.path("home/cache"),
     ]
     return try run(

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import RawNetwork
 import SealedFiles
+import TestSupport
 import Testing
 import HTTPClient
 @testable import FileTransfers
@@ -9,7 +10,10 @@ import HTTPClient
 /// Downloads over sockets.
 @Suite struct FileDownloadTests {
   private let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
-  private let part = NSTemporaryDirectory() + "/download-" + UUID().uuidString + ".part"
+  private let folder: TemporaryFolder
+  private var part: String { folder.file("download.part") }
+
+  init() throws { folder = try TemporaryFolder() }
 
   /// Returns a server that supports ranges. It sends at most `most` bytes per response and then closes the
   /// connection.

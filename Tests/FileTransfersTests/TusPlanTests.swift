@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 @testable import FileTransfers
 
@@ -163,7 +164,7 @@ import Testing
   @Test("Every upload ends with the complete file or a problem") func everyUploadEndsWithTheWholeFileOrAProblem() {
     let seed = UInt64.random(in: 0..<1 << 48)
     print("everyUploadEndsWithTheWholeFileOrAProblem: seed \(seed)")
-    var random = SplitMix(seed)
+    var random = Seeded(seed)
     for round in 0..<2_000 {
       let byteCount = Int64.random(in: 0...6 << 20, using: &random)
       var (stored, exists, finished) = (Int64(0), false, false)
@@ -216,18 +217,5 @@ import Testing
       }
       #expect(finished, "seed \(seed), round \(round)")
     }
-  }
-}
-
-/// A generator whose numbers follow from a seed.
-struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    let mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    return mixed ^ (mixed >> 31)
   }
 }

@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import RawNetwork
+import TestSupport
 import Testing
 import HTTPClient
 @testable import FileTransfers
@@ -11,14 +12,13 @@ import HTTPClient
   .enabled(
     if: ProcessInfo.processInfo.environment["TUSPYSERVER_PYTHON"] != nil, "Tests/Tus/tuspyserver runs these"))
 struct TuspyserverTests {
-  private let folder: URL
+  private let folder: TemporaryFolder
   private let content: [UInt8]
   private let metadata = [(name: "filename", value: "a \"photo\"/ü.jpg"), (name: "filetype", value: "image/jpeg")]
 
   init() throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("tuspyserver-" + UUID().uuidString)
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    var random = SplitMix(7)
+    folder = try TemporaryFolder()
+    var random = Seeded(7)
     content = (0..<600_000).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } } + [1, 2, 3]
   }
 
@@ -38,7 +38,7 @@ struct TuspyserverTests {
 
   private func stored(_ address: String?) throws -> [UInt8] {
     let name = try #require(address?.split(separator: "/").last)
-    return [UInt8](try Data(contentsOf: folder.appendingPathComponent(String(name))))
+    return [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder.file(String(name)))))
   }
 
   /// Repeats the upload until it is complete, as the worker does.
@@ -140,7 +140,7 @@ private final class Tuspyserver {
   let port: UInt16
   private let process = Process()
 
-  init(_ folder: URL, port: UInt16? = nil) async throws {
+  init(_ folder: TemporaryFolder, port: UInt16? = nil) async throws {
     let free = try RawServer(answering: "")
     self.port = port ?? free.port
     free.close()

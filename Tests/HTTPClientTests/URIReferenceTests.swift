@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import HTTPClient
@@ -80,7 +81,7 @@ import Testing
   @Test("A random reference never leads a request with the token to another host")
   func random() throws {
     let seed = UInt64.random(in: .min ... .max)
-    var random = SeededRandom(seed: seed)
+    var random = Seeded(seed)
     let pieces = [
       "https:", "http:", "//", "/", "@", ":", ".", "..", "evil.org", "api.example.org", "api.example.org:443", "%2e",
       "%2f", "?",
@@ -115,16 +116,5 @@ import Testing
     let asked = request
     let failure = await #expect(throws: TransportFailure.self) { try await transport.send(asked) }
     #expect(failure == .badHeader)
-  }
-}
-
-/// SplitMix64, so that a failure can be repeated from its seed.
-private struct SeededRandom: RandomNumberGenerator {
-  var seed: UInt64
-  mutating func next() -> UInt64 {
-    seed &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = (seed ^ (seed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

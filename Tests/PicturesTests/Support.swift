@@ -164,21 +164,3 @@ func jpegSize(_ jpeg: [UInt8]) -> [Int]? {
   }
   return size
 }
-
-/// Numbers that follow from a seed.
-struct Seeded: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-    return (state ^ (state >> 29)) &* 0x9e37_79b9_7f4a_7c15
-  }
-}
-
-func freshSeed(_ test: String = #function) -> UInt64 {
-  let seed = UInt64.random(in: 0..<1 << 48)
-  print("\(test): seed \(seed)")
-  return seed
-}

@@ -1,4 +1,5 @@
 import RangeModel
+import TestSupport
 import Testing
 
 /// Pixels of a picture as inches on the target.

@@ -1,5 +1,6 @@
 import Foundation
 import RangeModel
+import TestSupport
 import Testing
 
 /// The measures of a group against what can be checked by hand, against published values, and against their own laws.

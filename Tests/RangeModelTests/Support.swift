@@ -1,17 +1,10 @@
 import CipherSQL
 import Foundation
+import TestSupport
 import VaultStore
 import RangeModel
 import RestorationModel
 import VaultKeys
-
-/// A folder that goes with the test.
-final class TemporaryFolder {
-  let path = NSTemporaryDirectory() + "fieldvault-range-\(UUID().uuidString)"
-
-  init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-}
 
 /// A vault for the range, and what a shooter has fetched before driving there.
 final class RangeBench {
@@ -29,7 +22,7 @@ final class RangeBench {
     let schemas = others + [("range", RangeSchema.schema)]
     vault = try Vault.create(
       at: folder.path + "/range.vault",
-      schemas: schemas.map { (SchemaSource(name: $0.name, folder: nil), $0.schema) }, secret: Self.secret())
+      schemas: schemas.map { (SchemaSource(name: $0.name, folder: nil), $0.schema) }, secret: keyFileSecret())
     (rifle, ammunition, lot, place) = try vault.database.write { db in
       // As it is when it came from the server.
       try WriteMode.sync(on: db) {
@@ -55,15 +48,10 @@ final class RangeBench {
     }
   }
 
-  private static func secret() throws -> UnlockSecret {
-    var bytes: [UInt8] = (0..<64).map { $0 &* 7 }
-    return .keyFile(try SecureBytes(wiping: &bytes))
-  }
-
   /// Closes the vault and opens it again, as after the app was closed.
   func reopen() throws {
     vault.close()
-    vault = try Vault.open(at: path, with: Self.secret(), schemas: [RangeSchema.schema])
+    vault = try Vault.open(at: path, with: keyFileSecret(), schemas: [RangeSchema.schema])
   }
 
   /// A session as it is recorded at the range: two holds, a string of five shots, a group of three.
@@ -154,18 +142,7 @@ final class RangeBench {
   }
 }
 
-/// A small generator with a seed, so that a failing run can be repeated.
-struct Seeded: RandomNumberGenerator {
-  private var state: UInt64
-  init(_ seed: UInt64) { state = seed }
-  mutating func next() -> UInt64 {
-    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-    var value = state
-    value ^= value >> 33
-    value = value &* 0xff51_afd7_ed55_8ccd
-    return value ^ (value >> 29)
-  }
-
+extension Seeded {
   /// A number of the normal distribution (Box and Muller).
   mutating func normal() -> Double {
     let radius = (-2 * log(Double.random(in: Double.leastNonzeroMagnitude..<1, using: &self))).squareRoot()

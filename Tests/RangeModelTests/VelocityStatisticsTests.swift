@@ -1,5 +1,6 @@
 import CipherSQL
 import RangeModel
+import TestSupport
 import Testing
 
 /// Velocities against the certified values of NIST's Statistical Reference Datasets (univariate), and their own laws.

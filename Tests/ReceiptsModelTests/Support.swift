@@ -46,18 +46,4 @@ struct Receipts {
   }
 }
 
-/// A small generator with a seed, so that a failing run can be repeated.
-struct Seeded: RandomNumberGenerator {
-  private var state: UInt64
-  init(_ seed: UInt64) { state = seed }
-
-  // SplitMix64, https://prng.di.unimi.it/splitmix64.c
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = (state ^ (state >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
-  }
-}
-
 func day(_ text: String) throws -> CalendarDay { try #require(CalendarDay(text)) }

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import RawNetwork
 import SyncModel
+import TestSupport
 import Testing
 import HTTPClient
 
@@ -304,7 +305,7 @@ final class ScriptedAPI: Sendable {
   @Test("With an accepted route file, every field is sent once at its position and reads back")
   func everyFieldArrives() throws {
     let seed = UInt64.random(in: .min ... .max)
-    var random = SplitMix(seed)
+    var random = Seeded(seed)
     var accepted = 0
     for _ in 0..<2_000 {
       var places: [String: String] = [:]

@@ -19,7 +19,7 @@ import Testing
       )
       return connection.lastInsertedRowID
     }
-    let path = device.folder + "/target.png"
+    let path = device.folder.file("target.png")
     try Data(Self.bytes).write(to: URL(fileURLWithPath: path))
     let uuid = try #require(
       try await device.value("SELECT uuid FROM OfflineGroupEntry WHERE groupEntryId = \(group)", as: UUID.self))

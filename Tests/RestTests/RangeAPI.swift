@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import RangeModel
 import SyncModel
+import TestSupport
 import Testing
 import VaultKeys
 import HTTPClient
@@ -12,7 +13,7 @@ import HTTPClient
 
 /// A process that serves the REST API of the range app and knows nothing of FieldVault.
 final class RangeAPI: Sendable {
-  let folder: String
+  let folder: TemporaryFolder
   let url: String
   private let process: Process
   private let control: HTTPTransport
@@ -23,11 +24,10 @@ final class RangeAPI: Sendable {
     .deletingLastPathComponent().appendingPathComponent("Schema/range/routes.json").path
 
   init(pageSize: Int = 50) throws {
-    folder = NSTemporaryDirectory() + "fieldvault-rest-\(UUID().uuidString)"
-    mkdir(folder, 0o700)
+    folder = try TemporaryFolder()
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["python3", Self.source, "--data", folder + "/api.db", "--page-size", String(pageSize)]
+    process.arguments = ["python3", Self.source, "--data", folder.file("api.db"), "--page-size", String(pageSize)]
     let output = Pipe()
     process.standardOutput = output
     try process.run()
@@ -41,10 +41,7 @@ final class RangeAPI: Sendable {
     control = HTTPTransport(address: try ServerAddress(url)) { nil }
   }
 
-  deinit {
-    kill(process.processIdentifier, SIGKILL)
-    try? FileManager.default.removeItem(atPath: folder)
-  }
+  deinit { kill(process.processIdentifier, SIGKILL) }
 
   /// Plans a fault for the next matching requests.
   func fault(_ request: String, _ what: String, times: Int = 1) async throws {
@@ -71,7 +68,7 @@ final class RangeAPI: Sendable {
 
 /// A vault of the range app that syncs with the API.
 final class RangeDevice: Sendable {
-  let folder = NSTemporaryDirectory() + "fieldvault-rest-\(UUID().uuidString)"
+  let folder: TemporaryFolder
   let vault: Vault
   let worker: SyncWorker
 
@@ -79,7 +76,7 @@ final class RangeDevice: Sendable {
     at url: String, routes: String? = nil, token: String = "range-token", network: NetworkState = .online,
     limits: TransportLimits = TransportLimits(), lists: ListLimits = ListLimits(), jitter: Double = 0
   ) throws {
-    mkdir(folder, 0o700)
+    folder = try TemporaryFolder()
     vault = try Self.makeVault(folder, jitter: jitter)
     let text = try routes ?? RangeAPI.routeFile()
     try vault.setRemote(url: url, token: token, routes: try RouteFile.routes(json: text, for: vault))
@@ -99,15 +96,11 @@ final class RangeDevice: Sendable {
     return SyncWorker(vault: vault, remote: remote, monitor: NetworkMonitor(fixed: .online))
   }
 
-  deinit { try? FileManager.default.removeItem(atPath: folder) }
-
-  static func makeVault(_ folder: String, jitter: Double = 0) throws -> Vault {
-    var content = (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 7) }
-    return try blocking {
+  static func makeVault(_ folder: TemporaryFolder, jitter: Double = 0) throws -> Vault {
+    try blocking {
       try Vault.create(
-        at: folder + "/range.vault", schemas: [(SchemaSource(name: "range", folder: nil), RangeSchema.schema)],
-        secret: .keyFile(try SecureBytes(wiping: &content)),
-        configuration: Configuration(environment: .system { jitter }))
+        at: folder.file("range.vault"), schemas: [(SchemaSource(name: "range", folder: nil), RangeSchema.schema)],
+        secret: keyFileSecret(), configuration: Configuration(environment: .system { jitter }))
     }
   }
 

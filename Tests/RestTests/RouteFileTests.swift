@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import SyncModel
+import TestSupport
 import Testing
 import VaultKeys
 
@@ -8,12 +9,10 @@ import VaultKeys
 @testable import RESTRemote
 
 @Suite struct RouteFileTests {
-  let folder = NSTemporaryDirectory() + "fieldvault-routes-\(UUID().uuidString)"
 
   /// Returns the problems of a route file for the range vault, one text each.
   private func problems(_ json: String) throws -> [String] {
-    mkdir(folder, 0o700)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let folder = try TemporaryFolder()
     let vault = try RangeDevice.makeVault(folder)
     do throws(RouteFileError) {
       _ = try RouteFile.routes(json: json, for: vault)
@@ -111,12 +110,10 @@ import VaultKeys
         VALUES ('Hen', 'OfflineHen', 'farm'), ('Egg', 'OfflineEgg', 'farm');
       """
     let farm = Schema(name: "farm", migrations: [MigrationFile(version: 1, name: "farm", sql: sql)])
-    mkdir(folder, 0o700)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
-    var content = (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    let folder = try TemporaryFolder()
     let vault = try Vault.create(
-      at: folder + "/farm.vault", schemas: [(SchemaSource(name: "farm", folder: nil), farm)],
-      secret: .keyFile(try SecureBytes(wiping: &content)))
+      at: folder.file("farm.vault"), schemas: [(SchemaSource(name: "farm", folder: nil), farm)],
+      secret: keyFileSecret())
     let routes = file(
       #""Hen": {"create": "POST /eggs/{eggId}/hens", "repeat": {"mayDuplicate": true}}, "#
         + #""Egg": {"create": "POST /hens/{henId}/eggs", "repeat": {"mayDuplicate": true}}"#)
@@ -136,10 +133,9 @@ import VaultKeys
   func aFileThatIsChangedAtRandomIsTakenOrRefusedWithAPlace() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("RouteFileTests seed \(seed)")
-    var random = SplitMix(seed)
+    var random = Seeded(seed)
     let bytes = Array(try RangeAPI.routeFile().utf8)
-    mkdir(folder, 0o700)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let folder = try TemporaryFolder()
     let vault = try RangeDevice.makeVault(folder)
     for _ in 0..<400 {
       var changed = bytes
@@ -157,18 +153,5 @@ import VaultKeys
         #expect(!error.problems.isEmpty && error.problems.allSatisfy { !$0.message.isEmpty && !$0.hint.isEmpty })
       }
     }
-  }
-}
-
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
-struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-  init(_ seed: UInt64) { state = seed }
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
   }
 }

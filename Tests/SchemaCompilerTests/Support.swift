@@ -1,22 +1,19 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import SchemaCompiler
 
 /// A schema folder made of texts, removed again when the test ends.
 final class SchemaFolder {
+  private let folder: TemporaryFolder
   let path: String
 
   init(_ files: [String: String], named name: String = "shop") throws {
-    path = NSTemporaryDirectory() + "fieldvault-compiler-\(UUID().uuidString)/" + name
-    for (file, text) in files {
-      let url = URL(filePath: path + "/" + file)
-      try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-      try text.write(to: url, atomically: true, encoding: .utf8)
-    }
+    folder = try TemporaryFolder()
+    path = folder.file(name)
+    for (file, text) in files { try folder.write(text, to: "\(name)/\(file)") }
   }
-
-  deinit { try? FileManager.default.removeItem(atPath: (path as NSString).deletingLastPathComponent) }
 
   func compile() throws -> [String: String] {
     let outputs = try SchemaCompiler(sources: [.init(name: "shop", folder: path)], emitting: "shop").compile()

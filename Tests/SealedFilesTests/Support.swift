@@ -1,20 +1,7 @@
 import Foundation
+import TestSupport
 
 @testable import SealedFiles
-
-/// Where the tests write.
-final class TemporaryFolder {
-  let path: String
-
-  init() throws {
-    path = NSTemporaryDirectory() + "/sealedfiles-" + UUID().uuidString
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-
-  func file(_ name: String) -> String { path + "/" + name }
-}
 
 /// A key, a content's name and a place.
 struct Sample {
@@ -70,39 +57,4 @@ func code(of body: () throws -> Void) -> SealedFileError.Code? {
   } catch {
     return (error as? SealedFileError)?.code
   }
-}
-
-/// Numbers that follow from a seed.
-struct Seeded: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
-  }
-
-  mutating func bytes(_ count: Int) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: count)
-    bytes.withUnsafeMutableBytes { buffer in
-      for start in stride(from: 0, to: count, by: 8) {
-        withUnsafeBytes(of: next()) {
-          UnsafeMutableRawBufferPointer(rebasing: buffer[start..<min(start + 8, count)]).copyBytes(
-            from: $0.prefix(count - start))
-        }
-      }
-    }
-    return bytes
-  }
-}
-
-/// A seed that a failed test prints.
-func freshSeed(_ test: String = #function) -> UInt64 {
-  let seed = UInt64.random(in: 0..<1 << 48)
-  print("\(test): seed \(seed)")
-  return seed
 }

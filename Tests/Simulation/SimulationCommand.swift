@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// Devices, a server and a faulty network as processes, in rounds, checked for the invariants: `fieldvault-simulation
 /// [--small] [--rounds N] [--seed N] [--devices N] [--rounds-per-world N] [--world N] [--schema NAME] [--results
@@ -44,7 +45,7 @@ struct Options: Sendable {
     var rest = words[...]
     func number(_ option: String) throws -> Int {
       guard let word = rest.popFirst(), let number = Int(word), number >= 0 else {
-        throw Trouble("\(option) needs a number")
+        throw Unexpected("\(option) needs a number")
       }
       return number
     }
@@ -58,13 +59,13 @@ struct Options: Sendable {
       case "--world": world = max(1, try number(word))
       case "--schema":
         guard let name = rest.popFirst(), Workload.all.contains(where: { $0.name == name }) else {
-          throw Trouble("--schema needs one of \(Set(Workload.all.map(\.name)).sorted().joined(separator: ", "))")
+          throw Unexpected("--schema needs one of \(Set(Workload.all.map(\.name)).sorted().joined(separator: ", "))")
         }
         schema = name
       case "--results":
-        guard let path = rest.popFirst() else { throw Trouble("--results needs a file") }
+        guard let path = rest.popFirst() else { throw Unexpected("--results needs a file") }
         results = path
-      default: throw Trouble("unknown option '\(word)'")
+      default: throw Unexpected("unknown option '\(word)'")
       }
     }
   }

@@ -100,7 +100,7 @@ import Testing
     var random = Randomness()
     for _ in 0..<2000 {
       let value = random.value()
-      let other = random.chance(50) ? random.value(depth: 0) : try SyncValue(parsing: value.canonicalJSON)
+      let other = random.chance(0.5) ? random.value(depth: 0) : try SyncValue(parsing: value.canonicalJSON)
       #expect((value == other) == (value.canonicalJSON == other.canonicalJSON), "seed \(random.seed): \(value.json)")
     }
   }

@@ -46,7 +46,7 @@ import Testing
       var devices = bases
       for step in 0..<20 {
         let device = Int.random(in: 0..<3, using: &random)
-        if random.chance(60) {
+        if random.chance(0.6) {
           devices[device] = random.edited(devices[device], after: Int64(20 + step))
         } else {
           Self.sync(&devices[device], bases[device], &server, rules)

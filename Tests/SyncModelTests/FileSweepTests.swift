@@ -1,10 +1,11 @@
 import SyncModel
+import TestSupport
 import Testing
 
 @Suite struct FileSweepTests {
   private typealias Candidate = FileSweep.Candidate
 
-  private static func candidates(_ random: inout SplitMix, at time: Int64) -> [Candidate] {
+  private static func candidates(_ random: inout Seeded, at time: Int64) -> [Candidate] {
     (0..<Int.random(in: 0...300, using: &random)).map { number in
       Candidate(
         "file\(number)", FileSweep.Reason.allCases.randomElement(using: &random) ?? .unused,
@@ -17,7 +18,7 @@ import Testing
     "A sweep removes only confirmed candidates after the grace time, the oldest first, and at most 1 % of the account")
   func removalsAreBounded() {
     let seed = UInt64.random(in: 0...UInt64.max)
-    var random = SplitMix(seed)
+    var random = Seeded(seed)
     for _ in 0..<500 {
       let time = Int64.random(in: 0...4_000_000_000_000, using: &random)
       let candidates = Self.candidates(&random, at: time)
@@ -38,7 +39,7 @@ import Testing
   @Test("A file that is away for less than the grace time is never removed, however often sweeps look")
   func filesThatComeBackStay() {
     let seed = UInt64.random(in: 0...UInt64.max)
-    var random = SplitMix(seed)
+    var random = Seeded(seed)
     for _ in 0..<200 {
       var since: [Int: Int64] = [:]
       var awayUntil: [Int: Int64] = [:]
@@ -65,18 +66,4 @@ import Testing
     "One sweep removes 1 % of an account, and one file of a small one",
     arguments: [(0, 0), (1, 1), (99, 1), (100, 1), (199, 1), (200, 2), (100_000, 1_000)])
   func share(_ total: Int, _ count: Int) { #expect(FileSweep.greatestCount(ofFiles: total) == count) }
-}
-
-/// A small generator whose runs can be repeated.
-private struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
 }

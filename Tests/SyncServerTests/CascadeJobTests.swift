@@ -3,6 +3,7 @@ import Dispatch
 import Foundation
 import RestorationModel
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import SQLCipherStorage

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import HTTPServer
@@ -13,7 +14,7 @@ import Testing
   )
   func bounds() {
     let seed = UInt64.random(in: 0...UInt64.max)
-    var random = Numbers(seed)
+    var random = Seeded(seed)
     for _ in 0..<50 {
       var table = ConnectionTable(limits)
       var open: [UInt: (address: UInt64, isKnown: Bool, isWaiting: Bool)] = [:]
@@ -80,16 +81,5 @@ import Testing
     table.began(18)
     #expect(table.ended(18, isKnown: true, at: now).isEmpty)
     #expect(table.opened(19, from: 101, at: now).isEmpty)
-  }
-}
-
-/// Numbers that can be repeated.
-private struct Numbers: RandomNumberGenerator {
-  private var state: UInt64
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-    return state ^ (state >> 29)
   }
 }

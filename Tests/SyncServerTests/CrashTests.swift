@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import SyncModel
+import TestSupport
 import Testing
 
 #if canImport(Glibc)

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import RestorationModel
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import SQLCipherStorage
@@ -43,11 +44,8 @@ import Testing
     print("SyncServerTests areKeptByWrites: seed \(seed)")
     let houses = (0..<3).map { _ in Operation.newUuid() }
     try await storage.write(account) { data in
-      var state = seed
-      func random(_ count: Int) -> Int {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return Int(state >> 33) % count
-      }
+      var generator = Seeded(seed)
+      func random(_ count: Int) -> Int { generator.number(0..<count) }
       var rooms: [String] = []
       for house in houses {
         let fields: SyncObject = ["title": "Elm"]

@@ -1,5 +1,6 @@
 import CipherSQL
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import SQLCipherStorage

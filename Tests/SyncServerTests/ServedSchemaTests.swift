@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import SchemaModel
+import TestSupport
 import Testing
 
 @testable import SQLCipherStorage

@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import HTTPServer
@@ -9,14 +10,6 @@ import Testing
 /// Clients that hold connections and memory without coming to an end.
 @Suite struct StalledConnectionTests {
   /// Looks again and again, until something holds.
-  private func wait(_ what: Comment, _ condition: () async throws -> Bool) async throws {
-    let end = ContinuousClock.now + .seconds(60)
-    while try await !condition() {
-      try #require(ContinuousClock.now < end, what)
-      try await Task.sleep(for: .milliseconds(5))
-    }
-  }
-
   @Test("Connections that never complete a header are closed, and others are answered meanwhile")
   func slowHeaders() async throws {
     let server = try TestServer { limits in
@@ -35,7 +28,7 @@ import Testing
     }
     #expect(try await client.get("/v1/account").status == 200)
     let last = try #require(slow.last)
-    try await wait("a header may take for ever") { !last.send("x") }
+    try await eventually("the server closes a connection whose header never ends") { !last.send("x") }
     await server.server.stop()
   }
 
@@ -46,7 +39,7 @@ import Testing
     }
     let raw = try RawConnection(to: server.server.url)
     #expect(raw.send("GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/health HTTP/1.1\r\nX-A: "))
-    try await wait("a second header may take for ever") { !raw.send("x") }
+    try await eventually("the server closes a connection whose second header never ends") { !raw.send("x") }
     await server.server.stop()
   }
 
@@ -68,15 +61,15 @@ import Testing
       return raw
     }
     let stalled = [try stall(ada), try stall(ada, "Transfer-Encoding: chunked", "100\r\n{")]
-    try await wait("bodies are not counted") { server.server.bodyMemory == 2_000 }
+    try await eventually("the server counts the bodies") { server.server.bodyMemory == 2_000 }
     #expect(await (try stall(ada)).receive().hasPrefix("HTTP/1.1 429"))
     let other = try stall(bo)
-    try await wait("bodies are not counted") { server.server.bodyMemory == 3_000 }
+    try await eventually("the server counts the bodies") { server.server.bodyMemory == 3_000 }
     let refused = await (try stall(eve)).receive()
     #expect(refused.hasPrefix("HTTP/1.1 503") && refused.contains("Retry-After"))
     #expect(try await eve.get("/v1/account").status == 200)
     for raw in stalled + [other] { raw.end() }
-    try await wait("memory is not given back") { server.server.bodyMemory == 0 }
+    try await eventually("the server releases the memory") { server.server.bodyMemory == 0 }
     #expect(try await ada.request("POST", "/v1/push", [:]).status == 400)
     await server.server.stop()
   }
@@ -84,11 +77,8 @@ import Testing
   @Test("Memory of bodies never goes beyond the limits, in total and for each user, and is all given back")
   func countedMemory() {
     let seed = UInt64.random(in: 0...UInt64.max)
-    var state = seed
-    func next(_ bound: Int) -> Int {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return Int(state >> 33) % bound
-    }
+    var random = Seeded(seed)
+    func next(_ bound: Int) -> Int { random.number(0..<bound) }
     let memory = BodyMemory(limit: 1_000, userLimit: 300)
     var held: [(user: Int64, bytes: Int)] = []
     for _ in 0..<5_000 {
@@ -154,9 +144,9 @@ import Testing
           ]))
     let cursor = try await client.pull().cursor
     async let waiting = client.get("/v1/watch?cursor=\(cursor)&timeout=55")
-    try await wait("the requests have not begun") { server.server.requestCount == 3 }
+    try await eventually("the requests have begun") { server.server.requestCount == 3 }
     #expect(try server.withDirectory { try $0.revokeUser("ada") } == 1)
-    try await wait("requests go on with a revoked token") { server.server.requestCount == 0 }
+    try await eventually("the server ends the requests of a revoked token") { server.server.requestCount == 0 }
     #expect(await download.receiveBytes().count < 16 << 20)
     #expect(await upload.receive().contains("204") == false)
     do { _ = try await waiting } catch {}
@@ -181,7 +171,7 @@ import Testing
         }))
     let raw = try RawConnection(to: "http://" + http.address)
     #expect(raw.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
-    try await wait("the request has not begun") { isStuck.withLock { $0 } }
+    try await eventually("the request has begun") { isStuck.withLock { $0 } }
     await http.stop()
     isFree.withLock { $0 = true }
     #expect(await raw.receive().contains("204") == false)

@@ -2,6 +2,7 @@ import CipherSQL
 import DrawnSchema
 import Foundation
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import VaultStore

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import RestorationModel
 import SyncModel
+import TestSupport
 import Testing
 import HTTPClient
 
@@ -405,10 +406,6 @@ extension Device {
   fileprivate func untilChosen(_ count: Int) async throws { try await until(count, "status = 'processing'") }
 
   fileprivate func until(_ count: Int, _ condition: String) async throws {
-    for _ in 0..<3000 {
-      if try await self.count(condition) == count { return }
-      try await Task.sleep(for: .milliseconds(10))
-    }
-    Issue.record("there were never \(count) operations with \(condition)")
+    try await eventually("\(count) operations with \(condition)") { try await self.count(condition) == count }
   }
 }

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import RestorationModel
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import VaultStore
@@ -181,19 +182,6 @@ struct Edit: Sendable {
         try db.execute("UPDATE OfflineRoom SET isDeleted = 0 WHERE isDeleted = 1 AND roomId % 3 = \(step % 3)")
       }
     }
-  }
-}
-
-/// A small generator with a seed, so that a failing run can be repeated.
-struct Seeded: RandomNumberGenerator {
-  private var state: UInt64
-  init(_ seed: UInt64) { state = seed }
-  mutating func next() -> UInt64 {
-    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-    var value = state
-    value ^= value >> 33
-    value = value &* 0xff51_afd7_ed55_8ccd
-    return value ^ (value >> 29)
   }
 }
 

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import RestorationModel
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import VaultStore
@@ -165,7 +166,7 @@ extension Device {
   /// Creates a device with a copy of the vault folder of another device, as `cp -r` makes it while no process
   /// writes.
   convenience init(copyOf other: Device, at server: LocalServer) throws {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     try FileManager.default.copyItem(
       atPath: other.vault.layout.folder, toPath: folder.path + "/job.vault")
     try self.init(opening: folder, url: server.server.url, token: other.token)
@@ -173,7 +174,7 @@ extension Device {
 
   /// Creates a device with a vault that is restored from a backup.
   convenience init(restoring backup: String, of other: Device, at server: LocalServer) throws {
-    let folder = TemporaryFolder()
+    let folder = try TemporaryFolder()
     try Vault.restore(backup, to: folder.path + "/job.vault", with: keyFileSecret(1))
     try self.init(opening: folder, url: server.server.url, token: other.token)
   }

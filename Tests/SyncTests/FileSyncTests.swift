@@ -3,6 +3,7 @@ import Foundation
 import RestorationModel
 import SealedFiles
 import SyncServer
+import TestSupport
 import Testing
 import HTTPClient
 import VaultKeys
@@ -216,10 +217,14 @@ import VaultKeys
   @Test("Running workers upload and download files") func aRunningWorkerMovesFiles() async throws {
     let workers = [one, two].map { device in Task { try await device.worker.run() } }
     let photo = try attach(one, bytes: 2_500_000, "roof.bin")
-    try await eventually { try await one.values("SELECT uploadStatus FROM OfflinePhoto") == ["completed"] }
-    try await eventually { try await two.values("SELECT uploadStatus FROM OfflinePhoto").count == 1 }
+    try await eventually(every: .milliseconds(20)) {
+      try await one.values("SELECT uploadStatus FROM OfflinePhoto") == ["completed"]
+    }
+    try await eventually(every: .milliseconds(20)) {
+      try await two.values("SELECT uploadStatus FROM OfflinePhoto").count == 1
+    }
     try want(two, photo)
-    try await eventually { try await two.values("SELECT full FROM photos") == ["here"] }
+    try await eventually(every: .milliseconds(20)) { try await two.values("SELECT full FROM photos") == ["here"] }
     #expect(try content(two, photo) == content(one, photo))
     for worker in workers {
       worker.cancel()
@@ -291,13 +296,4 @@ import VaultKeys
 extension Device {
   fileprivate func usage() throws -> AttachmentUsage { try vault.attachmentUsage() }
   fileprivate func retry() throws -> Int { try vault.retryTransfers() }
-}
-
-/// Waits until a condition holds. The limit only guards against a hang.
-private func eventually(_ condition: () async throws -> Bool) async throws {
-  let end = ContinuousClock.now + .seconds(120)
-  while try await !condition() {
-    try #require(ContinuousClock.now < end, "it does not come to pass")
-    try await Task.sleep(for: .milliseconds(20))
-  }
 }

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import RestorationModel
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import VaultStore
@@ -21,7 +22,7 @@ import Testing
       switch history.random(12) {
       case 0..<6: try await history.edit(step)
       case 6..<9: try await history.sync()
-      case 9: history.takeSnapshot(step)
+      case 9: try history.takeSnapshot(step)
       case 10: try await history.restoreVault()
       default: try await history.copyVault()
       }
@@ -139,15 +140,11 @@ private struct History {
     }
   }
 
-  mutating func takeSnapshot(_ step: Int) {
+  mutating func takeSnapshot(_ step: Int) throws {
     let number = random(devices.count)
-    let folder = TemporaryFolder()
-    do {
-      try FileManager.default.copyItem(
-        atPath: devices[number].vault.layout.folder, toPath: folder.path + "/job.vault")
-    } catch {
-      Issue.record(error)
-    }
+    let folder = try TemporaryFolder()
+    try FileManager.default.copyItem(
+      atPath: devices[number].vault.layout.folder, toPath: folder.path + "/job.vault")
     snapshots.append(Snapshot(device: number, step: step, folder: folder))
   }
 

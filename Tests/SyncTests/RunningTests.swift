@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import RestorationModel
 import SyncModel
+import TestSupport
 import Testing
 import HTTPClient
 
@@ -11,16 +12,6 @@ import HTTPClient
 /// A running worker, which syncs without explicit requests.
 @Suite struct RunningTests {
   /// Waits until a condition holds. The limit only guards against a hang.
-  private func eventually(
-    _ what: String, _ place: SourceLocation = #_sourceLocation, _ isTrue: () async throws -> Bool
-  ) async throws {
-    for _ in 0..<12_000 {
-      if try await isTrue() { return }
-      try await Task.sleep(for: .milliseconds(100))
-    }
-    Issue.record("\(what) did not happen", sourceLocation: place)
-  }
-
   @Test("Running workers carry a write from one device to the other")
   func aWriteOnOneDeviceComesToTheOtherByItself() async throws {
     let server = try LocalServer()

@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import TestSupport
 import Testing
 
 @testable import VaultStore

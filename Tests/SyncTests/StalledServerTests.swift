@@ -3,6 +3,7 @@ import Foundation
 import RawNetwork
 import RestorationModel
 import SyncModel
+import TestSupport
 import Testing
 import HTTPClient
 

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import RestorationModel
 import SyncModel
+import TestSupport
 import Testing
 import VaultKeys
 import HTTPClient
@@ -13,14 +14,6 @@ import HTTPClient
 @testable import HTTPServer
 @testable import SyncServer
 
-/// A temporary folder that is removed with the instance.
-final class TemporaryFolder: Sendable {
-  let path = NSTemporaryDirectory() + "fieldvault-sync-\(UUID().uuidString)"
-
-  init() { mkdir(path, 0o700) }
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-}
-
 /// A server in this process that listens on a real socket.
 final class LocalServer {
   let folder: TemporaryFolder
@@ -31,10 +24,11 @@ final class LocalServer {
   private let environment: Environment
 
   init(
-    in folder: TemporaryFolder = TemporaryFolder(), schemas: [Schema] = [RestorationSchema.schema],
+    in folder: TemporaryFolder? = nil, schemas: [Schema] = [RestorationSchema.schema],
     objectStore: ObjectStore? = nil, log: RequestLog = .silent, environment: Environment = .system,
     _ limit: (inout ServerLimits) -> Void = { _ in }
   ) throws {
+    let folder = try folder ?? TemporaryFolder()
     self.folder = folder
     self.schemas = schemas
     self.log = log
@@ -100,7 +94,7 @@ final class Device: Sendable {
     _ name: String, at server: LocalServer, account: String = "water", schema: Schema = RestorationSchema.schema,
     environment: Environment = .system { 0 }
   ) async throws {
-    folder = TemporaryFolder()
+    folder = try TemporaryFolder()
     vault = try await Self.vault(folder.path + "/job.vault", schema, Configuration(environment: environment))
     token = try server.token(name, account: account)
     worker = try Self.worker(vault, url: server.server.url, token: token)
@@ -214,9 +208,4 @@ extension SyncWorker {
     }
     return events
   }
-}
-
-func keyFileSecret(_ number: UInt8) throws -> UnlockSecret {
-  var content = (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 7) ^ number }
-  return .keyFile(try SecureBytes(wiping: &content))
 }

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import ReceiptsModel
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import VaultStore
@@ -17,16 +18,6 @@ import HTTPClient
   init() async throws { home = try await Household(environment: .system { 1 }) }
 
   /// Waits until a condition holds. The limit only guards against a hang.
-  private func eventually(
-    _ what: String, _ place: SourceLocation = #_sourceLocation, _ isTrue: () async throws -> Bool
-  ) async throws {
-    for _ in 0..<6_000 {
-      if try await isTrue() { return }
-      try await Task.sleep(for: .milliseconds(20))
-    }
-    Issue.record("\(what) did not happen", sourceLocation: place)
-  }
-
   private func rounds(_ cause: String, _ outcome: String = "done") async throws -> Int {
     try await one.value("SELECT count(*) FROM SyncRun WHERE cause = \(cause) AND outcome = \(outcome)", as: Int.self)
       ?? 0

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// Kills, cuts the power and lets operations fail under processes that work on a vault, and checks the vault:
 /// `fieldvault-torture [--small] [--only SCENARIO] [--runs N] [--from N] [--seed N] [--workers N] [--results FILE]`.
@@ -23,7 +24,7 @@ enum TortureCommand {
     let programs = Programs(
       torture: own + "/fieldvault-torture", fieldvault: own + "/fieldvault", layer: own + "/libFaultLayer.so")
     for path in [programs.fieldvault, programs.layer] where !FileManager.default.fileExists(atPath: path) {
-      throw Trouble("\(path) is missing: build everything first")
+      throw Unexpected("\(path) is missing: build everything first")
     }
     let folder = NSTemporaryDirectory() + "/fieldvault-torture-\(getpid())"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -65,7 +66,7 @@ struct Options: Sendable {
       case "--only":
         let name = try rest.value(word)
         guard Scenario.all.contains(where: { $0.name == name }) else {
-          throw Trouble("no scenario '\(name)'; there are: \(Scenario.all.map(\.name).joined(separator: ", "))")
+          throw Unexpected("no scenario '\(name)'; there are: \(Scenario.all.map(\.name).joined(separator: ", "))")
         }
         only.append(name)
       case "--runs": runs = try rest.number(word)
@@ -73,7 +74,7 @@ struct Options: Sendable {
       case "--seed": seed = UInt64(try rest.number(word))
       case "--workers": workers = max(1, try rest.number(word))
       case "--results": results = try rest.value(word)
-      default: throw Trouble("unknown option '\(word)'")
+      default: throw Unexpected("unknown option '\(word)'")
       }
     }
   }
@@ -84,12 +85,12 @@ private struct Words {
   var rest: ArraySlice<String>
 
   mutating func value(_ option: String) throws -> String {
-    guard let value = rest.popFirst() else { throw Trouble("\(option) needs a value") }
+    guard let value = rest.popFirst() else { throw Unexpected("\(option) needs a value") }
     return value
   }
 
   mutating func number(_ option: String) throws -> Int {
-    guard let number = Int(try value(option)), number >= 0 else { throw Trouble("\(option) needs a number") }
+    guard let number = Int(try value(option)), number >= 0 else { throw Unexpected("\(option) needs a number") }
     return number
   }
 }

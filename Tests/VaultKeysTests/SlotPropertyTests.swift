@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import VaultKeys
@@ -18,7 +19,7 @@ import Testing
   @Test(arguments: [UInt64.random(in: 0...UInt64.max), 1, 20_261_121])
   func everyLiveSecretOpensAndNoDeadOneDoes(seed: UInt64) throws {
     print("slot operations, seed \(seed)")
-    var generator = SeededGenerator(seed: seed)
+    var generator = Seeded(seed)
     var model = Model()
     var (_, unlocked) = try Keyring.create(with: secret(0), settings: .cheap)
     model.live[unlocked.slotID] = 0
@@ -40,7 +41,7 @@ import Testing
   }
 
   private func step(
-    _ unlocked: UnlockedKeyring, _ model: inout Model, _ generator: inout SeededGenerator
+    _ unlocked: UnlockedKeyring, _ model: inout Model, _ generator: inout Seeded
   ) throws -> UnlockedKeyring {
     let id = unlocked.keyring.slots.map(\.id).randomElement(using: &generator) ?? ""
     let fresh = model.nextSecret

@@ -3,6 +3,7 @@ import Foundation
 import Platform
 import RestorationModel
 import SyncModel
+import TestSupport
 import Testing
 import VaultKeys
 

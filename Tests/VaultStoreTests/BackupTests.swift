@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import RestorationModel
+import TestSupport
 import Testing
 import VaultKeys
 

@@ -1,5 +1,6 @@
 import CipherSQL
 import DrawnSchema
+import TestSupport
 import Testing
 
 @testable import VaultStore

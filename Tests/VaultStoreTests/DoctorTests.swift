@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import Platform
 import RestorationModel
+import TestSupport
 import Testing
 import VaultKeys
 
@@ -51,7 +52,7 @@ import VaultKeys
     let vault = try Vault.open(at: path, with: keyFileSecret(1))
     var settings = KeyringSettings.standard
     settings.derivation = .smallest
-    let cheap = try vault.newestKeyring().adding(secret("weak and cheap"), settings: settings)
+    let cheap = try vault.newestKeyring().adding(passphraseSecret("weak and cheap"), settings: settings)
     try KeyringFile.write(cheap.keyring, at: path + "/keyring.json")
     vault.close()
     let diagnosis = try examine()

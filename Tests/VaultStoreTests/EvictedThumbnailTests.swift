@@ -1,5 +1,6 @@
 import CipherSQL
 import SealedFiles
+import TestSupport
 import Testing
 import VaultKeys
 

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import Platform
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import VaultStore

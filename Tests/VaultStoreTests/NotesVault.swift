@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import Platform
 import RestorationModel
+import TestSupport
 import Testing
 import VaultKeys
 

@@ -3,6 +3,7 @@ import Foundation
 import Synchronization
 import RestorationModel
 import Synchronization
+import TestSupport
 import Testing
 import VaultKeys
 
@@ -204,20 +205,14 @@ import VaultKeys
   @Test func aCheapPassphraseCostsTheStandardAfterItIsUsed() throws {
     var settings = KeyringSettings.standard
     settings.derivation = try KeyDerivation(opsLimit: 2, memLimitBytes: 19 << 20)
-    let cheap = try vault.newestKeyring().adding(secret("weak and cheap"), settings: settings)
+    let cheap = try vault.newestKeyring().adding(passphraseSecret("weak and cheap"), settings: settings)
     try KeyringFile.write(cheap.keyring, at: path + "/keyring.json")
     vault.close()
-    let opened = try Vault.open(at: path, with: secret("weak and cheap"))
+    let opened = try Vault.open(at: path, with: passphraseSecret("weak and cheap"))
     #expect(try opened.slots().allSatisfy { !$0.needsUpgrade })
     opened.close()
-    #expect(try titles(Vault.open(at: path, with: secret("weak and cheap"))) == ["Mill Lane"])
+    #expect(try titles(Vault.open(at: path, with: passphraseSecret("weak and cheap"))) == ["Mill Lane"])
   }
-}
-
-/// A secret that costs no time: a key file of a number.
-func keyFileSecret(_ number: UInt8) throws -> UnlockSecret {
-  var content = (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 7) ^ number }
-  return .keyFile(try SecureBytes(wiping: &content))
 }
 
 /// A store of the system's kind, in memory.
@@ -228,7 +223,9 @@ private final class OneSecret: SystemSecretStore {
     kept.withLock { $0[slotID] = secret }
   }
 
-  func secret(vaultID: String, slotID: String) throws(KeyError) -> SecureBytes? { kept.withLock { $0[slotID] } }
+  func secret(vaultID: String, slotID: String) throws(KeyError) -> SecureBytes? {
+    kept.withLock { $0[slotID] }
+  }
 
   func remove(vaultID: String, slotID: String) throws(KeyError) { kept.withLock { $0[slotID] = nil } }
 }

@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import RestorationModel
+import TestSupport
 import Testing
 import VaultKeys
 
@@ -25,14 +26,15 @@ import VaultKeys
     let own = try folder.write("CREATE TABLE Own (ownId INTEGER PRIMARY KEY) STRICT;", to: "restoration/0001_own.sql")
     let source = SchemaSource(name: "restoration", folder: URL(filePath: own).deletingLastPathComponent().path)
     let schema = try Schema.load(folder: try #require(source.folder), name: "restoration")
-    try Vault.create(at: path, schemas: [(source, schema)], secret: try secret()).close()
+    try Vault.create(at: path, schemas: [(source, schema)], secret: try passphraseSecret()).close()
     let vault = try Vault.open(
-      at: path, with: try secret(), schemas: [RestorationSchema.schema], outdated: .refuse)
+      at: path, with: try passphraseSecret(), schemas: [RestorationSchema.schema], outdated: .refuse)
     #expect(vault.entities.catalog.table("Own") != nil)
     vault.close()
     // The same without the folder: the vault has the files.
     try FileManager.default.removeItem(atPath: folder.path + "/restoration")
-    try Vault.open(at: path, with: try secret(), schemas: [RestorationSchema.schema], outdated: .refuse).close()
+    try Vault.open(at: path, with: try passphraseSecret(), schemas: [RestorationSchema.schema], outdated: .refuse)
+      .close()
   }
 
   @Test("A folder with the name of FieldVault's own tables is refused")
@@ -49,9 +51,9 @@ import VaultKeys
     let third = file(3, "CREATE TABLE Three (threeId INTEGER PRIMARY KEY) STRICT;")
     let source = SchemaSource(name: "own", folder: nil)
     let one = try Vault.create(
-      at: path, schemas: [(source, Schema(name: "own", migrations: [first]))], secret: try secret())
+      at: path, schemas: [(source, Schema(name: "own", migrations: [first]))], secret: try passphraseSecret())
     let two = try Vault.open(
-      at: path, with: try secret(), schemas: [Schema(name: "own", migrations: [first])])
+      at: path, with: try passphraseSecret(), schemas: [Schema(name: "own", migrations: [first])])
     var failure: (any Error)?
     let done = try Vault.migrator(for: [Schema(name: "own", migrations: [first, second, third])]).apply(
       to: one.database

@@ -1,6 +1,7 @@
 import Foundation
 import Platform
 import SchemaModel
+import TestSupport
 import Testing
 
 @testable import VaultStore

@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import RestorationModel
+import TestSupport
 import Testing
 import VaultKeys
 
@@ -16,7 +17,8 @@ import VaultKeys
 
   private func make() throws -> Vault {
     try Vault.create(
-      at: path, schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)], secret: secret())
+      at: path, schemas: [(SchemaSource(name: "restoration", folder: nil), RestorationSchema.schema)],
+      secret: passphraseSecret())
   }
 
   private func code(_ body: () throws -> Void) -> VaultError.Code? {
@@ -46,7 +48,7 @@ import VaultKeys
   @Test("Opening a path without a vault creates one, and opening it again keeps its records")
   func openOrCreate() throws {
     for count in 1...2 {
-      let vault = try Vault.open(at: path, with: secret(), creating: [RestorationSchema.schema])
+      let vault = try Vault.open(at: path, with: passphraseSecret(), creating: [RestorationSchema.schema])
       _ = try vault.put(try vault.entities.entity("Project"), [("title", .text("House \(count)"))])
       #expect(try vault.database.read { try $0.fetchOne("SELECT count(*) FROM OfflineProject", as: Int.self) } == count)
       vault.close()
@@ -58,7 +60,7 @@ import VaultKeys
     try make().close()
     let sql = "CREATE TABLE reading (readingId INTEGER PRIMARY KEY, uuid TEXT NOT NULL UNIQUE) STRICT;"
     let own = Schema(name: "own", migrations: [MigrationFile(version: 1, name: "x", sql: sql)])
-    let vault = try Vault.open(at: path, with: secret(), creating: [RestorationSchema.schema, own])
+    let vault = try Vault.open(at: path, with: passphraseSecret(), creating: [RestorationSchema.schema, own])
     #expect(vault.schemaSources.map(\.name) == ["restoration", "own"])
     #expect(try vault.entities.entity("reading").table.name == "reading")
   }
@@ -77,7 +79,8 @@ import VaultKeys
         try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: false)
       }
       #expect(
-        code { _ = try Vault.open(at: other, with: secret(), creating: [RestorationSchema.schema]) } == .notAVault)
+        code { _ = try Vault.open(at: other, with: passphraseSecret(), creating: [RestorationSchema.schema]) }
+          == .notAVault)
     }
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path + "/folder").isEmpty)
     #expect(try Data(contentsOf: URL(filePath: folder.path + "/file")) == Data("text".utf8))
@@ -97,7 +100,8 @@ import VaultKeys
   @Test func aSchemaThatFailsLeavesNothingBehind() throws {
     let broken = Schema(name: "broken", migrations: [MigrationFile(version: 1, name: "x", sql: "CREATE TABEL x")])
     #expect(throws: SQLError.self) {
-      try Vault.create(at: path, schemas: [(SchemaSource(name: "broken", folder: nil), broken)], secret: secret())
+      try Vault.create(
+        at: path, schemas: [(SchemaSource(name: "broken", folder: nil), broken)], secret: passphraseSecret())
     }
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
   }
@@ -112,7 +116,8 @@ import VaultKeys
       """
     let schema = Schema(name: "own", migrations: [MigrationFile(version: 1, name: "x", sql: sql)])
     #expect {
-      try Vault.create(at: path, schemas: [(SchemaSource(name: "own", folder: nil), schema)], secret: secret())
+      try Vault.create(
+        at: path, schemas: [(SchemaSource(name: "own", folder: nil), schema)], secret: passphraseSecret())
     } throws: { error in
       guard let error = error as? VaultError else { return false }
       return error.code == .refused && error.message == "Reading.total cannot be computed: no such column: pressur"
@@ -122,31 +127,31 @@ import VaultKeys
   @Test func aWrongPassphraseIsNotDamage() throws {
     try make().close()
     #expect {
-      _ = try Vault.open(at: path, with: secret("another"))
+      _ = try Vault.open(at: path, with: passphraseSecret("another"))
     } throws: { error in
       (error as? KeyError)?.code == .wrongSecret
     }
   }
 
   @Test func whatIsNoVaultAndWhatIsDamagedAreToldApart() throws {
-    #expect(code { _ = try Vault.open(at: path, with: secret()) } == .notAVault)
+    #expect(code { _ = try Vault.open(at: path, with: passphraseSecret()) } == .notAVault)
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    #expect(code { _ = try Vault.open(at: path, with: secret()) } == .notAVault)
+    #expect(code { _ = try Vault.open(at: path, with: passphraseSecret()) } == .notAVault)
     try FileManager.default.removeItem(atPath: path)
     try make().close()
     try FileManager.default.removeItem(atPath: path + "/db/0001/vault.db")
-    #expect(code { _ = try Vault.open(at: path, with: secret()) } == .damaged)
+    #expect(code { _ = try Vault.open(at: path, with: passphraseSecret()) } == .damaged)
     try Data(repeating: 7, count: 8192).write(to: URL(filePath: path + "/db/0001/vault.db"))
-    #expect(code { _ = try Vault.open(at: path, with: secret()) } == .damaged)
+    #expect(code { _ = try Vault.open(at: path, with: passphraseSecret()) } == .damaged)
   }
 
   @Test func theDatabaseOfAnotherVaultIsDamageToo() throws {
     try make().close()
     let other = folder.path + "/other.vault"
-    try Vault.create(at: other, schemas: [], secret: secret()).close()
+    try Vault.create(at: other, schemas: [], secret: passphraseSecret()).close()
     try FileManager.default.removeItem(atPath: path + "/keyring.json")
     try FileManager.default.copyItem(atPath: other + "/keyring.json", toPath: path + "/keyring.json")
-    #expect(code { _ = try Vault.open(at: path, with: secret()) } == .damaged)
+    #expect(code { _ = try Vault.open(at: path, with: passphraseSecret()) } == .damaged)
   }
 
   @Test func aNewerProgramMigratesAndTheCommandLineRefuses() throws {
@@ -155,10 +160,12 @@ import VaultKeys
     let second = Schema(
       name: "own",
       migrations: first.migrations + [MigrationFile(version: 2, name: "b", sql: "ALTER TABLE a ADD COLUMN x TEXT;")])
-    try Vault.create(at: path, schemas: [(SchemaSource(name: "own", folder: nil), first)], secret: secret()).close()
+    try Vault.create(at: path, schemas: [(SchemaSource(name: "own", folder: nil), first)], secret: passphraseSecret())
+      .close()
     #expect(
-      code { _ = try Vault.open(at: path, with: secret(), schemas: [second], outdated: .refuse) } == .migrationNeeded)
-    let vault = try Vault.open(at: path, with: secret(), schemas: [second])
+      code { _ = try Vault.open(at: path, with: passphraseSecret(), schemas: [second], outdated: .refuse) }
+        == .migrationNeeded)
+    let vault = try Vault.open(at: path, with: passphraseSecret(), schemas: [second])
     #expect(vault.entities.catalog.table("a")?.columns.map(\.name) == ["uuid", "x"])
     #expect(try vault.migrator(known: [second]).verify(vault.database).isEmpty)
   }
@@ -170,16 +177,17 @@ import VaultKeys
       return [(SchemaSource(name: "more", folder: nil), schema)]
     }
     #expect(throws: SQLError.self) {
-      try Vault.open(at: path, with: secret(), adding: adding("CREATE TABLE a (uuid TEXT) STRICT; CREATE TABEL b;"))
+      try Vault.open(
+        at: path, with: passphraseSecret(), adding: adding("CREATE TABLE a (uuid TEXT) STRICT; CREATE TABEL b;"))
     }
-    #expect(try Vault.open(at: path, with: secret()).schemaSources.map(\.name) == ["restoration"])
+    #expect(try Vault.open(at: path, with: passphraseSecret()).schemaSources.map(\.name) == ["restoration"])
     let vault = try Vault.open(
-      at: path, with: secret(),
+      at: path, with: passphraseSecret(),
       adding: adding("CREATE TABLE a (uuid TEXT, roomId INTEGER REFERENCES OfflineRoom) STRICT;"))
     #expect(vault.entities.catalog.table("a") != nil)
     vault.close()
     // From then on it is one of the vault's own.
-    let again = try Vault.open(at: path, with: secret())
+    let again = try Vault.open(at: path, with: passphraseSecret())
     #expect(again.schemaSources.map(\.name) == ["restoration", "more"])
     #expect(try again.migrator(known: [RestorationSchema.schema]).verify(again.database).isEmpty)
   }
@@ -214,7 +222,7 @@ import VaultKeys
 /// Opens the vault and closes it again. The synchronous functions of a vault cannot be called from asynchronous code.
 private func openOrCreateVault(at path: String) -> String {
   do {
-    try Vault.open(at: path, with: secret(), creating: [RestorationSchema.schema]).close()
+    try Vault.open(at: path, with: passphraseSecret(), creating: [RestorationSchema.schema]).close()
     return "open"
   } catch let error as VaultError where error.code == .busy {
     return "busy"

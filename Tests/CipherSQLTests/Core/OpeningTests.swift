@@ -79,7 +79,7 @@ import Testing
 
   @Test func aMissingFolderCannotBeOpened() throws {
     let vault = try TemporaryVault()
-    let error = try refusal { try Database(path: vault.folder + "/missing/test.db", key: vault.key) }
+    let error = try refusal { try Database(path: vault.folder.path + "/missing/test.db", key: vault.key) }
     #expect(error.code == .cannotOpen)
     #expect(error.hint == "check that the folder exists and can be written")
   }
@@ -123,7 +123,7 @@ import Testing
     }
     func expectNothing(in names: [String]) throws {
       for name in names {
-        let bytes = try contents(vault.folder + "/" + name)
+        let bytes = try contents(vault.folder.path + "/" + name)
         for text in [marker, "OfflineRoom", "Kitchen", "SQLite format 3"] {
           #expect(bytes.firstRange(of: Data(text.utf8)) == nil, "\(name) shows \(text)")
         }
@@ -131,10 +131,10 @@ import Testing
     }
     let wal = try contents(vault.path + "-wal")
     #expect(wal.count > 10_000)
-    try expectNothing(in: try FileManager.default.contentsOfDirectory(atPath: vault.folder))
+    try expectNothing(in: try FileManager.default.contentsOfDirectory(atPath: vault.folder.path))
     #expect(try database.withWriter { try $0.checkpoint() })
     #expect(try contents(vault.path).count > 10_000)
-    try expectNothing(in: try FileManager.default.contentsOfDirectory(atPath: vault.folder))
+    try expectNothing(in: try FileManager.default.contentsOfDirectory(atPath: vault.folder.path))
     #expect(try database.read { try $0.fetchOne("SELECT count(*) FROM OfflineLog", as: Int.self) } == 204)
   }
 

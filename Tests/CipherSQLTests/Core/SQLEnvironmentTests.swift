@@ -1,5 +1,6 @@
 import Foundation
 import Platform
+import TestSupport
 import Testing
 
 @testable import CipherSQL
@@ -76,14 +77,12 @@ import Testing
 
   @Test("Two encrypted files in one process have clocks of their own, on every connection")
   func clocksPerFile() throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "environment-\(UUID())")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
+    let folder = try TemporaryFolder()
     let worlds = [World(), World()]
     worlds[1].time.withLock { $0 = 86_400_000 }
     let databases = try worlds.enumerated().map { index, world in
       try Database(
-        path: folder.appending(path: "\(index).db").path, key: PlainKey.random(), configuration: world.configuration)
+        path: folder.file("\(index).db"), key: PlainKey.random(), configuration: world.configuration)
     }
     defer { for database in databases { database.close() } }
     func times(_ sql: SQL) throws -> [String] {

@@ -1,9 +1,10 @@
 import CipherSQL
+import TestSupport
 import Testing
 
 @Suite struct SQLTextTests {
   @Test func tokensCoverTheTextWithoutAGap() {
-    var generator = SeededGenerator(seed: testSeed)
+    var generator = Seeded(testSeed)
     let pieces = Array("'\"`[]-/*;?:@$#xX09az_ \n.()é").map(String.init) + ["--", "/*", "*/", "''", "x'", "SELECT"]
     for _ in 0..<5000 {
       let text = (0..<Int.random(in: 0...20, using: &generator))
@@ -19,7 +20,7 @@ import Testing
   }
 
   @Test func quotedTextIsOneToken() {
-    var generator = SeededGenerator(seed: testSeed)
+    var generator = Seeded(testSeed)
     for _ in 0..<2000 {
       let text = (0..<Int.random(in: 0...12, using: &generator))
         .map { _ in ["'", "\"", ";", "--", "/*", "x", "?"].randomElement(using: &generator) ?? "" }.joined()

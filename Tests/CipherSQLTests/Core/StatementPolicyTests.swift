@@ -39,8 +39,8 @@ import Testing
   /// their places in it.
   private func bytes() throws -> [String: Data] {
     var bytes: [String: Data] = [:]
-    for name in try FileManager.default.contentsOfDirectory(atPath: vault.folder) where !name.hasSuffix("-shm") {
-      bytes[name] = try Data(contentsOf: URL(filePath: vault.folder + "/" + name))
+    for name in try FileManager.default.contentsOfDirectory(atPath: vault.folder.path) where !name.hasSuffix("-shm") {
+      bytes[name] = try Data(contentsOf: URL(filePath: vault.folder.path + "/" + name))
     }
     return bytes
   }
@@ -59,7 +59,7 @@ import Testing
   @Test("No pragma that SQLite or SQLCipher knows changes a byte, through any entrance")
   func pragmasChangeNothing() throws {
     let before = try bytes()
-    let file = vault.folder + "/written"
+    let file = vault.folder.path + "/written"
     for name in try pragmas() {
       for argument in ["", " = 1", " = 'abc'", "('\(file)')", " = \"x'\(String(repeating: "ab", count: 32))'\""] {
         try runEverywhere("PRAGMA \(name)\(argument)")

@@ -7,7 +7,7 @@ import Testing
   private let vault: TemporaryVault
   private let database: Database
   private let otherKey = PlainKey.random()
-  private var copyPath: String { vault.folder + "/copy.db" }
+  private var copyPath: String { vault.folder.file("copy.db") }
 
   init() throws {
     vault = try TemporaryVault()

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import CipherSQL
@@ -83,11 +84,8 @@ import Testing
   /// Spaces, comments and the case of keywords change nothing.
   @Test func anyLayoutOfTheSameTableIsTheSameTable() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
-    var state = seed
-    func random(_ bound: Int) -> Int {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return Int((state >> 33) % UInt64(bound))
-    }
+    var generator = Seeded(seed)
+    func random(_ bound: Int) -> Int { generator.number(0..<bound) }
     let words = [
       "CREATE", "TABLE", "t", "(", "a", "INTEGER", "PRIMARY", "KEY", ",", "b", "TEXT", "NOT", "NULL", "DEFAULT",
       "'x, (y'",

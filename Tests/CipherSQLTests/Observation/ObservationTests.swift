@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import CipherSQL
@@ -204,8 +205,7 @@ import Testing
   /// Writes fall at any moment of an observer's life: before it registers, while it reads, while it waits.
   @Test(arguments: [true, false])
   func theLastWriteIsNeverMissed(inMemory: Bool) async throws {
-    print("ObservationTests: TEST_SEED=\(testSeed)")
-    var generator = SeededGenerator(seed: testSeed)
+    var generator = Seeded(testSeed)
     let vault = try TemporaryVault()
     let database = inMemory ? try Database.inMemory() : try vault.open()
     try await database.write { db in

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CipherSQL
@@ -6,12 +7,11 @@ import Testing
 /// Advice comes when the working set does not fit, and not otherwise.
 @Suite struct CacheAdviceTests {
   private func advice(cacheBytes: Int, rounds: Int) throws -> String? {
-    let path = NSTemporaryDirectory() + "fieldvault-cache-\(UUID().uuidString).db"
-    defer { for ending in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + ending) } }
+    let folder = try TemporaryFolder()
     var configuration = Configuration()
     configuration.pageCacheBytes = cacheBytes
     configuration.readerCount = 1
-    let database = try Database(path: path, key: PlainKey.random(), configuration: configuration)
+    let database = try Database(path: folder.file("cache.db"), key: PlainKey.random(), configuration: configuration)
     defer { database.close() }
     try database.write { db in
       try db.execute("CREATE TABLE t (x BLOB) STRICT")

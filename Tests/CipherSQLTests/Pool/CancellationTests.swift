@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CipherSQL
@@ -185,8 +186,7 @@ import Testing
   // MARK: The next user
 
   @Test(arguments: [true, false]) func theNextUserIsNeverInterrupted(inMemory: Bool) async throws {
-    print("CancellationTests: TEST_SEED=\(testSeed)")
-    var generator = SeededGenerator(seed: testSeed)
+    var generator = Seeded(testSeed)
     let vault = try TemporaryVault()
     let database = inMemory ? try Database.house() : try vault.openHouse(oneReader())
     var cancelled = 0
@@ -265,8 +265,7 @@ import Testing
 
   /// The result of a write is true: it was committed, or it was cancelled.
   @Test(arguments: [true, false]) func aCancelledWriteTellsTheTruth(inMemory: Bool) async throws {
-    print("CancellationTests: TEST_SEED=\(testSeed)")
-    var generator = SeededGenerator(seed: testSeed)
+    var generator = Seeded(testSeed)
     let vault = try TemporaryVault()
     let database = inMemory ? try Database.empty() : try vault.open()
     if !inMemory { try await database.write { try $0.run(script: testSchema) } }
@@ -292,8 +291,7 @@ import Testing
   /// Also in the middle of savepoints and of full-text search, which keeps a statement of its own open: the caller hears of
   /// the cancellation and of nothing that came of it, and the next one finds nothing of it.
   @Test func aCancelledSavepointLeavesNothing() async throws {
-    print("CancellationTests: TEST_SEED=\(testSeed)")
-    var generator = SeededGenerator(seed: testSeed)
+    var generator = Seeded(testSeed)
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     try await database.write { db in

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CipherSQL
@@ -45,7 +46,6 @@ import Testing
   }
 
   @Test(arguments: [1, 4]) func readersAndWritersKeepAnInvariant(readerCount: Int) async throws {
-    print("ConcurrencyTests: TEST_SEED=\(testSeed)")
     let vault = try TemporaryVault()
     var configuration = Configuration()
     configuration.readerCount = readerCount
@@ -67,7 +67,7 @@ import Testing
     }
     threads.append(
       thread {
-        var generator = SeededGenerator(seed: testSeed)
+        var generator = Seeded(testSeed)
         for _ in 0..<rounds {
           let amount = Int.random(in: -50...50, using: &generator)
           do {
@@ -79,7 +79,7 @@ import Testing
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<4 {
         group.addTask {
-          var generator = SeededGenerator(seed: testSeed &+ UInt64(number))
+          var generator = Seeded(testSeed &+ UInt64(number))
           for _ in 0..<rounds {
             let sum = try await database.read(Self.sum)
             #expect(sum == Self.total, "TEST_SEED=\(testSeed)")
@@ -88,7 +88,7 @@ import Testing
         }
       }
       group.addTask {
-        var generator = SeededGenerator(seed: ~testSeed)
+        var generator = Seeded(~testSeed)
         for _ in 0..<rounds {
           let amount = Int.random(in: -50...50, using: &generator)
           do {

@@ -1,5 +1,6 @@
 @testable import CipherSQL
 import Foundation
+import TestSupport
 import Testing
 
 /// Pages by keyset.
@@ -11,7 +12,7 @@ import Testing
     database = try Database.empty()
     try database.write { db in
       try db.insert(Project(projectId: 1, title: "Mill Lane"))
-      var generator = SeededGenerator(seed: 7)
+      var generator = Seeded(7)
       for number in 1...60 {
         let area = Bool.random(using: &generator) ? nil : Double(Int.random(in: 0...2, using: &generator))
         let note = Bool.random(using: &generator) ? nil : ["a", "b"].randomElement(using: &generator)

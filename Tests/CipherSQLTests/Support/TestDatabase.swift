@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import TestSupport
 
 /// The schema of the tests: three tables as a field application has them.
 let testSchema = """
@@ -76,19 +77,25 @@ func fillHouse(_ db: WriteConnection) throws {
   try db.insert(Log(logId: 4, roomId: 4, text: "gone", updatedAt: day(4)))
 }
 
-/// A database file in a folder of its own, which goes with this value.
+/// The steps that SQLite takes for a statement, as EXPLAIN QUERY PLAN tells.
+func plan(_ db: Connection, _ sql: SQL) throws -> [String] {
+  var steps: [String] = []
+  try db.forEach(SQL(raw: "EXPLAIN QUERY PLAN ", arguments: []) + sql) { row in
+    steps.append(try row.decode(String.self, at: 3))
+  }
+  return steps
+}
+
+/// A database file in a folder of its own, which is removed with this value.
 final class TemporaryVault: Sendable {
-  let folder: String
+  let folder: TemporaryFolder
   let key: PlainKey
-  var path: String { folder + "/test.db" }
+  var path: String { folder.file("test.db") }
 
   init(key: PlainKey = .random()) throws {
-    folder = NSTemporaryDirectory() + "ciphersql-" + UUID().uuidString
+    folder = try TemporaryFolder()
     self.key = key
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
   }
-
-  deinit { try? FileManager.default.removeItem(atPath: folder) }
 
   func open(_ configuration: Configuration = Configuration()) throws -> Database {
     try Database(path: path, key: key, configuration: configuration)
@@ -105,31 +112,5 @@ final class TemporaryVault: Sendable {
   }
 }
 
-/// The steps that SQLite takes for a statement, as EXPLAIN QUERY PLAN tells.
-func plan(_ db: Connection, _ sql: SQL) throws -> [String] {
-  var steps: [String] = []
-  try db.forEach(SQL(raw: "EXPLAIN QUERY PLAN ", arguments: []) + sql) { row in
-    steps.append(try row.decode(String.self, at: 3))
-  }
-  return steps
-}
-
-/// Random numbers from a seed, so that a failing run can be repeated.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  // SplitMix64.
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ mixed >> 31
-  }
-}
-
-/// The seed of a property test: `TEST_SEED` of the environment, or a new one. It stands in every failure.
-let testSeed: UInt64 =
-  ProcessInfo.processInfo.environment["TEST_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...UInt64.max)
+/// The seed of the property tests, which is part of every failure.
+let testSeed = freshSeed("CipherSQLTests")

@@ -1,12 +1,6 @@
 import Foundation
 import Synchronization
 
-/// Waits until a condition that another task or thread brings about is true. Never gives up: the time limit of the
-/// test does.
-func eventually(_ condition: () -> Bool) async throws {
-  while !condition() { try await Task.sleep(for: .milliseconds(1)) }
-}
-
 /// A number that tasks and threads count up.
 final class Counter: Sendable {
   private let count = Atomic<Int>(0)

@@ -1,10 +1,11 @@
 @testable import CipherSQL
+import TestSupport
 import Testing
 
 /// The calendar against SQLite's own.
 @Suite struct CalendarTests {
   @Test func daysAsSQLiteCountsThem() throws {
-    var generator = SeededGenerator(seed: testSeed)
+    var generator = Seeded(testSeed)
     let days = (0..<3000).map { _ in Int.random(in: -719_528...2_932_896, using: &generator) }
     try Database.inMemory().read { db in
       for day in days + [-719_528, 2_932_896, 0, -1, 11_016, 11_017] {

@@ -1,5 +1,6 @@
 @testable import CipherSQL
 import Foundation
+import TestSupport
 import Testing
 
 /// Stored values read back equal; compared with SQLite itself for random values.
@@ -13,7 +14,7 @@ import Testing
   }
 
   @Test func datesAsSQLiteWritesThem() throws {
-    var generator = SeededGenerator(seed: testSeed)
+    var generator = Seeded(testSeed)
     var times = (0..<2000).map { _ in Int64.random(in: TimestampText.range, using: &generator) }
     times += [TimestampText.range.lowerBound, TimestampText.range.upperBound, 0, -1, 1, 951_782_400_000]
     try database.read { db in
@@ -58,7 +59,7 @@ import Testing
   }
 
   @Test func doublesToTheLastBit() throws {
-    var generator = SeededGenerator(seed: testSeed)
+    var generator = Seeded(testSeed)
     let random = (0..<2000).map { _ in Double(bitPattern: generator.next()) }.filter(\.isFinite)
     for value in random + [0, 0.1, -0.1, .greatestFiniteMagnitude, .leastNonzeroMagnitude] {
       #expect(try roundTrip(value)?.bitPattern == value.bitPattern, "seed \(testSeed), value \(value)")

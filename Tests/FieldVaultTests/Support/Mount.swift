@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A file system of the test's own; it goes with the object.
 final class Mount {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// The command `shell`, which holds a vault open and waits on its standard input until this ends.
 final class OpenShell {
@@ -23,7 +24,8 @@ final class OpenShell {
     input = ends[1]
     running = try shop.start(["shell"], input: ends[0])
     try type("SELECT 'rea' || 'dy' AS answer;\n")
-    for _ in 0..<1_000 where try !running.outputSoFar().contains("ready") { usleep(10_000) }
+    let running = running
+    try blockUntil("the answer of the shell") { try running.outputSoFar().contains("ready") }
   }
 
   deinit { if input >= 0 { close(input) } }

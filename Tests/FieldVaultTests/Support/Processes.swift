@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 #if os(Linux)
   /// The kernel's data about other processes.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 extension SyncWorkshop {
   /// Unpacks the vaults and the server folder that an earlier version of the programs made, and serves them.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 #if canImport(Glibc)
   import Glibc
@@ -19,8 +20,7 @@ final class SyncWorkshop {
   init(shop: Workshop, schema: String) throws {
     self.shop = shop
     self.schema = schema
-    let beside = URL(fileURLWithPath: try Program.path.get()).deletingLastPathComponent()
-    program = beside.appendingPathComponent("fieldvault-server").path
+    program = try builtProgram("fieldvault-server")
   }
 
   convenience init(schema: String = "restoration") throws {
@@ -56,7 +56,7 @@ final class SyncWorkshop {
       program, ["serve", "--data", shop.path("data"), "--listen", place, "--schema", schema, "-q"],
       environment: shop.environment())
     server = started
-    try until("the server listens") { try started.outputSoFar().hasSuffix("\n") }
+    try blockUntil("the server listens") { try started.outputSoFar().hasSuffix("\n") }
     let line = try started.outputSoFar().split(separator: "\n").first { $0.hasPrefix("listening on ") }
     guard let line else { throw Unexpected("the server does not listen") }
     url = String(line.dropFirst("listening on ".count))
@@ -97,13 +97,4 @@ final class SyncWorkshop {
     if ran.status == 4 { return nil }
     return try ran.object()[field].map { "\($0)" }
   }
-}
-
-/// Waits until something is so, 20 seconds at most.
-func until(_ what: String, _ isSo: () throws -> Bool) throws {
-  for _ in 0..<400 {
-    if try isSo() { return }
-    usleep(50_000)
-  }
-  throw Unexpected("not so: \(what)")
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A folder of one test: a vault, its passphrase, the files that the test makes, and a home. It goes with the object.
 final class Workshop {
@@ -17,17 +18,17 @@ final class Workshop {
     var file: String { self == .keyFile ? "key" : "passphrase" }
   }
 
-  let folder: URL
+  private let temporary: TemporaryFolder
+  var folder: URL { URL(fileURLWithPath: temporary.path) }
   private let program: String
   private let secret: Secret
 
   /// Creates the folder, with a vault that has one project and one of its rooms, or without a vault.
   init(_ secret: Secret = .keyFile, vault: Bool = true) throws {
     self.secret = secret
-    program = try Program.path.get()
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("fieldvault-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(
-      at: folder.appendingPathComponent("home"), withIntermediateDirectories: true)
+    program = try builtProgram("fieldvault")
+    temporary = try TemporaryFolder()
+    try FileManager.default.createDirectory(atPath: temporary.file("home"), withIntermediateDirectories: false)
     try write("correct horse battery staple\n", to: "passphrase")
     try write((0..<64).map { $0 &* 37 }, to: "key")
     if vault {
@@ -36,10 +37,8 @@ final class Workshop {
     }
   }
 
-  deinit { try? FileManager.default.removeItem(at: folder) }
-
   /// The path of a file of the test.
-  func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+  func path(_ name: String) -> String { temporary.file(name) }
 
   /// Writes a file of the test.
   @discardableResult
@@ -50,10 +49,7 @@ final class Workshop {
   /// Writes a file of the test.
   @discardableResult
   func write(_ bytes: [UInt8], to name: String) throws -> String {
-    let file = folder.appendingPathComponent(name)
-    try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-    try Data(bytes).write(to: file)
-    return file.path
+    try temporary.write(bytes, to: name)
   }
 
   /// The environment of the program.

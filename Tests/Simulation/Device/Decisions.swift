@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import TestSupport
 import VaultStore
 
 /// The user's decisions about conflicts and failed operations.

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// The intended writes of a device and their acknowledgements, in a file next to its vault. A line is on the disk
 /// when the call returns. The line of an acknowledgement is written after the commit has returned.
@@ -31,7 +32,7 @@ struct Journal {
   init(at path: String) throws {
     self.path = path
     descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw Trouble("\(path): \(String(cString: strerror(errno)))") }
+    guard descriptor >= 0 else { throw Unexpected("\(path): \(String(cString: strerror(errno)))") }
   }
 
   func close() { Glibc.close(descriptor) }

@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import TestSupport
 import VaultStore
 
 /// Writes as a person's program does: a few statements of SQL in a transaction.

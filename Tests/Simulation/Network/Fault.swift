@@ -1,3 +1,5 @@
+import TestSupport
+
 /// The fault that affects one request.
 enum Fault: String, CaseIterable, Sendable {
   case pass

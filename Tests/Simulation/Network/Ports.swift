@@ -1,10 +1,11 @@
 import Glibc
+import TestSupport
 
 enum Ports {
   /// Binds a socket to a port of this machine; 0 lets the system choose.
   static func bind(_ descriptor: Int32, to port: UInt16 = 0) throws -> UInt16 {
     guard withLoopback(port, { Glibc.bind(descriptor, $0, $1) }) == 0 else {
-      throw Trouble("bind: \(String(cString: strerror(errno)))")
+      throw Unexpected("bind: \(String(cString: strerror(errno)))")
     }
     var address = sockaddr_in()
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -22,6 +23,6 @@ enum Ports {
       defer { close(descriptor) }
       if let port = try? bind(descriptor, to: UInt16.random(in: 20_000..<30_000)) { return port }
     }
-    throw Trouble("no port is free")
+    throw Unexpected("no port is free")
   }
 }

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import Glibc
 import SyncModel
+import TestSupport
 
 /// A proxy between devices and server that applies network faults. Each connection has a thread of its own.
 final class Proxy: Sendable {
@@ -28,7 +29,7 @@ final class Proxy: Sendable {
     state = Locked(State(random: Seeded(seed, "proxy", 0)))
     listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     port = try Ports.bind(listener)
-    guard listen(listener, 128) == 0 else { throw Trouble("listen: \(String(cString: strerror(errno)))") }
+    guard listen(listener, 128) == 0 else { throw Unexpected("listen: \(String(cString: strerror(errno)))") }
     Thread.detachNewThread { [self] in
       while true {
         let descriptor = accept(listener, nil, nil)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// Files that people take in, each known by its number: random bytes of many sizes, and every fourth a real picture with
 /// something behind it. Each holds a text that must not be readable anywhere.

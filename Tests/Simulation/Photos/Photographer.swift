@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import TestSupport
 import VaultStore
 
 /// The user's actions on photos: adds, opens, removes and evicts them.

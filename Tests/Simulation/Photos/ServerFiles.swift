@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import SQLCipherStorage
 import SyncServer
+import TestSupport
 
 /// The files of the server, read from beside it.
 struct ServerFiles {
@@ -15,7 +16,7 @@ struct ServerFiles {
   /// - Parameter data: the server's folder.
   init(_ data: String) throws {
     let accounts = try FileManager.default.contentsOfDirectory(atPath: data + "/accounts")
-    guard let account = accounts.first, accounts.count == 1 else { throw Trouble("accounts: \(accounts)") }
+    guard let account = accounts.first, accounts.count == 1 else { throw Unexpected("accounts: \(accounts)") }
     let place = "accounts/\(account)"
     guard FileManager.default.fileExists(atPath: "\(data)/\(place)/files.db") else { return }
     let found = (try? FileManager.default.subpathsOfDirectory(atPath: "\(data)/\(place)/files")) ?? []

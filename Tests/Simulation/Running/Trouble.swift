@@ -1,12 +1,5 @@
 import Foundation
 
-/// A failure of the simulation itself, in one line.
-struct Trouble: Error, CustomStringConvertible {
-  let description: String
-
-  init(_ description: String) { self.description = description }
-}
-
 /// Something that must always hold and does not.
 struct Violation: Error, CustomStringConvertible {
   /// The number of the violated invariant.

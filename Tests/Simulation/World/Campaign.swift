@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// Worlds one after the other, each for a number of rounds.
 final class Campaign {
@@ -13,7 +14,7 @@ final class Campaign {
     let place = URL(filePath: own).deletingLastPathComponent().path
     programs = Programs(own: own, server: place + "/fieldvault-server", layer: place + "/libFaultLayer.so")
     for path in [programs.server, programs.layer] where !FileManager.default.fileExists(atPath: path) {
-      throw Trouble("\(path) is missing: build it first")
+      throw Unexpected("\(path) is missing: build it first")
     }
   }
 

@@ -1,3 +1,5 @@
+import TestSupport
+
 /// A disk that fails for a while under the server, by the layer that is put under its process.
 struct FailingDisk {
   let layer: String

@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import TestSupport
 import VaultStore
 
 /// Copies and restores of vaults and of the server, between two whiles of trouble.

@@ -1,4 +1,5 @@
 import CipherSQL
+import TestSupport
 import VaultStore
 import SyncModel
 

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// A device as the orchestrator sees it: a folder, and a process now and then.
 final class Seat {
@@ -25,11 +26,11 @@ final class Seat {
   /// - Parameter isForPhotos: whether the person takes photos more than anything else.
   func start(url: String, seed: UInt64, milliseconds: Int, isForPhotos: Bool) throws {
     process = try ChildProcess(
+      program,
       [
-        program, "device", name, folder, url, String(seed), String(milliseconds), String(clockError),
+        "device", name, folder, url, String(seed), String(milliseconds), String(clockError),
         !workload.hasPhotos ? "records" : isForPhotos ? "photos" : "data", workload.name,
-      ],
-      output: folder + "/log")
+      ], output: .file(folder + "/log.out"), errors: .appendedFile(folder + "/log.err"))
   }
 
   /// A device with a copy of this device's vault.
@@ -42,7 +43,7 @@ final class Seat {
   /// Whether it was still running.
   func kill() -> Bool {
     guard let process, process.poll() == nil else { return false }
-    process.kill()
+    process.end()
     self.process = nil
     return true
   }
@@ -52,10 +53,10 @@ final class Seat {
   func finish() throws {
     guard let process else { return }
     self.process = nil
-    guard let status = process.wait(seconds: 20) else {
-      throw Violation(5, "device \(name) does not end, process \(process.number)")
+    guard let ending = process.wait(within: .seconds(20)) else {
+      throw Violation(5, "device \(name) does not end, process \(process.id)")
     }
-    guard status == 0 else { throw Violation(5, "device \(name) ended with \(status): \(lastWords)") }
+    guard ending == .exit(0) else { throw Violation(5, "device \(name) ended with \(ending): \(lastWords)") }
   }
 
   private var lastWords: String {

@@ -2,6 +2,7 @@ import Foundation
 import RestorationModel
 import SQLCipherStorage
 import SyncServer
+import TestSupport
 
 /// The server as a process that is killed and comes back at the same address.
 final class ServerProcess {
@@ -29,13 +30,15 @@ final class ServerProcess {
   /// - Parameter disk: the fault of its disk.
   func start(on disk: FailingDisk? = nil) throws {
     process = try ChildProcess(
+      program,
       [
-        program, "serve", "--data", data, "--listen", "127.0.0.1:\(port)", "--schema",
+        "serve", "--data", data, "--listen", "127.0.0.1:\(port)", "--schema",
         workload.folder ?? workload.name, "--quiet", "--rate", "1000000",
-      ], output: output, variables: disk?.variables(root: data) ?? [:])
+      ], environment: ["PATH": "/usr/bin:/bin"].merging(disk?.variables(root: data) ?? [:]) { $1 },
+      output: .file(output + ".out"), errors: .appendedFile(output + ".err"))
   }
 
-  func kill() { process?.kill() }
+  func kill() { process?.end() }
 
   /// Waits until it takes connections.
   func awaitAnswer() throws {
@@ -70,9 +73,12 @@ final class ServerProcess {
   }
 
   private func run(_ words: [String]) throws -> Int32 {
-    let process = try ChildProcess([program] + words, output: output)
-    guard let status = process.wait(seconds: 30) else { throw Violation(5, "\(words[0]) of the server does not end") }
-    return status
+    let process = try ChildProcess(
+      program, words, output: .file(output + ".out"), errors: .appendedFile(output + ".err"))
+    guard let ending = process.wait(within: .seconds(30)) else {
+      throw Violation(5, "\(words[0]) of the server does not end")
+    }
+    return ending.status
   }
 
   var isRunning: Bool { process.map { $0.poll() == nil } ?? false }

@@ -3,6 +3,7 @@ import Foundation
 import SQLCipherStorage
 import ServerStorage
 import SyncServer
+import TestSupport
 
 /// The server's database, read from beside the server.
 struct ServerStore {
@@ -21,7 +22,7 @@ struct ServerStore {
 
   func open() throws -> Database {
     let accounts = try FileManager.default.contentsOfDirectory(atPath: data + "/accounts")
-    guard let account = accounts.first, accounts.count == 1 else { throw Trouble("accounts: \(accounts)") }
+    guard let account = accounts.first, accounts.count == 1 else { throw Unexpected("accounts: \(accounts)") }
     return try ServerFolder(data, isCreating: false).openDatabase(
       "accounts/\(account)/records.db", keyName: "account \(account)", readers: 1)
   }

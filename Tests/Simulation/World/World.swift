@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A server, a network and some devices, from nothing.
 final class World {

@@ -20,8 +20,8 @@ extension Randomness {
 
   /// A value from a small choice, so that both sides often choose the same, or the base's.
   mutating func fieldValue(_ name: String) -> SyncValue {
-    if name == "tags" || name == "keys", !hasOddSets || chance(90) {
-      if chance(10) { return .null }
+    if name == "tags" || name == "keys", !hasOddSets || chance(0.9) {
+      if chance(0.1) { return .null }
       return .array((0..<Int.random(in: 0...4, using: &self)).map { _ in pick([1, 2, 3, "x", .number(2.5)]) })
     }
     return pick([.null, true, 1, 2, .number(1), .number(2.5), "x", "é", "e\u{301}", ["k": 1]])
@@ -31,7 +31,7 @@ extension Randomness {
   mutating func rules(policy: ConflictPolicy, special: Bool = true) -> MergeRules {
     var rules = MergeRules(policy: policy, fields: ["tags": FieldRule(mergesAsSet: true)])
     for name in Self.columns {
-      if chance(60) { rules.fields[name, default: FieldRule()].ownership = pick([.server, .user, .userEdited]) }
+      if chance(0.6) { rules.fields[name, default: FieldRule()].ownership = pick([.server, .user, .userEdited]) }
     }
     rules.fields["keys", default: FieldRule()].mergesAsSet = true
     if special {
@@ -43,21 +43,21 @@ extension Randomness {
 
   mutating func record() -> RecordState {
     RecordState(
-      fields: SyncObject(Self.columns.map { ($0, fieldValue($0)) }), isDeleted: chance(10),
+      fields: SyncObject(Self.columns.map { ($0, fieldValue($0)) }), isDeleted: chance(0.1),
       syncVersion: Int64.random(in: 0...9, using: &self), updatedAt: Int64.random(in: 0...20, using: &self),
-      userEditedFields: Set(Self.columns.filter { _ in chance(20) }))
+      userEditedFields: Set(Self.columns.filter { _ in chance(0.2) }))
   }
 
   /// A change of some columns at some time, few enough that ties happen.
   mutating func patch(isDeletionAllowed: Bool = true, after time: Int64 = 20) -> RecordPatch {
-    let names = Self.columns.filter { _ in chance(40) }
+    let names = Self.columns.filter { _ in chance(0.4) }
     let updatedAt = time + Int64.random(in: 1...6, using: &self)
     var times: [String: Int64] = [:]
-    for name in names where chance(30) { times[name] = updatedAt - Int64.random(in: 0...5, using: &self) }
+    for name in names where chance(0.3) { times[name] = updatedAt - Int64.random(in: 0...5, using: &self) }
     return RecordPatch(
       fields: SyncObject(names.map { ($0, fieldValue($0)) }),
-      isDeleted: isDeletionAllowed && chance(20) ? true : nil,
-      userEditedFields: chance(40) ? Set(Self.columns.filter { _ in chance(40) }) : nil, updatedAt: updatedAt,
+      isDeleted: isDeletionAllowed && chance(0.2) ? true : nil,
+      userEditedFields: chance(0.4) ? Set(Self.columns.filter { _ in chance(0.4) }) : nil, updatedAt: updatedAt,
       editTimes: times)
   }
 
@@ -74,7 +74,7 @@ extension Randomness {
     var remote = edited(base)
     remote.syncVersion += 1
     return Situation(
-      base: chance(90) ? base : nil, local: edited(base), remote: remote,
+      base: chance(0.9) ? base : nil, local: edited(base), remote: remote,
       rules: rules(policy: policy, special: special))
   }
 }

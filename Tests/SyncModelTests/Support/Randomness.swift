@@ -1,36 +1,18 @@
 import Foundation
+import TestSupport
 
 @testable import SyncModel
 
-/// A small generator (SplitMix64) that repeats its numbers for a seed.
-///
-/// `TEST_SEED=7 swift test` runs every property with seed 7; otherwise the seed is new each time and printed.
+/// A seeded generator of JSON values and records.
 struct Randomness: RandomNumberGenerator {
-  let seed: UInt64
-  private var state: UInt64
+  private var numbers: Seeded
+  var seed: UInt64 { numbers.seed }
   /// Whether a set column sometimes has a value that is not an array.
   var hasOddSets = true
 
-  init(_ property: String = #function) {
-    let given = ProcessInfo.processInfo.environment["TEST_SEED"].flatMap { UInt64($0) }
-    seed = given ?? UInt64.random(in: 0...9_999_999)
-    state = seed
-    print("SyncModelTests \(property): TEST_SEED=\(seed)")
-  }
+  init(_ property: String = #function) { numbers = Seeded(of: property) }
 
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
-  }
-
-  mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
-
-  mutating func pick<Element>(_ elements: [Element]) -> Element {
-    elements[Int.random(in: elements.indices, using: &self)]
-  }
+  mutating func next() -> UInt64 { numbers.next() }
 
   /// Text with difficult characters: quotes, controls, two spellings of one letter, characters beyond U+FFFF.
   mutating func text(upTo length: Int = 6) -> String {
@@ -45,7 +27,7 @@ struct Randomness: RandomNumberGenerator {
   mutating func real() -> FiniteReal {
     while true {
       let number =
-        chance(50)
+        chance(0.5)
         ? Double(bitPattern: next())
         : Double(Int.random(in: -2_000_000...2_000_000, using: &self)) / pick([1, 10, 100, 1e-15, 1e15])
       if let real = FiniteReal(number) { return real }
@@ -55,7 +37,7 @@ struct Randomness: RandomNumberGenerator {
   mutating func value(depth: Int = 3) -> SyncValue {
     switch Int.random(in: 0..<(depth > 0 ? 8 : 6), using: &self) {
     case 0: .null
-    case 1: .bool(chance(50))
+    case 1: .bool(chance(0.5))
     case 2: .integer(Int64(truncatingIfNeeded: next() >> UInt64.random(in: 0..<64, using: &self)))
     case 3: .real(real())
     case 4, 5: .text(text())

@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import FileServer
@@ -9,20 +10,19 @@ import Testing
 @testable import SyncServer
 
 @Suite struct DiskFileStorageTests {
-  // A folder goes with the last reference to it, and accounts are opened when they are first used.
-  private static let folders = Locked<[TemporaryFolder]>([])
+  private let folder: TemporaryFolder
 
-  private static func newFolder() throws -> ServerFolder {
-    let folder = try TemporaryFolder()
-    folders.withLock { $0.append(folder) }
-    return try serverFolder(
-      folder.path + "/data", accounts: ["1", "2"].map { String(repeating: "0", count: 31) + $0 })
+  init() throws { folder = try TemporaryFolder() }
+
+  private func newFolder() throws -> ServerFolder {
+    try serverFolder(
+      folder.file(UUID().uuidString), accounts: ["1", "2"].map { String(repeating: "0", count: 31) + $0 })
   }
 
-  private static let checks = FileConformance { DiskFileStorage(in: try newFolder()) }
-
-  @Test(arguments: checks.all.map(\.name)) func holds(_ name: String) async throws {
-    try await #require(Self.checks.all.first { $0.name == name }).check()
+  @Test("The storage on disk keeps each guarantee of file storage", arguments: FileConformance.names)
+  func keeps(_ name: String) async throws {
+    let conformance = FileConformance { DiskFileStorage(in: try newFolder()) }
+    try await #require(conformance.all.first { $0.name == name }).check()
   }
 
   private let account = AccountName(name: "one", folder: "00000000000000000000000000000001")
@@ -56,7 +56,7 @@ import Testing
 
   @Test("Bytes without a row go after 7 days and a second look; other files stay and are for the owner alone")
   func orphansAreSwept() async throws {
-    let folder = try Self.newFolder()
+    let folder = try newFolder()
     let storage = DiskFileStorage(in: folder)
     defer { storage.close() }
     let stored = try await store([1, 2, 3], in: storage)
@@ -82,7 +82,7 @@ import Testing
 
   @Test("A file that is missing or cut for a moment is there again when its bytes are")
   func filesThatComeBack() async throws {
-    let folder = try Self.newFolder()
+    let folder = try newFolder()
     let storage = DiskFileStorage(in: folder)
     defer { storage.close() }
     let stored = try await store([1, 2, 3], in: storage)
@@ -104,7 +104,7 @@ import Testing
 
   @Test("The row of a missing file goes after 7 days and a second look, and an upload may replace it before")
   func filesThatDoNotComeBack() async throws {
-    let folder = try Self.newFolder()
+    let folder = try newFolder()
     let storage = DiskFileStorage(in: folder)
     defer { storage.close() }
     let stored = try await store([1, 2, 3], in: storage)
@@ -133,7 +133,7 @@ import Testing
 
   @Test("On another volume nothing is removed and nothing is written, and the files are there when the own one is back")
   func anotherVolume() async throws {
-    let folder = try Self.newFolder()
+    let folder = try newFolder()
     let storage = DiskFileStorage(in: folder)
     defer { storage.close() }
     let stored = try await store([1, 2, 3], in: storage)
@@ -158,7 +158,7 @@ import Testing
 
   @Test("Uploads that are the first ones of an account at once are all taken")
   func firstUploadsAtOnce() async throws {
-    let storage = DiskFileStorage(in: try Self.newFolder())
+    let storage = DiskFileStorage(in: try newFolder())
     defer { storage.close() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<16 { group.addTask { _ = try await store([UInt8(number)], in: storage) } }
@@ -169,7 +169,7 @@ import Testing
   @Test("A folder of version 0.1 is marked when it holds the files of its account, and not when it is another")
   func foldersFromBeforeTheMarker() async throws {
     for isOther in [false, true] {
-      let folder = try Self.newFolder()
+      let folder = try newFolder()
       let storage = DiskFileStorage(in: folder)
       let stored = try await store([1, 2, 3], in: storage)
       let place = folder.path + "/accounts/\(account.folder)/files"
@@ -191,7 +191,7 @@ import Testing
 
   @Test("One sweep removes at most 1 % of an account, also when a database was put back and no record needs its files")
   func aSweepIsSmall() async throws {
-    let folder = try Self.newFolder()
+    let folder = try newFolder()
     let storage = DiskFileStorage(in: folder)
     defer { storage.close() }
     for number in 0..<20 { _ = try await store([UInt8(number)], in: storage) }
@@ -210,7 +210,7 @@ import Testing
 
   /// Bytes after the last commit, as a crash leaves them, are not counted as sent.
   @Test func whatACrashLeftBehindTheOffset() async throws {
-    let folder = try Self.newFolder()
+    let folder = try newFolder()
     let storage = DiskFileStorage(in: folder)
     defer { storage.close() }
     let begun = try await upload(storage, 6)
@@ -233,7 +233,7 @@ import Testing
   /// A commit that reached the log and not the disk fails, and comes back after a crash: the bytes that it counts have to
   /// be there, or it must not come.
   @Test func aFailedCommitNeverCountsBytesThatWereCut() async throws {
-    let given = try Self.newFolder()
+    let given = try newFolder()
     let before = DiskFileStorage(in: given)
     defer { before.close() }
     let begun = try await upload(before, 6)
@@ -275,7 +275,7 @@ import Testing
 
   /// The same where it fails in this process: nothing is cut that the failed commit counts.
   @Test func whatAFailedCommitCountsIsNotCut() async throws {
-    let folder = try Self.newFolder()
+    let folder = try newFolder()
     let storage = DiskFileStorage(in: folder)
     let begun = try await upload(storage, 6)
     let writer = try await storage.openWriter(account, begun.id)
@@ -288,7 +288,7 @@ import Testing
 
   /// Reservations from before a crash do not count forever.
   @Test func reservationsOfACrash() async throws {
-    let folder = try Self.newFolder()
+    let folder = try newFolder()
     let before = DiskFileStorage(in: folder)
     let new = NewUpload(
       userId: 1, name: ContentName(content: Operation.newUuid(), variant: .full), length: nil, metadata: "",
@@ -310,7 +310,7 @@ import Testing
 
   /// Bytes that were lost, as when a backup was put back in part: the upload and the content begin anew.
   @Test func bytesThatWereLost() async throws {
-    let folder = try Self.newFolder()
+    let folder = try newFolder()
     let storage = DiskFileStorage(in: folder)
     defer { storage.close() }
     let begun = try await upload(storage, 6)
@@ -330,7 +330,7 @@ import Testing
 
   /// Names of accounts' files are not those of uploads: knowing one does not tell the other.
   @Test func namesOnTheDiskAreTheServersOwn() async throws {
-    let folder = try Self.newFolder()
+    let folder = try newFolder()
     let storage = DiskFileStorage(in: folder)
     defer { storage.close() }
     let stored = try await store([1], in: storage)

@@ -1,23 +1,25 @@
 import CipherSQL
+import Foundation
 import RestorationModel
+import TestSupport
 import Testing
 
 @testable import SQLCipherStorage
 @testable import SyncServer
 
 @Suite struct EmbeddedStorageTests {
-  // A folder goes with the last reference to it, and accounts are opened when they are first used.
-  private static let folders = Locked<[TemporaryFolder]>([])
+  private let folder: TemporaryFolder
 
-  private static let checks = StorageConformance {
-    let folder = try TemporaryFolder()
-    folders.withLock { $0.append(folder) }
-    return try EmbeddedStorage(
-      in: try serverFolder(folder.path + "/data", accounts: ["1", "2"].map { String(repeating: "0", count: 31) + $0 }),
-      schemas: [RestorationSchema.schema], accounts: [])
-  }
+  init() throws { folder = try TemporaryFolder() }
 
-  @Test(arguments: checks.all.map(\.name)) func holds(_ name: String) async throws {
-    try await #require(Self.checks.all.first { $0.name == name }).check()
+  @Test("The embedded storage keeps each guarantee of record storage", arguments: StorageConformance.names)
+  func keeps(_ name: String) async throws {
+    let conformance = StorageConformance {
+      try EmbeddedStorage(
+        in: try serverFolder(
+          folder.file(UUID().uuidString), accounts: ["1", "2"].map { String(repeating: "0", count: 31) + $0 }),
+        schemas: [RestorationSchema.schema], accounts: [])
+    }
+    try await #require(conformance.all.first { $0.name == name }).check()
   }
 }

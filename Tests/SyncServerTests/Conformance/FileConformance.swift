@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import FileServer
@@ -13,6 +14,9 @@ struct FileConformance: Sendable {
   let make: @Sendable () async throws -> any FileStorage
   let one = AccountName(name: "one", folder: "00000000000000000000000000000001")
   let two = AccountName(name: "two", folder: "00000000000000000000000000000002")
+
+  /// The names of the checks.
+  static let names = FileConformance { throw Unexpected("only the names are used") }.all.map(\.name)
 
   /// The checks by name.
   var all: [(name: String, check: @Sendable () async throws -> Void)] {

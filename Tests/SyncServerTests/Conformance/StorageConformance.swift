@@ -1,5 +1,6 @@
 import Foundation
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import ServerStorage
@@ -12,6 +13,9 @@ struct StorageConformance: Sendable {
   let make: @Sendable () async throws -> any RecordStorage
   let one = AccountName(name: "one", folder: "00000000000000000000000000000001")
   let two = AccountName(name: "two", folder: "00000000000000000000000000000002")
+
+  /// The names of the checks.
+  static let names = StorageConformance { throw Unexpected("only the names are used") }.all.map(\.name)
 
   /// The checks by name.
   var all: [(name: String, check: @Sendable () async throws -> Void)] {

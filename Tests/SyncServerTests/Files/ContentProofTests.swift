@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import SealedFiles
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import SQLCipherStorage

@@ -1,5 +1,6 @@
 import Foundation
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import HTTPServer
@@ -11,7 +12,7 @@ import Testing
   @Test func cutAnywhere() async throws {
     let seed = UInt64.random(in: 1...UInt64(UInt32.max))
     print("seed \(seed)")
-    var random = SeededRandom(seed)
+    var random = Seeded(seed)
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let all = bytes(3_000_000, seed: seed)
@@ -199,19 +200,5 @@ import Testing
     #expect(try await server.fileClient("bo").begin(3).status == 201)
     open = []
     await server.server.stop()
-  }
-}
-
-/// A generator that gives the same for the same seed.
-struct SeededRandom: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import SyncModel
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -28,7 +29,7 @@ import Testing
   @Test func killedServerGoesOnWhereItWas() async throws {
     let seed = UInt64.random(in: 1...UInt64(UInt32.max))
     print("seed \(seed)")
-    var random = SeededRandom(seed)
+    var random = Seeded(seed)
     let folder = try TemporaryFolder()
     let token = try await addUser(folder)
     let all = bytes(24_000_000, seed: seed)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import SyncServer
@@ -29,21 +30,19 @@ import Testing
   /// Waits until so many bytes count for the only user.
   private func waitForUse(_ server: TestServer, _ length: Int64) async throws {
     let account = try #require(try server.withDirectory { try $0.accounts().first { $0.name == "water" } })
-    for _ in 0..<3_000 {
-      if try await server.server.files.usedBytes(account, by: 1) >= length { return }
-      try await Task.sleep(for: .milliseconds(10))
+    try await eventually("\(length) bytes in use") {
+      try await server.server.files.usedBytes(account, by: 1) >= length
     }
-    Issue.record("what comes does not count: \(server.lines.withLock { $0 })")
   }
 
   /// Waits until so much is free for the user again.
   private func waitForRoom(_ client: FileClient, _ length: Int) async throws {
-    for _ in 0..<500 {
+    try await eventually("room for \(length) bytes", every: .milliseconds(20)) {
       let begun = try await client.begin(length)
-      if begun.status == 201 { return #expect(try await client.request("DELETE", begun.location).status == 204) }
-      try await Task.sleep(for: .milliseconds(20))
+      guard begun.status == 201 else { return false }
+      #expect(try await client.request("DELETE", begun.location).status == 204)
+      return true
     }
-    Issue.record("what did not come still counts")
   }
 
   @Test(arguments: Way.allCases) func whatABodyAnnouncesCounts(_ way: Way) async throws {

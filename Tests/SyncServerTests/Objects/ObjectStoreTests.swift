@@ -1,6 +1,7 @@
 import Foundation
 import Platform
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import FileServer

@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import RawNetwork
 import SyncModel
+import TestSupport
 import Testing
 import HTTPClient
 

@@ -1,5 +1,6 @@
 import Foundation
 import SyncModel
+import TestSupport
 
 /// A response of the server, with its body as bytes.
 struct FileAnswer: Sendable {
@@ -114,11 +115,8 @@ struct FileClient: Sendable {
 
 /// Bytes that are the same for the same seed.
 func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
-  var state = seed
-  return (0..<count).map { _ in
-    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-    return UInt8(truncatingIfNeeded: state >> 33)
-  }
+  var random = Seeded(seed)
+  return random.bytes(count)
 }
 
 extension TestServer {
@@ -128,10 +126,8 @@ extension TestServer {
 
   /// Waits until so many lines of the log have some words.
   func waitForLog(_ words: String, count: Int = 1) async throws {
-    for _ in 0..<1_000 {
-      if lines.withLock({ $0.count { $0.contains(words) } }) >= count { return }
-      try await Task.sleep(for: .milliseconds(10))
+    try await eventually("'\(words)' in the log") {
+      lines.withLock { $0.count { $0.contains(words) } } >= count
     }
-    throw Unexpected("the log does not say: \(words)")
   }
 }

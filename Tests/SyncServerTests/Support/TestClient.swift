@@ -1,5 +1,6 @@
 import Foundation
 import SyncModel
+import TestSupport
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking

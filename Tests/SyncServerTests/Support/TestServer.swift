@@ -2,6 +2,7 @@ import CipherSQL
 import Foundation
 import RestorationModel
 import SyncModel
+import TestSupport
 
 @testable import FileServer
 @testable import SQLCipherStorage

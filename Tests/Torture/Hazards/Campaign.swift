@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 
 /// All runs of a scenario, by several workers.
 struct Campaign: Sendable {
@@ -67,7 +68,7 @@ struct Campaign: Sendable {
   /// A run that fails keeps its folder and says how to repeat it.
   private func run(
     _ scenario: Scenario, _ template: Template, _ measure: Measure, _ index: Int
-  ) -> Swift.Result<Bool, Trouble> {
+  ) -> Swift.Result<Bool, Unexpected> {
     let path = "\(folder)/\(scenario.name)-\(index)"
     do {
       let place = try Place(at: path, from: template, programs)
@@ -77,7 +78,7 @@ struct Campaign: Sendable {
       return .success(isHit)
     } catch {
       let again = "--only \(scenario.name) --seed \(options.seed) --from \(index) --runs 1"
-      return .failure(Trouble("\(error)\n    kept: \(path)\n    again: scripts/torture \(again)"))
+      return .failure(Unexpected("\(error)\n    kept: \(path)\n    again: scripts/torture \(again)"))
     }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// The fault that the process meets.
 enum Hazard: String {
@@ -55,7 +56,7 @@ extension Scenario {
     switch ending {
     case .exit(0): break
     case .exit(2): throw Unavailable()
-    default: throw Trouble("undisturbed: \(ending): \(place.lastWords)")
+    default: throw Unexpected("undisturbed: \(ending): \(place.lastWords)")
     }
     try work.check(place, least: work.isChild ? try place.acknowledged() : 0, isDone: true)
     if hazard == .kill {
@@ -65,14 +66,14 @@ extension Scenario {
     } else {
       let text = try String(contentsOfFile: place.folder + "/count", encoding: .utf8)
       measure.operations = Int(text.filter(\.isNumber)) ?? 0
-      guard measure.operations > 0 else { throw Trouble("the fault layer counted nothing") }
+      guard measure.operations > 0 else { throw Unexpected("the fault layer counted nothing") }
     }
     return measure
   }
 
   /// One run. Returns whether the process met the hazard, or had ended before it.
   func run(_ place: Place, index: Int, seed: UInt64, measure: Measure, rowCount: Int) throws -> Bool {
-    var random = Seeded(seed: seed, scenario: name, run: index)
+    var random = Seeded(seed, name, index)
     let words = try work.command(place, &random, isEndless: hazard == .kill)
     let ending: Ending?
     switch hazard {
@@ -85,7 +86,7 @@ extension Scenario {
     if work.isChild {
       least = max(least, try place.acknowledged())
       if isDone, least != rowCount + Work.childCount {
-        throw Trouble("ended with exit code 0 after row \(least)")
+        throw Unexpected("ended with exit code 0 after row \(least)")
       }
     }
     try work.check(place, least: least, isDone: isDone)
@@ -100,7 +101,7 @@ extension Scenario {
     switch ending {
     case nil, .exit(0): return ending
     case .exit(2): throw Unavailable()
-    case .some(let ending): throw Trouble("not killed, and \(ending): \(place.lastWords)")
+    case .some(let ending): throw Unexpected("not killed, and \(ending): \(place.lastWords)")
     }
   }
 
@@ -120,7 +121,7 @@ extension Scenario {
     let ending = try place.start(words, variables).wait()
     switch ending {
     case .exit(137), .exit(0): break
-    default: throw Trouble("before the cut, or instead of it: \(ending): \(place.lastWords)")
+    default: throw Unexpected("before the cut, or instead of it: \(ending): \(place.lastWords)")
     }
     // In every fourth run the power fails again while the vault is opened.
     if Int.random(in: 0..<4, using: &random) == 0 {
@@ -133,7 +134,7 @@ extension Scenario {
         output: place.folder + "/opening", errors: place.folder + "/opening-errors")
       switch try process.wait() {
       case .exit(137), .exit(0): break
-      case let other: throw Trouble("opening after the cut: \(other)")
+      case let other: throw Unexpected("opening after the cut: \(other)")
       }
     }
     if case .exit(0) = ending { return ending }
@@ -152,7 +153,7 @@ extension Scenario {
     switch ending {
     case .exit(0): return ending
     case .exit(1), .exit(5), .exit(6), .exit(9): return ending
-    default: throw Trouble("a failing operation: \(ending): \(place.lastWords)")
+    default: throw Unexpected("a failing operation: \(ending): \(place.lastWords)")
     }
   }
 }

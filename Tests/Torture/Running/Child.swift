@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import Glibc
+import TestSupport
 import VaultStore
 import VaultKeys
 
@@ -20,7 +21,7 @@ enum Child {
       case "open" where words.count == 3:
         try Vault.open(at: words[1], with: try .keyFile(at: words[2]), outdated: .leave).close()
       default:
-        throw Trouble("unknown child \(words)")
+        throw Unexpected("unknown child \(words)")
       }
       return 0
     } catch {

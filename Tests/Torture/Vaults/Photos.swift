@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import TestSupport
 import VaultStore
 import RestorationModel
 import VaultKeys
@@ -59,7 +60,7 @@ struct PhotoWork {
     let path = sources + "/" + Photos.name(which)
     try Photos.content(which).write(to: URL(filePath: path))
     let project = try vault.entities.entity("Project")
-    guard let owner = Photos.project else { throw Trouble("no project") }
+    guard let owner = Photos.project else { throw Unexpected("no project") }
     let uuid = try vault.attach([path], to: project, owner)[0]
     tell("added \(which) \(uuid.sqlText)")
     photos.append(uuid)
@@ -100,12 +101,12 @@ enum PhotoCheck {
     let vault = try Vault.open(at: path, with: try .keyFile(at: keyFile), outdated: .leave)
     defer { vault.close() }
     let found = try vault.verifyAttachments()
-    if let problem = found.problems.first { throw Trouble("\(problem.kind): \(problem.message)") }
+    if let problem = found.problems.first { throw Unexpected("\(problem.kind): \(problem.message)") }
     var present: [String: AttachmentRecord] = [:]
     try vault.forEachAttachment { present[$0.uuid] = $0 }
     for photo in present.values { try check(photo, in: vault) }
     let unfinished = try files(in: path).filter { $0.hasSuffix(".part") }
-    guard unfinished.isEmpty else { throw Trouble("left behind: \(unfinished)") }
+    guard unfinished.isEmpty else { throw Unexpected("left behind: \(unfinished)") }
     try compare(present, with: told)
     // It goes on from there.
     let sources = URL(filePath: path).deletingLastPathComponent().path
@@ -116,16 +117,16 @@ enum PhotoCheck {
   private static func check(_ photo: AttachmentRecord, in vault: Vault) throws {
     guard let name = photo.fileName?.split(separator: ".").first, let number = Int(name),
       let uuid = UUID(sqlText: photo.uuid)
-    else { throw Trouble("a photo is called \(photo.fileName ?? "nothing")") }
+    else { throw Unexpected("a photo is called \(photo.fileName ?? "nothing")") }
     switch photo.full {
     case "here":
       let reader = try vault.openAttachment(uuid)
       guard try Data(reader.read(0..<reader.byteCount)) == Photos.content(number) else {
-        throw Trouble("photo \(number) is not what was taken in")
+        throw Unexpected("photo \(number) is not what was taken in")
       }
     case "evicted":
-      guard photo.uploadStatus == "completed" else { throw Trouble("photo \(number) made room and was never sent") }
-    default: throw Trouble("photo \(number) is \(photo.full ?? "without a content")")
+      guard photo.uploadStatus == "completed" else { throw Unexpected("photo \(number) made room and was never sent") }
+    default: throw Unexpected("photo \(number) is \(photo.full ?? "without a content")")
     }
   }
 
@@ -139,12 +140,12 @@ enum PhotoCheck {
       case "added" where words.count == 3: added[String(words[2])] = words[1]
       case "removing" where words.count == 2: added[String(words[1])] = nil
       case "removed" where words.count == 2:
-        guard present[String(words[1])] == nil else { throw Trouble("\(words[1]) was removed and is there") }
-      default: throw Trouble("the child said: \(line)")
+        guard present[String(words[1])] == nil else { throw Unexpected("\(words[1]) was removed and is there") }
+      default: throw Unexpected("the child said: \(line)")
       }
     }
     for (uuid, number) in added where present[uuid] == nil {
-      throw Trouble("photo \(number) was acknowledged and is gone")
+      throw Unexpected("photo \(number) was acknowledged and is gone")
     }
   }
 

@@ -1,4 +1,5 @@
 import CipherSQL
+import TestSupport
 
 /// The tables of the tortured vaults, and the rows in them: 1, 2, 3 and so on, each with a text that its number
 /// determines, and a counter that always says how many there are.
@@ -59,9 +60,9 @@ enum Rows {
     let count = try count(in: connection)
     let rows = try connection.fetchRows(
       "SELECT number, content FROM TortureRow ORDER BY number", as: Int.self, String.self)
-    guard rows.count == count else { throw Trouble("\(rows.count) rows, and the counter says \(count)") }
+    guard rows.count == count else { throw Unexpected("\(rows.count) rows, and the counter says \(count)") }
     for (index, row) in rows.enumerated() where row.0 != index + 1 || row.1 != content(row.0) {
-      throw Trouble("row \(index + 1) is not what was written")
+      throw Unexpected("row \(index + 1) is not what was written")
     }
     return count
   }

@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import TestSupport
 import VaultStore
 import VaultKeys
 
@@ -30,16 +31,16 @@ enum VaultCheck {
       try version(in: connection, isLatest: isLatest)
       return try Rows.check(in: connection)
     }
-    guard count >= least else { throw Trouble("\(least) rows were acknowledged, and \(count) are there") }
+    guard count >= least else { throw Unexpected("\(least) rows were acknowledged, and \(count) are there") }
     let added = try vault.database.write { try Rows.add(to: $0) }
-    guard added == count + 1 else { throw Trouble("row \(added) was added behind row \(count)") }
+    guard added == count + 1 else { throw Unexpected("row \(added) was added behind row \(count)") }
     _ = try vault.database.withWriter { try $0.checkpoint() }
     // Every page as it stands in the file, against its authentication code.
     try vault.database.read { try expectNone($0.problems(found: .pages)) }
   }
 
   private static func expectNone(_ findings: [String]) throws {
-    if let first = findings.first { throw Trouble("integrity: \(first)") }
+    if let first = findings.first { throw Unexpected("integrity: \(first)") }
   }
 
   /// The table has the form that the recorded version says.
@@ -47,9 +48,9 @@ enum VaultCheck {
     let version = try MigrationRecord.all(in: connection).filter { $0.schema == Rows.schemaName }.map(\.version).max()
     let columns = try connection.fetch("SELECT name FROM pragma_table_xinfo('TortureRow')", as: String.self)
     guard columns.contains("size") == (version == 2) else {
-      throw Trouble("version \(version ?? 0) is recorded, and the columns are \(columns)")
+      throw Unexpected("version \(version ?? 0) is recorded, and the columns are \(columns)")
     }
-    if isLatest, version != 2 { throw Trouble("the waiting file was not applied") }
+    if isLatest, version != 2 { throw Unexpected("the waiting file was not applied") }
   }
 
   /// Nothing stands in the folder that does not belong there.
@@ -57,11 +58,11 @@ enum VaultCheck {
     let files = FileManager.default
     let known: Set = ["keyring.json", "lock", "db", "attachments"]
     let strange = try files.contentsOfDirectory(atPath: path).filter { !known.contains($0) }
-    guard strange.isEmpty else { throw Trouble("left behind: \(strange)") }
+    guard strange.isEmpty else { throw Unexpected("left behind: \(strange)") }
     let generations = try files.contentsOfDirectory(atPath: path + "/db").sorted()
-    guard generations.count == 1 else { throw Trouble("generations: \(generations)") }
+    guard generations.count == 1 else { throw Unexpected("generations: \(generations)") }
     let parts: Set = ["vault.db", "vault.db-wal", "vault.db-shm"]
     let others = try files.contentsOfDirectory(atPath: "\(path)/db/\(generations[0])").filter { !parts.contains($0) }
-    guard others.isEmpty else { throw Trouble("left behind in db/\(generations[0]): \(others)") }
+    guard others.isEmpty else { throw Unexpected("left behind in db/\(generations[0]): \(others)") }
   }
 }

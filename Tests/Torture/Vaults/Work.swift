@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import VaultStore
 import VaultKeys
 
@@ -37,7 +38,7 @@ enum Work: String, CaseIterable {
       guard
         let slot = try KeyringFile.read(at: place.vault + "/keyring.json").slots.first(where: { $0.kind == .passphrase }
         )
-      else { throw Trouble("there is no passphrase") }
+      else { throw Unexpected("there is no passphrase") }
       return place.command([
         "key", "passphrase", "--slot", slot.id, "--new-passphrase-file", place.newPassphrase,
       ])
@@ -57,7 +58,7 @@ enum Work: String, CaseIterable {
     if Bool.random(using: &random) { return place.command(adding) }
     try place.finish(adding)
     guard let slot = try KeyringFile.read(at: place.vault + "/keyring.json").slots.last else {
-      throw Trouble("no slot was added")
+      throw Unexpected("no slot was added")
     }
     return place.command(["key", "remove", slot.id])
   }
@@ -71,7 +72,7 @@ enum Work: String, CaseIterable {
     case .rotation, .rootRotation:
       let generation = try KeyringFile.read(at: place.vault + "/keyring.json").generation.number
       guard generation == 2 || (generation == 1 && !isDone) else {
-        throw Trouble("generation \(generation), \(isDone ? "and the rotation was done" : "out of nowhere")")
+        throw Unexpected("generation \(generation), \(isDone ? "and the rotation was done" : "out of nowhere")")
       }
     case .passphrase: try checkPassphrase(place, isDone: isDone)
     case .backup: try checkBackup(place, least: least, isDone: isDone)
@@ -86,9 +87,9 @@ enum Work: String, CaseIterable {
   private func checkPassphrase(_ place: Place, isDone: Bool) throws {
     let keyring = try KeyringFile.read(at: place.vault + "/keyring.json")
     let isNew = try opens(keyring, "a new passphrase")
-    guard isNew || !isDone else { throw Trouble("done, and the new passphrase does not open") }
+    guard isNew || !isDone else { throw Unexpected("done, and the new passphrase does not open") }
     if isNew { return }
-    guard try opens(keyring, Work.oldPassphrase) else { throw Trouble("neither passphrase opens") }
+    guard try opens(keyring, Work.oldPassphrase) else { throw Unexpected("neither passphrase opens") }
   }
 
   private func opens(_ keyring: Keyring, _ text: String) throws -> Bool {
@@ -105,8 +106,8 @@ enum Work: String, CaseIterable {
 
   private func checkBackup(_ place: Place, least: Int, isDone: Bool) throws {
     guard FileManager.default.fileExists(atPath: place.backup) else {
-      if isDone { throw Trouble("done, and there is no backup") }
-      if place.hasPrepared { throw Trouble("the older backup is gone") }
+      if isDone { throw Unexpected("done, and there is no backup") }
+      if place.hasPrepared { throw Unexpected("the older backup is gone") }
       return
     }
     try place.finish(["restore", place.backup], vault: place.copy)
@@ -115,7 +116,7 @@ enum Work: String, CaseIterable {
 
   private func checkRestored(_ place: Place, least: Int, isDone: Bool) throws {
     guard FileManager.default.fileExists(atPath: place.copy) else {
-      if isDone { throw Trouble("done, and there is no vault") }
+      if isDone { throw Unexpected("done, and there is no vault") }
       // What is left of the first try is not in the way of a second one.
       return try place.finish(["restore", place.backup], vault: place.copy)
     }
@@ -154,7 +155,7 @@ extension Place {
     case .exit(2): throw Unavailable()
     case let ending:
       let text = try String(contentsOfFile: folder + "/preparing-errors", encoding: .utf8)
-      throw Trouble("\(words.joined(separator: " ")): \(ending): \(text)")
+      throw Unexpected("\(words.joined(separator: " ")): \(ending): \(text)")
     }
   }
 }
