@@ -86,7 +86,8 @@ struct CompletionTests {
     #expect(words == offered)
   }
 
-  @Test func aNameWithADashMakesNamesOfFunctionsWithout() {
+  @Test("Completion functions of a program name with a dash have valid names")
+  func aNameWithADashMakesNamesOfFunctionsWithout() {
     let program = Program(
       name: "fieldvault-server", version: "1", summary: "it's a server",
       commands: [CommandDescription("serve", summary: "answers; it's [fast]: $(rm) `x`")])

@@ -14,7 +14,7 @@ struct EditDistanceTests {
     #expect(editDistance(a, b) == distance)
   }
 
-  @Test func isAMetric() {
+  @Test("The edit distance is a metric") func isAMetric() {
     var random = Seeded(of: "laws of edit distance")
     func word() -> String {
       (0..<Int.random(in: 0...7, using: &random)).map { _ in random.pick(["a", "b", "c"]) }.joined()

@@ -12,12 +12,12 @@ struct HelpTests {
     }
   }
 
-  @Test func leavesOutWhatIsHidden() {
+  @Test("Help and completions omit hidden commands") func leavesOutWhatIsHidden() {
     #expect(!Program.sample.manual().contains("dump"))
     #expect(!Shell.allCases.contains { Program.sample.completions(for: $0).contains("dump") })
   }
 
-  @Test func ofTheProgram() {
+  @Test("The program's help lists commands, options, examples and exit codes") func ofTheProgram() {
     #expect(
       Program.sample.help() == """
         Keeps field records encrypted on this device and syncs them when there is a
@@ -70,7 +70,7 @@ struct HelpTests {
         """)
   }
 
-  @Test func ofACommand() {
+  @Test("A command's help lists arguments, options, examples and exit codes") func ofACommand() {
     #expect(
       Program.sample.help(["list"]) == """
         fieldvault list: records of one kind
@@ -110,7 +110,7 @@ struct HelpTests {
         """)
   }
 
-  @Test func ofAGroup() {
+  @Test("A group's help lists its commands") func ofAGroup() {
     #expect(
       Program.sample.help(["key"]) == """
         fieldvault key: the ways to unlock the vault

@@ -31,12 +31,12 @@ struct JSONWriterTests {
     json.endDocument()
   }
 
-  @Test func isCompactForPrograms() throws {
+  @Test("JSON for programs is compact") func isCompactForPrograms() throws {
     #expect(
       try text(status) == #"{"pending":3,"lastSync":null,"rows":[21.0,{"isDirty":true},[]],"none":{}}"# + "\n")
   }
 
-  @Test func isPrettyForPeople() throws {
+  @Test("JSON for a terminal is indented") func isPrettyForPeople() throws {
     #expect(
       try text(pretty: true, status) == """
         {
@@ -70,7 +70,7 @@ struct JSONWriterTests {
     #expect(bytes.withUnsafeBufferPointer { utf8 in text { $0.value(utf8: utf8) } } == json)
   }
 
-  @Test func bytesThatAreNoTextAreReplaced() {
+  @Test("Invalid UTF-8 is replaced by U+FFFD") func bytesThatAreNoTextAreReplaced() {
     let bytes: [UInt8] = [0x61, 0xE2, 0x80, 0x62, 0xFF, 0xC2]
     #expect(bytes.withUnsafeBufferPointer { utf8 in text { $0.value(utf8: utf8) } } == "\"a\u{FFFD}b\u{FFFD}\u{FFFD}\"")
   }
@@ -97,7 +97,7 @@ struct JSONWriterTests {
     #expect(json.bytes.isEmpty)
   }
 
-  @Test func bytesAreBase64() {
+  @Test("Bytes are written as base64") func bytesAreBase64() {
     var random = Seeded(of: "base64")
     for count in 0..<200 {
       let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
@@ -105,14 +105,15 @@ struct JSONWriterTests {
     }
   }
 
-  @Test func storedJSONIsTakenAsItIs() {
+  @Test("Stored JSON is written unchanged") func storedJSONIsTakenAsItIs() {
     #expect(
       text {
         $0.beginArray(); $0.raw(#"{"a":1}"#); $0.raw("2"); $0.endArray()
       } == #"[{"a":1},2]"#)
   }
 
-  @Test func aLongDocumentIsWrittenWhileItGrows() throws {
+  @Test("A long document is drained in parts while the writer appends") func aLongDocumentIsWrittenWhileItGrows() throws
+  {
     let nowhere = open("/dev/null", O_WRONLY)
     defer { close(nowhere) }
     let output = Output(descriptor: nowhere)
@@ -132,7 +133,7 @@ struct JSONWriterTests {
     #expect(most < 70_000)
   }
 
-  @Test func foundationReadsBackWhatWasWritten() throws {
+  @Test("Foundation reads the written values back") func foundationReadsBackWhatWasWritten() throws {
     var random = Seeded(of: "JSON read back")
     for round in 0..<500 {
       let value = RandomValue(&random, depth: 4)

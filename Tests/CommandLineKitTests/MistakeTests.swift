@@ -15,25 +15,29 @@ struct MistakeTests {
     #expect(!complaint(line).contains("hunter2"))
   }
 
-  @Test func aNumberOfASecretIsNotRepeated() throws {
+  @Test("The message about an invalid secret number does not repeat the number") func aNumberOfASecretIsNotRepeated()
+    throws
+  {
     let arguments = try parse("key add passphrase --pin hunter2")
     let error = #expect(throws: UsageError.self) { try arguments.integer("pin") }
     #expect(error?.message == "--pin is a whole number")
   }
 
-  @Test func aNumberOutOfItsRange() throws {
+  @Test("A number out of range is refused with the range") func aNumberOutOfItsRange() throws {
     let arguments = try parse("list Room --limit 0")
     let error = #expect(throws: UsageError.self) { try arguments.integer("limit", in: 1...) }
     #expect(error?.message == "--limit is a whole number from 1, not '0'")
     #expect(throws: UsageError.self) { try arguments.integer("limit", in: 5...9) }
   }
 
-  @Test func whatWasTypedCannotDriveTheTerminal() throws {
+  @Test("Control characters of a mistyped command are escaped in the message") func whatWasTypedCannotDriveTheTerminal()
+    throws
+  {
     let error = #expect(throws: UsageError.self) { try ArgumentParser(.sample).parse(["\u{1B}[2J"]) }
     #expect(error?.message == #"fieldvault has no command '\x1B[2J'"#)
   }
 
-  @Test func aMistypedCommand() {
+  @Test("A mistyped command suggests the nearest command") func aMistypedCommand() {
     #expect(
       complaint("lsit Room") == """
         error: fieldvault has no command 'lsit'
@@ -43,7 +47,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func aCommandOfAGroup() {
+  @Test("A command that lacks its group suggests the full command") func aCommandOfAGroup() {
     #expect(
       complaint("remove 2") == """
         error: fieldvault has no command 'remove'
@@ -53,7 +57,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func aMistypedOption() {
+  @Test("A mistyped option suggests the nearest option") func aMistypedOption() {
     #expect(
       complaint("list Room --limt 5") == """
         error: 'list' has no option '--limt'
@@ -64,7 +68,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func anOptionBeforeItsCommand() {
+  @Test("An option before its command gets a hint about its place") func anOptionBeforeItsCommand() {
     #expect(
       complaint("--limit 5 list Room") == """
         error: fieldvault has no option '--limit'
@@ -74,7 +78,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func aMissingValue() {
+  @Test("An option without its value shows the help for that option") func aMissingValue() {
     #expect(
       complaint("list Room --where --limit 5") == """
         error: --where needs a value
@@ -86,7 +90,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func aMissingArgument() {
+  @Test("A missing argument shows the help for that argument") func aMissingArgument() {
     #expect(
       complaint("list") == """
         error: ENTITY is missing
@@ -97,7 +101,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func tooManyArguments() {
+  @Test("An additional argument is refused with a hint about quoting") func tooManyArguments() {
     #expect(
       complaint("list Room Attic") == """
         error: too many arguments: 'list' takes ENTITY
@@ -108,7 +112,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func aValueThatIsNotAllowed() {
+  @Test("A value outside the list of choices suggests the nearest choice") func aValueThatIsNotAllowed() {
     #expect(
       complaint("list Room --format cvs") == """
         error: --format is table, csv or ndjson, not 'cvs'
@@ -120,7 +124,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func anOptionGivenTwice() {
+  @Test("An option given twice is refused") func anOptionGivenTwice() {
     #expect(
       complaint("list Room -n 5 --limit 6") == """
         error: --limit is given twice
@@ -131,7 +135,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func aFlagWithAValue() {
+  @Test("A flag with a value is refused") func aFlagWithAValue() {
     #expect(
       complaint("list Room --deleted=yes") == """
         error: --deleted takes no value
@@ -142,7 +146,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func optionsThatExcludeEachOther() {
+  @Test("Two options that exclude each other are refused") func optionsThatExcludeEachOther() {
     #expect(
       complaint("sync --push-only --pull-only") == """
         error: --push-only and --pull-only exclude each other
@@ -152,7 +156,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func aChoiceThatWasNotMade() {
+  @Test("A missing choice between arguments is reported with all alternatives") func aChoiceThatWasNotMade() {
     #expect(
       complaint("put Room") == """
         error: FIELD=VALUE or --from is missing
@@ -161,7 +165,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func aRequiredOption() {
+  @Test("A missing required option is reported with its help") func aRequiredOption() {
     #expect(
       complaint("init") == """
         error: --schema is missing
@@ -171,7 +175,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func noCommand() {
+  @Test("A command line without a command shows the usage") func noCommand() {
     #expect(
       complaint("") == """
         error: no command given
@@ -180,7 +184,7 @@ struct MistakeTests {
 
         """)
   }
-  @Test func aGroupWithoutItsCommand() {
+  @Test("A group without a command lists its commands") func aGroupWithoutItsCommand() {
     #expect(
       complaint("key") == """
         error: 'key' needs one of its commands: list, add or remove

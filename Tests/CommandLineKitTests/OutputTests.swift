@@ -8,7 +8,7 @@ import Testing
 struct OutputTests {
   init() { Signals.ignoreBrokenPipe() }
 
-  @Test func waitsForAFlushOrAFullBuffer() throws {
+  @Test("Output is written when the buffer is full or flushed") func waitsForAFlushOrAFullBuffer() throws {
     let ends = PipeEnds.make()
     defer { ends.close() }
     let output = Output(descriptor: ends.write, limit: 10)
@@ -21,7 +21,7 @@ struct OutputTests {
     #expect(ends.arrived() == "four")
   }
 
-  @Test func aTerminalSeesEveryWrite() throws {
+  @Test("Output to a terminal is written at once") func aTerminalSeesEveryWrite() throws {
     let ends = try PipeEnds.pseudoTerminal()
     defer { ends.close() }
     let output = Output(descriptor: ends.write)
@@ -29,7 +29,7 @@ struct OutputTests {
     #expect(ends.arrived() == "at once\r\n")
   }
 
-  @Test func aReaderThatWentAwayIsNoFailure() throws {
+  @Test("A closed pipe ends the output with exit code 0") func aReaderThatWentAwayIsNoFailure() throws {
     let ends = PipeEnds.make()
     close(ends.read)
     defer { close(ends.write) }
@@ -42,7 +42,8 @@ struct OutputTests {
     try output.flush()
   }
 
-  @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full")))
+  @Test(
+    "A full disk is reported with its own exit code", .enabled(if: FileManager.default.fileExists(atPath: "/dev/full")))
   func aFullDiskIsReported() throws {
     let full = open("/dev/full", O_WRONLY)
     defer { close(full) }
@@ -54,7 +55,7 @@ struct OutputTests {
     #expect("\(error!)" == "cannot write the output: no space left on device")
   }
 
-  @Test func aDescriptorThatDoesNotBlockIsWaitedFor() async throws {
+  @Test("Output waits for a non-blocking descriptor") func aDescriptorThatDoesNotBlockIsWaitedFor() async throws {
     let ends = PipeEnds.make()
     defer { close(ends.read) }
     #expect(fcntl(ends.write, F_SETFL, O_NONBLOCK) == 0)
@@ -70,7 +71,7 @@ struct OutputTests {
     #expect(await read.reduce(0, +) == size)
   }
 
-  @Test func keepsEachWriteInOnePiece() async throws {
+  @Test("Lines of concurrent writers are not interleaved") func keepsEachWriteInOnePiece() async throws {
     let folder = try TemporaryFolder()
     let descriptor = open(folder.file("output"), O_WRONLY | O_CREAT, 0o600)
     let output = Output(descriptor: descriptor, limit: 100)
@@ -90,7 +91,7 @@ struct OutputTests {
 
 @Suite("Signals", .serialized)
 struct SignalTests {
-  @Test func aRequestToStopCallsBack() async {
+  @Test("SIGTERM calls the stop handler") func aRequestToStopCallsBack() async {
     let signal = await withCheckedContinuation { continuation in
       Signals.onStop { continuation.resume(returning: $0) }
       kill(getpid(), SIGTERM)

@@ -16,7 +16,7 @@ struct ParserTests {
     #expect(try arguments.integer("limit", in: 1...) == 5)
   }
 
-  @Test func flagsMayStandInAGroup() throws {
+  @Test("Short flags can be combined, and repeated flags are counted") func flagsMayStandInAGroup() throws {
     let arguments = try parse("ls -qdvn7 Room")
     #expect(arguments.flag("quiet") && arguments.flag("deleted") && arguments.flag("verbose"))
     #expect(try arguments.integer("limit") == 7)
@@ -36,45 +36,46 @@ struct ParserTests {
     #expect(arguments.value("ENTITY") == "Room")
   }
 
-  @Test func aLoneDashIsAValue() throws {
+  @Test("A lone dash is a value") func aLoneDashIsAValue() throws {
     #expect(try parse("put Room --from -").value("from") == "-")
     #expect(try parse("query -").value("SQL") == "-")
   }
 
-  @Test func negativeNumbersAreValues() throws {
+  @Test("Negative numbers are values") func negativeNumbersAreValues() throws {
     #expect(try parse("put Room a=1 -5 -.5 -1e3").values("FIELD=VALUE") == ["a=1", "-5", "-.5", "-1e3"])
     #expect(try parse("list Room --limit -5").integer("limit") == -5)
   }
 
-  @Test func sqlMayBeginWithAComment() throws {
+  @Test("A value with spaces may begin with dashes") func sqlMayBeginWithAComment() throws {
     let sql = "-- every room\nSELECT title FROM OfflineRoom"
     #expect(try ArgumentParser(.sample).parse(["query", sql]).value("SQL") == sql)
     #expect(try ArgumentParser(.sample).parse(["list", "Room", "--where", "- x = 1"]).value("where") == "- x = 1")
   }
 
-  @Test func twoDashesEndTheOptions() throws {
+  @Test("Two dashes end the options") func twoDashesEndTheOptions() throws {
     #expect(try parse("query -- --json").value("SQL") == "--json")
     #expect(try parse("put Room -- --json -h").values("FIELD=VALUE") == ["--json", "-h"])
   }
 
-  @Test func subcommandsHaveAPath() throws {
+  @Test("A subcommand has the path of its group") func subcommandsHaveAPath() throws {
     let arguments = try parse("key remove 2 3")
     #expect(arguments.path == ["key", "remove"])
     #expect(try arguments.integers("SLOT", in: 1...) == [2, 3])
   }
 
-  @Test func aListOptionTakesTheWordsThatFollow() throws {
+  @Test("A list option takes the words that follow, and repeating the option adds to the list")
+  func aListOptionTakesTheWordsThatFollow() throws {
     #expect(try parse("init --schema restoration range --quiet").values("schema") == ["restoration", "range"])
     #expect(try parse("init --schema restoration --schema range").values("schema") == ["restoration", "range"])
   }
 
-  @Test func anAssignmentOptionTakesAssignmentsOnly() throws {
+  @Test("An assignment option takes only assignments") func anAssignmentOptionTakesAssignmentsOnly() throws {
     let arguments = try parse("query --param a=1 b=2 SELECT")
     #expect(arguments.values("param") == ["a=1", "b=2"])
     #expect(arguments.value("SQL") == "SELECT")
   }
 
-  @Test func aDefaultStandsInForWhatIsNotGiven() throws {
+  @Test("An option that is not given has its default value") func aDefaultStandsInForWhatIsNotGiven() throws {
     let arguments = try parse("list Room")
     #expect(arguments.value("format") == "table")
     #expect(!arguments.isGiven("format"))
@@ -95,16 +96,16 @@ struct ParserTests {
     #expect(arguments.path == path)
   }
 
-  @Test func versionIsAnOptionAndACommand() throws {
+  @Test("The version is available as an option and as a command") func versionIsAnOptionAndACommand() throws {
     #expect(try parse("--version").request == .version)
     #expect(try parse("version").command == "version")
   }
 
-  @Test func theSampleHasNoProblems() {
+  @Test("The sample program has no declaration problems") func theSampleHasNoProblems() {
     #expect(Program.sample.problems() == [])
   }
 
-  @Test func aWrongDescriptionIsFound() {
+  @Test("Contradictory declarations are reported") func aWrongDescriptionIsFound() {
     let program = Program(
       name: "tool", version: "1", summary: "",
       commands: [

@@ -21,7 +21,7 @@ private final class Screen: Sendable {
 
 @Suite("Progress")
 struct ProgressTests {
-  @Test func saysHowFarItIs() {
+  @Test("Progress shows count, percentage, rate and remaining time") func saysHowFarItIs() {
     let screen = Screen()
     let progress = screen.progress("importing", total: 100_000)
     screen.pass(milliseconds: 2500)
@@ -30,7 +30,7 @@ struct ProgressTests {
     #expect(screen.drawn == ["\rimporting  12,345 of 100,000  12%  4,938/s  18 s left\u{1B}[K", "\r\u{1B}[K"])
   }
 
-  @Test func withoutATotalItCounts() {
+  @Test("Progress without a total shows count and rate") func withoutATotalItCounts() {
     let screen = Screen()
     let progress = screen.progress("reading", total: 0, unit: .bytes)
     screen.pass(milliseconds: 1000)
@@ -38,7 +38,7 @@ struct ProgressTests {
     #expect(screen.drawn == ["\rreading  2.5 MB  2.5 MB/s\u{1B}[K"])
   }
 
-  @Test func drawsTenTimesASecondAtMost() {
+  @Test("Progress is drawn at most ten times per second") func drawsTenTimesASecondAtMost() {
     let screen = Screen()
     let progress = screen.progress("importing", total: 10_000)
     for _ in 0..<10_000 {
@@ -48,7 +48,7 @@ struct ProgressTests {
     #expect(screen.drawn.count == 100)
   }
 
-  @Test func whatIsQuickShowsNothing() {
+  @Test("A short task shows no progress") func whatIsQuickShowsNothing() {
     let screen = Screen()
     let progress = screen.progress("importing", total: 3)
     progress.advance(by: 3)
@@ -56,7 +56,7 @@ struct ProgressTests {
     #expect(screen.drawn == [])
   }
 
-  @Test func showsNothingInAFileOrWhenQuiet() {
+  @Test("Progress is shown neither in a file nor in quiet mode") func showsNothingInAFileOrWhenQuiet() {
     let screen = Screen()
     for progress in [
       screen.progress("importing", total: 3, isTerminal: false), screen.progress("importing", total: 3, isQuiet: true),
@@ -68,7 +68,7 @@ struct ProgressTests {
     #expect(screen.drawn == [])
   }
 
-  @Test func staysWithinTheLine() {
+  @Test("Progress is cut to the width of the terminal") func staysWithinTheLine() {
     let screen = Screen()
     let progress = screen.progress("importing", total: 100, width: 20)
     screen.pass(milliseconds: 200)
@@ -76,7 +76,8 @@ struct ProgressTests {
     #expect(screen.drawn == ["\rimporting  1 of 10…\u{1B}[K"])
   }
 
-  @Test func isClearedForAMessageAndNeverDrawnAfterTheEnd() {
+  @Test("Progress is cleared for a message and is not drawn after its end")
+  func isClearedForAMessageAndNeverDrawnAfterTheEnd() {
     let screen = Screen()
     let progress = screen.progress("importing", total: 100)
     screen.pass(milliseconds: 200)
@@ -92,7 +93,7 @@ struct ProgressTests {
     #expect(screen.drawn.last == "\r\u{1B}[K")
   }
 
-  @Test func countsFromManyThreads() async {
+  @Test("Progress counts steps of concurrent threads") func countsFromManyThreads() async {
     let screen = Screen()
     let progress = screen.progress("importing", total: 8000)
     await withTaskGroup(of: Void.self) { group in

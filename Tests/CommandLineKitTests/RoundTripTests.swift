@@ -4,7 +4,8 @@ import Testing
 
 @Suite("Whatever can be given can be written as a command line")
 struct RoundTripTests {
-  @Test func aRandomLineParsesBackToWhatItWasMadeFrom() throws {
+  @Test("A random command line parses to the values that generated the line")
+  func aRandomLineParsesBackToWhatItWasMadeFrom() throws {
     var random = Seeded(of: "round trip of command lines")
     for round in 0..<3000 {
       let line = RandomLine(&random)

@@ -12,7 +12,7 @@ struct TableTests {
     return table
   }
 
-  @Test func alignsColumnsAndEscapesData() {
+  @Test("A table aligns columns by display width and escapes control characters") func alignsColumnsAndEscapesData() {
     #expect(
       outbox.text(for: .plain) == #"""
          id  entity          message
@@ -23,7 +23,7 @@ struct TableTests {
         """#)
   }
 
-  @Test func isCutToTheWidthOfATerminalOnly() {
+  @Test("A table is cut to the width of a terminal") func isCutToTheWidthOfATerminalOnly() {
     let text = outbox.text(for: Terminal(isTerminal: true, width: 40))
     #expect(
       text == #"""
@@ -36,7 +36,7 @@ struct TableTests {
     #expect(text.split(separator: "\n").allSatisfy { displayWidth(String($0)) <= 40 })
   }
 
-  @Test func keepsColumnsWholeThatAreCopiedFrom() {
+  @Test("A whole column is never cut") func keepsColumnsWholeThatAreCopiedFrom() {
     var table = TextTable(["id", "message"], whole: ["id"])
     table.add(["01a1fe68-d6ac-751d", "the server refused it"])
     #expect(
@@ -48,7 +48,7 @@ struct TableTests {
     #expect(table.text(for: Terminal(isTerminal: true, width: 10)).contains("01a1fe68-d6ac-751d"))
   }
 
-  @Test func fitsWhateverTheWidth() {
+  @Test("A table of random text fits into the width of the terminal") func fitsWhateverTheWidth() {
     var random = Seeded(of: "width of tables")
     for _ in 0..<300 {
       var table = TextTable(["a", "b", "c", "d"])
@@ -60,14 +60,14 @@ struct TableTests {
     }
   }
 
-  @Test func alignsAsItIsTold() {
+  @Test("A table aligns columns as declared") func alignsAsItIsTold() {
     var table = TextTable(["name", "n"], alignments: [.right, .left])
     table.add(["x", "1"])
     table.add(["yy", "10"])
     #expect(table.text(for: .plain) == "name  n\n   x  1\n  yy  10\n")
   }
 
-  @Test func stylesItsTitlesAndRows() {
+  @Test("A table on a colour terminal has styled titles and rows") func stylesItsTitlesAndRows() {
     var table = TextTable(["state"])
     table.add(["failed"])
     let text = table.text(for: Terminal(isTerminal: true, hasColours: true)) { _ in .red }

@@ -81,7 +81,7 @@ struct TextTests {
     #expect(truncated(text, to: columns) == shown)
   }
 
-  @Test func longTextIsWrappedAtSpaces() {
+  @Test("Long text wraps at spaces with an indent") func longTextIsWrappedAtSpaces() {
     #expect(
       wrap("one two three four\nfive", width: 13, first: "x: ", indent: 3) == """
         x: one two
@@ -91,13 +91,13 @@ struct TextTests {
     #expect(wrap("a-word-that-is-too-long stays", width: 10) == "a-word-that-is-too-long\nstays")
   }
 
-  @Test func coloursAreForTerminalsThatWantThem() {
+  @Test("Styles apply only to terminals with colours") func coloursAreForTerminalsThatWantThem() {
     let colours = Terminal(isTerminal: true, hasColours: true)
     #expect(colours.styled("no", .red, .bold) == "\u{1B}[31;1mno\u{1B}[0m")
     #expect(Terminal.plain.styled("no", .red) == "no")
   }
 
-  @Test func aPipeIsNoTerminal() {
+  @Test("A pipe has no terminal features") func aPipeIsNoTerminal() {
     let environment = ["TERM": "xterm", "COLUMNS": "200"]
     let terminal = PipeEnds.make().with { Terminal(descriptor: $0.write) { environment[$0] } }
     #expect(terminal == .plain)

@@ -53,7 +53,7 @@ struct AttachCommandTests {
     #expect(try shop.run("attach", "verify").status == 0)
   }
 
-  @Test
+  @Test("Only SQL shows the key of a file")
   func theKeyOfAFileIsShownToSQLAlone() throws {
     let uuid = try #require(try add("rocket.jpg").first)
     for words in [["get", "Photo", uuid], ["list", "Photo"], ["export", "Photo"]] {
@@ -66,7 +66,7 @@ struct AttachCommandTests {
     #expect(rows.first?["n"] as? Int == 32)
   }
 
-  @Test
+  @Test("One attached file is a JSON object, and several are an array")
   func oneFileIsAnObjectAndSeveralAreAnArray() throws {
     let one = try shop.done("attach", "add", "Room", Workshop.room, "@rocket.jpg", "--json").object()
     #expect(one["entityType"] as? String == "Photo")
@@ -76,7 +76,7 @@ struct AttachCommandTests {
     #expect(two[0]["contentUuid"] as? String == one["contentUuid"] as? String)
   }
 
-  @Test
+  @Test("A missing file attaches none of the named files")
   func allFilesOrNone() throws {
     let ran = try shop.run("attach", "add", "Room", Workshop.room, "@rocket.jpg", "@missing.jpg")
     #expect(ran.status == 1)
@@ -85,7 +85,7 @@ struct AttachCommandTests {
     #expect(try stored().isEmpty)
   }
 
-  @Test
+  @Test("An export overwrites a file only with --force")
   func anExportReplacesNothingWithoutForce() throws {
     let uuid = try add("rocket.jpg")[0]
     try shop.write("mine", to: "out.jpg")
@@ -96,7 +96,7 @@ struct AttachCommandTests {
     #expect(try bytes("out.jpg").starts(with: [0xff, 0xd8]) && bytes("out.jpg").count < 20_000)
   }
 
-  @Test
+  @Test("A file name with line breaks or slashes is shown on one line and exported safely")
   func aNameWithLinesIsShownOnOneAndMakesNoFolders() throws {
     let name = "a\nb\u{1b}[31m.jpg"
     try FileManager.default.copyItem(atPath: shop.path("rocket.jpg"), toPath: shop.path(name))
@@ -122,7 +122,7 @@ struct AttachCommandTests {
     #expect(try shop.done("attach", "list", "--json").rows().isEmpty)
   }
 
-  @Test
+  @Test("A damaged file is named and ends with exit code 5")
   func damageIsNamedAndEndsWithFive() throws {
     let uuids = try add("rocket.jpg", "retina.jpg")
     let file = try #require(
@@ -145,7 +145,7 @@ struct AttachCommandTests {
     #expect(try shop.run("doctor").status == 5)
   }
 
-  @Test
+  @Test("Exporting an evicted file queues its download and ends with exit code 7")
   func whatIsNotHereIsAskedForAndEndsWithSeven() throws {
     let uuid = try add("rocket.jpg")[0]
     try shop.done(
@@ -160,7 +160,7 @@ struct AttachCommandTests {
     #expect(try stored().map { $0.hasSuffix(".thumbnail") } == [true])
   }
 
-  @Test
+  @Test("The status counts waiting files and warns near the storage limit")
   func statusCountsWhatWaitsAndWarnsNearTheLimit() throws {
     _ = try add("rocket.jpg")
     func files() throws -> [String: Any] {
@@ -180,18 +180,20 @@ struct AttachCommandTests {
     #expect(try stored().count == 2)
   }
 
-  @Test(arguments: [
-    ["storage-limit", "lots"], ["upload", "sealed"], ["download", "some"], ["recompress", "5"],
-    ["strip-location", "maybe"],
-    ["unmetered-files", "1"],
-  ])
+  @Test(
+    "An invalid setting is refused by name",
+    arguments: [
+      ["storage-limit", "lots"], ["upload", "sealed"], ["download", "some"], ["recompress", "5"],
+      ["strip-location", "maybe"],
+      ["unmetered-files", "1"],
+    ])
   func aBadSettingIsRefused(_ words: [String]) throws {
     let ran = try shop.run(["config", "set"] + words)
     #expect(ran.status == 10 && ran.errors.contains(words[0]), "\(ran.errors)")
   }
 
   /// A process has few descriptors, and a day has many photos.
-  @Test
+  @Test("More files than descriptors can be attached at once")
   func manyFilesGoInAtOnce() throws {
     let bash = try #require(tool("bash"))
     let names = (0..<60).map { "photo\($0).bin" }
@@ -225,7 +227,9 @@ struct AttachCommandTests {
     #expect(try shop.count("OfflinePhoto") == 0)
   }
 
-  @Test(.enabled(if: Mount.isPossible, "only root may mount the file systems of this test"))
+  @Test(
+    "A file too large for the disk is refused before anything is written",
+    .enabled(if: Mount.isPossible, "only root may mount the file systems of this test"))
   func aDiskWithoutRoomIsSeenBeforeAnythingIsWritten() throws {
     let disk = try Mount(at: shop.path("disk"), size: "12m")
     try FileManager.default.copyItem(atPath: shop.path("v.vault"), toPath: shop.path("disk/v.vault"))
@@ -243,7 +247,9 @@ struct AttachCommandTests {
     withExtendedLifetime((disk, small)) {}
   }
 
-  @Test(.enabled(if: FileManager.default.fileExists(atPath: "/proc/self/status"), "needs /proc"))
+  @Test(
+    "The memory of an attach does not grow with the file",
+    .enabled(if: FileManager.default.fileExists(atPath: "/proc/self/status"), "needs /proc"))
   func memoryDoesNotGrowWithTheFile() throws {
     func peak(_ bytes: Int) throws -> Int {
       try shop.write("", to: "\(bytes).bin")

@@ -6,97 +6,107 @@ import Testing
 struct BadInputTests {
   private static let project = "projectId=\(Workshop.project)"
 
-  @Test(arguments: [
-    BadCase([], 2, "no command given", "usage: fieldvault"),
-    BadCase(["lst", "Project"], 2, "no command 'lst'", "did you mean 'list'?"),
-    BadCase(["list", "Project", "--wher", "x"], 2, "no option '--wher'", "did you mean '--where'?"),
-    BadCase(["list", "Room", "--limit", "-1"], 2, "--limit is a whole number from 0, not '-1'"),
-    BadCase(["list", "Room", "--limit", "1.5"], 2, "--limit is a whole number from 0, not '1.5'"),
-    BadCase(["list", "Room", "--order", "title:down"], 2, "FIELD, FIELD:asc or FIELD:desc"),
-    BadCase(["list"], 2, "ENTITY is missing"),
-    BadCase(["get", "Room"], 2, "UUID is missing"),
-    BadCase(["get", "Room", "xyz"], 2, "UUID is not a UUID of 36 characters"),
-    BadCase(["get", "Room", "1", "2", "3"], 2, "too many arguments"),
-    BadCase(["delete", "Room", "xyz"], 2, "UUID is not a UUID of 36 characters"),
-    BadCase(["put", "Room"], 2, "FIELD=VALUE"),
-    BadCase(["put", "Room", "title"], 2, "a field is given as FIELD=VALUE"),
-    BadCase(["put", "Room", "=x"], 2, "a field is given as FIELD=VALUE"),
-    BadCase(["put", "Room", "--uuid", "xyz", "title=x"], 2, "--uuid is not a UUID of 36 characters"),
-    BadCase(["query", "SELECT 1", "--param", "a"], 2, "--param takes NAME=VALUE"),
-    BadCase(["import", "Room", "@passphrase"], 2, "the file's name does not tell what it is", "give --format"),
-    BadCase(["import", "Room", "@passphrase", "--format", "xml"], 2, "--format", "csv, ndjson"),
-    .rooms("title\na\n", with: ["--map", "a"], 2, "--map takes FIELD=COLUMN"),
-    BadCase(["export", "Room", "--format", "xml"], 2, "--format", "csv, ndjson"),
-    BadCase(
-      ["list", "Room", "--passphrase-file", "@passphrase", "--key-file", "@passphrase"], 2, "exclude each other"),
-    BadCase(["list", "Room", "--vault", ""], 2, "no vault is named"),
-    BadCase(
-      ["list", "Room"], environment: ["FIELDVAULT_PAGE_CACHE": "0"], 2, "FIELDVAULT_PAGE_CACHE is a whole number"),
-    BadCase(["list", "Room"], environment: ["FIELDVAULT_PAGE_CACHE": "a lot"], 2, "1 to 65536"),
-    BadCase(["completions", "tcsh"], 2, "bash, zsh or fish, not 'tcsh'"),
-    BadCase(["init"], 2, "--schema"),
-    BadCase(["migrate"], 2, "status", "apply", "verify"),
-  ])
+  @Test(
+    "A wrong command line ends with exit code 2 and a hint",
+    arguments: [
+      BadCase([], 2, "no command given", "usage: fieldvault"),
+      BadCase(["lst", "Project"], 2, "no command 'lst'", "did you mean 'list'?"),
+      BadCase(["list", "Project", "--wher", "x"], 2, "no option '--wher'", "did you mean '--where'?"),
+      BadCase(["list", "Room", "--limit", "-1"], 2, "--limit is a whole number from 0, not '-1'"),
+      BadCase(["list", "Room", "--limit", "1.5"], 2, "--limit is a whole number from 0, not '1.5'"),
+      BadCase(["list", "Room", "--order", "title:down"], 2, "FIELD, FIELD:asc or FIELD:desc"),
+      BadCase(["list"], 2, "ENTITY is missing"),
+      BadCase(["get", "Room"], 2, "UUID is missing"),
+      BadCase(["get", "Room", "xyz"], 2, "UUID is not a UUID of 36 characters"),
+      BadCase(["get", "Room", "1", "2", "3"], 2, "too many arguments"),
+      BadCase(["delete", "Room", "xyz"], 2, "UUID is not a UUID of 36 characters"),
+      BadCase(["put", "Room"], 2, "FIELD=VALUE"),
+      BadCase(["put", "Room", "title"], 2, "a field is given as FIELD=VALUE"),
+      BadCase(["put", "Room", "=x"], 2, "a field is given as FIELD=VALUE"),
+      BadCase(["put", "Room", "--uuid", "xyz", "title=x"], 2, "--uuid is not a UUID of 36 characters"),
+      BadCase(["query", "SELECT 1", "--param", "a"], 2, "--param takes NAME=VALUE"),
+      BadCase(["import", "Room", "@passphrase"], 2, "the file's name does not tell what it is", "give --format"),
+      BadCase(["import", "Room", "@passphrase", "--format", "xml"], 2, "--format", "csv, ndjson"),
+      .rooms("title\na\n", with: ["--map", "a"], 2, "--map takes FIELD=COLUMN"),
+      BadCase(["export", "Room", "--format", "xml"], 2, "--format", "csv, ndjson"),
+      BadCase(
+        ["list", "Room", "--passphrase-file", "@passphrase", "--key-file", "@passphrase"], 2, "exclude each other"),
+      BadCase(["list", "Room", "--vault", ""], 2, "no vault is named"),
+      BadCase(
+        ["list", "Room"], environment: ["FIELDVAULT_PAGE_CACHE": "0"], 2, "FIELDVAULT_PAGE_CACHE is a whole number"),
+      BadCase(["list", "Room"], environment: ["FIELDVAULT_PAGE_CACHE": "a lot"], 2, "1 to 65536"),
+      BadCase(["completions", "tcsh"], 2, "bash, zsh or fish, not 'tcsh'"),
+      BadCase(["init"], 2, "--schema"),
+      BadCase(["migrate"], 2, "status", "apply", "verify"),
+    ])
   func theCommandLineIsWrong(_ wrong: BadCase) throws { try wrong.check() }
 
-  @Test(arguments: [
-    BadCase(
-      ["list", "Room", "--passphrase-file", "@wrong"], files: ["wrong": [0x77, 0x0a]], 3, "the passphrase is wrong"),
-    BadCase(["list", "Room", "--passphrase-file", "-"], input: "wrong\n", 3, "the passphrase is wrong"),
-    BadCase(["list", "Room", "--passphrase-file", "@empty"], files: ["empty": []], 2, "the passphrase is empty"),
-    BadCase(["list", "Room", "--passphrase-file", "-"], input: "\nsecond line\n", 2, "the passphrase is empty"),
-    BadCase(["list", "Room", "--passphrase-file", "@nofile"], 3, "nofile", "there is no such file"),
-    BadCase(["list", "Room"], environment: ["FIELDVAULT_PASSPHRASE_FILE": ""], 3, "no terminal to ask on"),
-    BadCase(["list", "Room", "--key-file", "@passphrase"], 3, "a key file has 32 bytes to 1 MiB"),
-    BadCase(
-      ["list", "Room", "--key-file", "@key"], files: ["key": Array(0..<64)], 3, "key-file"),
-    BadCase(
-      ["list", "Room", "--recovery-file", "@code"], files: ["code": Array("ABC\n".utf8)], 3, "recovery code"),
-  ])
+  @Test(
+    "A wrong secret ends with exit code 3, and an empty one with 2",
+    arguments: [
+      BadCase(
+        ["list", "Room", "--passphrase-file", "@wrong"], files: ["wrong": [0x77, 0x0a]], 3, "the passphrase is wrong"),
+      BadCase(["list", "Room", "--passphrase-file", "-"], input: "wrong\n", 3, "the passphrase is wrong"),
+      BadCase(["list", "Room", "--passphrase-file", "@empty"], files: ["empty": []], 2, "the passphrase is empty"),
+      BadCase(["list", "Room", "--passphrase-file", "-"], input: "\nsecond line\n", 2, "the passphrase is empty"),
+      BadCase(["list", "Room", "--passphrase-file", "@nofile"], 3, "nofile", "there is no such file"),
+      BadCase(["list", "Room"], environment: ["FIELDVAULT_PASSPHRASE_FILE": ""], 3, "no terminal to ask on"),
+      BadCase(["list", "Room", "--key-file", "@passphrase"], 3, "a key file has 32 bytes to 1 MiB"),
+      BadCase(
+        ["list", "Room", "--key-file", "@key"], files: ["key": Array(0..<64)], 3, "key-file"),
+      BadCase(
+        ["list", "Room", "--recovery-file", "@code"], files: ["code": Array("ABC\n".utf8)], 3, "recovery code"),
+    ])
   func theSecretIsWrong(_ wrong: BadCase) throws { try wrong.check(.passphrase) }
 
-  @Test(arguments: [
-    BadCase(["list", "Room", "--vault", "@no.vault"], 4, "there is no vault at", "fieldvault init"),
-    BadCase(["list", "Room", "--vault", "@home"], 4, "is no vault: it has no keyring.json"),
-    BadCase(["list", "Room", "--vault", "@passphrase"], 4, "passphrase"),
-    BadCase(["get", "Room", Workshop.nobody], 4, "there is no Room of this uuid"),
-    BadCase(["get", "Room", Workshop.project], 4, "there is no Room of this uuid"),
-    BadCase(["delete", "Room", Workshop.room, Workshop.nobody], 4, "there is no Room of this uuid"),
-    BadCase(["export", "Projekt"], 4, "no entity 'Projekt'", "did you mean 'Project'?"),
-    BadCase(["put", "Roum", "title=x"], 4, "no entity 'Roum'", "did you mean 'Room'?"),
-    BadCase(["list", "OfflineRoum"], 4, "no entity 'OfflineRoum'", "did you mean 'OfflineRoom'?"),
-    BadCase(["search", "x", "--entity", "Roum"], 4, "did you mean 'Room'?"),
-    BadCase(["put", "Room", "titel=x"], 4, "Room has no field 'titel'", "did you mean 'title'?"),
-    BadCase(["list", "Project", "--order", "titel"], 4, "Project has no field 'titel'", "did you mean 'title'?"),
-    .rooms("title\na\n", with: ["--map", "titel=title"], 4, "no field 'titel'", "did you mean 'title'?"),
-    .rooms("title\na\n", with: ["--set", "titel=x"], 4, "no field 'titel'", "did you mean 'title'?"),
-    .rooms("title\na\n", with: ["--map", "level=lvl"], 4, "the file has no column 'lvl'", "its columns are title"),
-    .file("a.json", #"[{"title":"a"},{"titel":"a"}]"#, 4, "no field 'titel'", "did you mean 'title'?"),
-    BadCase(["init", "--schema", "restoratio", "--vault", "@n.vault"], 4, "restoratio", "did you mean 'restoration'?"),
-  ])
+  @Test(
+    "An unknown vault, entity, field or record ends with exit code 4",
+    arguments: [
+      BadCase(["list", "Room", "--vault", "@no.vault"], 4, "there is no vault at", "fieldvault init"),
+      BadCase(["list", "Room", "--vault", "@home"], 4, "is no vault: it has no keyring.json"),
+      BadCase(["list", "Room", "--vault", "@passphrase"], 4, "passphrase"),
+      BadCase(["get", "Room", Workshop.nobody], 4, "there is no Room of this uuid"),
+      BadCase(["get", "Room", Workshop.project], 4, "there is no Room of this uuid"),
+      BadCase(["delete", "Room", Workshop.room, Workshop.nobody], 4, "there is no Room of this uuid"),
+      BadCase(["export", "Projekt"], 4, "no entity 'Projekt'", "did you mean 'Project'?"),
+      BadCase(["put", "Roum", "title=x"], 4, "no entity 'Roum'", "did you mean 'Room'?"),
+      BadCase(["list", "OfflineRoum"], 4, "no entity 'OfflineRoum'", "did you mean 'OfflineRoom'?"),
+      BadCase(["search", "x", "--entity", "Roum"], 4, "did you mean 'Room'?"),
+      BadCase(["put", "Room", "titel=x"], 4, "Room has no field 'titel'", "did you mean 'title'?"),
+      BadCase(["list", "Project", "--order", "titel"], 4, "Project has no field 'titel'", "did you mean 'title'?"),
+      .rooms("title\na\n", with: ["--map", "titel=title"], 4, "no field 'titel'", "did you mean 'title'?"),
+      .rooms("title\na\n", with: ["--set", "titel=x"], 4, "no field 'titel'", "did you mean 'title'?"),
+      .rooms("title\na\n", with: ["--map", "level=lvl"], 4, "the file has no column 'lvl'", "its columns are title"),
+      .file("a.json", #"[{"title":"a"},{"titel":"a"}]"#, 4, "no field 'titel'", "did you mean 'title'?"),
+      BadCase(
+        ["init", "--schema", "restoratio", "--vault", "@n.vault"], 4, "restoratio", "did you mean 'restoration'?"),
+    ])
   func thereIsNoSuchThing(_ wrong: BadCase) throws { try wrong.check() }
 
-  @Test(arguments: [
-    BadCase(["put", "Project", "status=broken", "title=y"], 10, "Project.status is not one of active, completed"),
-    BadCase(["put", "Project", "status=active"], 10, "Project.title is missing"),
-    BadCase(["put", "Room", "title=a", "projectId=99"], 10, "Room.projectId refers to a record that does not exist"),
-    BadCase(
-      ["put", "Room", "title=a", "projectId=\(Workshop.nobody)"], 10, "Room.projectId names a Project by its uuid"),
-    BadCase(
-      ["put", "Room", "title=a", "projectId=\(Workshop.room)"], 10, "Room.projectId names a Project by its uuid"),
-    BadCase(["put", "Room", "title=a", project, "squareFootage=big"], 10, "Room.squareFootage is not a number"),
-    BadCase(["put", "Room", "title=a", project, "squareFootage=-1"], 10, "Room.squareFootage breaks the rule"),
-    BadCase(["put", "Room", "title=a", project, "isAccessible=maybe"], 10, "Room.isAccessible is not true or false"),
-    BadCase(["put", "Room", "title=a", project, "isDirty=0"], 10, "Room.isDirty is kept by FieldVault itself"),
-    BadCase(["put", "Room", "--uuid", Workshop.room, "title="], 10, "Room.title"),
-    BadCase(["put", "Room", "--uuid", Workshop.room, "squareFootage=-1"], 10, "Room.squareFootage breaks the rule"),
-    BadCase(["put", "Room", "--from", "-"], input: #"[{"title":"a"}]"#, 10, "element 1: Room.projectId is missing"),
-    BadCase(["put", "Room", "--from", "-"], input: "{", 10, "not JSON"),
-    BadCase(["init", "--schema", "restoration"], 1, "exists already"),
-  ])
+  @Test(
+    "A refused record ends with exit code 10 and names the field",
+    arguments: [
+      BadCase(["put", "Project", "status=broken", "title=y"], 10, "Project.status is not one of active, completed"),
+      BadCase(["put", "Project", "status=active"], 10, "Project.title is missing"),
+      BadCase(["put", "Room", "title=a", "projectId=99"], 10, "Room.projectId refers to a record that does not exist"),
+      BadCase(
+        ["put", "Room", "title=a", "projectId=\(Workshop.nobody)"], 10, "Room.projectId names a Project by its uuid"),
+      BadCase(
+        ["put", "Room", "title=a", "projectId=\(Workshop.room)"], 10, "Room.projectId names a Project by its uuid"),
+      BadCase(["put", "Room", "title=a", project, "squareFootage=big"], 10, "Room.squareFootage is not a number"),
+      BadCase(["put", "Room", "title=a", project, "squareFootage=-1"], 10, "Room.squareFootage breaks the rule"),
+      BadCase(["put", "Room", "title=a", project, "isAccessible=maybe"], 10, "Room.isAccessible is not true or false"),
+      BadCase(["put", "Room", "title=a", project, "isDirty=0"], 10, "Room.isDirty is kept by FieldVault itself"),
+      BadCase(["put", "Room", "--uuid", Workshop.room, "title="], 10, "Room.title"),
+      BadCase(["put", "Room", "--uuid", Workshop.room, "squareFootage=-1"], 10, "Room.squareFootage breaks the rule"),
+      BadCase(["put", "Room", "--from", "-"], input: #"[{"title":"a"}]"#, 10, "element 1: Room.projectId is missing"),
+      BadCase(["put", "Room", "--from", "-"], input: "{", 10, "not JSON"),
+      BadCase(["init", "--schema", "restoration"], 1, "exists already"),
+    ])
   func theRecordIsRefused(_ wrong: BadCase) throws { try wrong.check() }
 
   @Test(
+    "A refused import names the line and changes nothing",
     arguments: [
       .rooms("name\na\n", 10, "no column of the file is a field of Room", "the file has name"),
       .rooms("level\n1\n", 10, "line 2: title is missing"),
@@ -134,36 +144,39 @@ struct BadInputTests {
     ] as [BadCase])
   func theFileIsRefused(_ wrong: BadCase) throws { try wrong.check() }
 
-  @Test(arguments: [
-    BadCase(["query", "SELECT * FROM nowhere"], 10, "no such table: nowhere"),
-    BadCase(["query", "SELECT"], 10, "incomplete input"),
-    BadCase(["query", ""], 10, "there is no statement in the text"),
-    BadCase(["query", "SELECT :a"], 10, "the parameter :a has no value"),
-    BadCase(["query", "SELECT 1", "--param", "a=1"], 10, "the statement has no parameter :a"),
-    BadCase(["query", "DELETE FROM OfflineProject"], 10, "this statement changes the vault", "add --write"),
-    BadCase(["query", "CREATE TABLE Own (x)"], 10, "this statement changes the vault"),
-    BadCase(
-      ["query", "DROP TABLE OfflineRoom"], 10, "the table OfflineRoom belongs to a schema", "add a file NNNN_name.sql"),
-    BadCase(["query", "SELECT 1; DELETE FROM OfflineProject"], 10, "a second statement"),
-    BadCase(["query", "SELECT 1; DELETE FROM OfflineProject", "--write"], 10, "a second statement"),
-    BadCase(["query", "PRAGMA query_only = 0"], 10, "PRAGMA query_only must not be given a value"),
-    BadCase(["query", "PRAGMA writable_schema = 1", "--write"], 10, "PRAGMA writable_schema is not allowed"),
-    BadCase(["query", "ATTACH 'x.db' AS x"], 10, "ATTACH and VACUUM are not allowed"),
-    BadCase(["query", "PRAGMA rekey = 'x'"], 10, "PRAGMA rekey is not allowed", "a key rotation changes the key"),
-    BadCase(["query", "PRAGMA rekey = 'x'", "--write"], 10, "PRAGMA rekey is not allowed"),
-    BadCase(["query", "PRAGMA cipher_log = 'log.txt'"], 10, "PRAGMA cipher_log is not allowed"),
-    BadCase(["query", "COMMIT", "--write"], 10, "COMMIT is not allowed"),
-    BadCase(
-      ["query", "VACUUM INTO '/tmp/readable.db'", "--write"], 10, "ATTACH and VACUUM are not allowed",
-      "a backup makes an encrypted copy"),
-    BadCase(["query", "SELECT writefile('x','y')"], 10, "no such function: writefile"),
-    BadCase(["query", "SELECT load_extension('x')"], 10, "the function load_extension is not allowed"),
-    BadCase(["query", "INSERT INTO OfflineRoom (title) VALUES ('x')", "--write"], 10, "OfflineRoom.projectId"),
-    BadCase(["query", "UPDATE OfflineRoom SET squareFootage = -1", "--write"], 10, "squareFootage >= 0"),
-  ])
+  @Test(
+    "A refused statement names the reason and changes nothing",
+    arguments: [
+      BadCase(["query", "SELECT * FROM nowhere"], 10, "no such table: nowhere"),
+      BadCase(["query", "SELECT"], 10, "incomplete input"),
+      BadCase(["query", ""], 10, "there is no statement in the text"),
+      BadCase(["query", "SELECT :a"], 10, "the parameter :a has no value"),
+      BadCase(["query", "SELECT 1", "--param", "a=1"], 10, "the statement has no parameter :a"),
+      BadCase(["query", "DELETE FROM OfflineProject"], 10, "this statement changes the vault", "add --write"),
+      BadCase(["query", "CREATE TABLE Own (x)"], 10, "this statement changes the vault"),
+      BadCase(
+        ["query", "DROP TABLE OfflineRoom"], 10, "the table OfflineRoom belongs to a schema", "add a file NNNN_name.sql"),
+      BadCase(["query", "SELECT 1; DELETE FROM OfflineProject"], 10, "a second statement"),
+      BadCase(["query", "SELECT 1; DELETE FROM OfflineProject", "--write"], 10, "a second statement"),
+      BadCase(["query", "PRAGMA query_only = 0"], 10, "PRAGMA query_only must not be given a value"),
+      BadCase(["query", "PRAGMA writable_schema = 1", "--write"], 10, "PRAGMA writable_schema is not allowed"),
+      BadCase(["query", "ATTACH 'x.db' AS x"], 10, "ATTACH and VACUUM are not allowed"),
+      BadCase(["query", "PRAGMA rekey = 'x'"], 10, "PRAGMA rekey is not allowed", "a key rotation changes the key"),
+      BadCase(["query", "PRAGMA rekey = 'x'", "--write"], 10, "PRAGMA rekey is not allowed"),
+      BadCase(["query", "PRAGMA cipher_log = 'log.txt'"], 10, "PRAGMA cipher_log is not allowed"),
+      BadCase(["query", "COMMIT", "--write"], 10, "COMMIT is not allowed"),
+      BadCase(
+        ["query", "VACUUM INTO '/tmp/readable.db'", "--write"], 10, "ATTACH and VACUUM are not allowed",
+        "a backup makes an encrypted copy"),
+      BadCase(["query", "SELECT writefile('x','y')"], 10, "no such function: writefile"),
+      BadCase(["query", "SELECT load_extension('x')"], 10, "the function load_extension is not allowed"),
+      BadCase(["query", "INSERT INTO OfflineRoom (title) VALUES ('x')", "--write"], 10, "OfflineRoom.projectId"),
+      BadCase(["query", "UPDATE OfflineRoom SET squareFootage = -1", "--write"], 10, "squareFootage >= 0"),
+    ])
   func theSQLIsRefused(_ wrong: BadCase) throws { try wrong.check() }
 
   @Test(
+    "SQL in a condition, an order or a name is refused",
     arguments: [
       BadCase(["list", "Project", "--where", "1=1; DROP TABLE OfflineProject"], 10, "not one SQL expression"),
       BadCase(["list", "Project", "--where", "1) OR (1"], 10, "not one SQL expression"),

@@ -7,7 +7,9 @@ import Testing
 struct BadPlacesTests {
   private static let needsMounts: Comment = "only root may mount the file systems of this test"
 
-  @Test(.enabled(if: Mount.isPossible, needsMounts))
+  @Test(
+    "A full disk ends an import with exit code 9 and keeps the earlier records",
+    .enabled(if: Mount.isPossible, needsMounts))
   func aFullDiskIsNamedAndTheRecordsBeforeItStand() throws {
     let shop = try Workshop()
     let disk = try Mount(at: shop.path("disk"), size: "3m")
@@ -25,7 +27,7 @@ struct BadPlacesTests {
     withExtendedLifetime(disk) {}
   }
 
-  @Test(.enabled(if: Mount.isPossible, needsMounts))
+  @Test("A vault without space leaves no partial folder", .enabled(if: Mount.isPossible, needsMounts))
   func nothingIsLeftOfAVaultThatHadNoRoom() throws {
     let shop = try Workshop(vault: false)
     let disk = try Mount(at: shop.path("disk"), size: "200k")
@@ -36,7 +38,7 @@ struct BadPlacesTests {
     withExtendedLifetime(disk) {}
   }
 
-  @Test(.enabled(if: Mount.isPossible, needsMounts))
+  @Test("A read-only file system is named with its path", .enabled(if: Mount.isPossible, needsMounts))
   func aReadOnlyFolderIsNamed() throws {
     let shop = try Workshop()
     let disk = try Mount(at: shop.path("disk"), size: "8m")
@@ -55,7 +57,8 @@ struct BadPlacesTests {
     #expect(try shop.database(vault: "disk/v.vault") == before)
   }
 
-  @Test(.enabled(if: !isRoot, "file modes do not stop root"))
+  @Test(
+    "A folder without write permission is named with its path", .enabled(if: !isRoot, "file modes do not stop root"))
   func aFolderWithoutThePermissionIsNamed() throws {
     let shop = try Workshop()
     try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: shop.path("home"))
@@ -81,7 +84,7 @@ struct BadPlacesTests {
     #expect(ran.status < 128)
   }
 
-  @Test
+  @Test("A full standard output ends with exit code 9")
   func aFullStandardOutputIsNamed() throws {
     let shop = try Workshop()
     let shell = try #require(tool("bash"))

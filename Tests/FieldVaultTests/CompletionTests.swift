@@ -6,12 +6,12 @@ import Testing
 
 @Suite
 struct CompletionTests {
-  @Test
+  @Test("The description of the program has no contradictions")
   func theDescriptionHasNoContradictions() {
     #expect(FieldVaultProgram.program.problems().isEmpty)
   }
 
-  @Test(arguments: ["bash", "zsh", "fish"])
+  @Test("The completion script is valid in its shell", arguments: ["bash", "zsh", "fish"])
   func theScriptIsOneOfItsShell(_ name: String) throws {
     let shop = try Workshop(vault: false)
     let script = try shop.done("completions", name)
@@ -23,7 +23,7 @@ struct CompletionTests {
     #expect(checked.status == 0, "\(checked.errors)")
   }
 
-  @Test
+  @Test("bash completes commands, options and values")
   func bashCompletesCommandsAndOptions() throws {
     let bash = try #require(tool("bash"))
     let shop = try Workshop(vault: false)
@@ -44,7 +44,7 @@ struct CompletionTests {
     #expect(try answers("export", "Room", "--format", "").isSuperset(of: ["csv", "ndjson", "json"]))
   }
 
-  @Test
+  @Test("Each command has help in both forms")
   func everyCommandHasHelp() throws {
     let shop = try Workshop(vault: false)
     let all = try shop.done("help")
@@ -59,7 +59,7 @@ struct CompletionTests {
     }
   }
 
-  @Test
+  @Test("The version names SQLCipher and SQLite")
   func theVersionNamesWhatItIsMadeOf() throws {
     let shop = try Workshop(vault: false)
     let version = try shop.done("version", "--json").object()

@@ -21,44 +21,46 @@ struct DamageTests {
   private static let keyring = "v.vault/keyring.json"
   private static let database = "v.vault/db/0001/vault.db"
 
-  @Test(arguments: [
-    Damage("the keyring is cut short", says: "keyring.json: the keyring is damaged") {
-      try change($0, keyring) { $0 = $0.prefix(200) }
-    },
-    Damage("the keyring is empty", says: "keyring.json: the keyring is damaged") {
-      try change($0, keyring) { $0 = [] }
-    },
-    Damage("a bit of the keyring flips", says: "does not match its checksum") {
-      try change($0, keyring) { $0[400] ^= 1 }
-    },
-    Damage("the keyring is missing", says: "the keyring of") {
-      try FileManager.default.removeItem(atPath: $0.path(keyring))
-    },
-    Damage("absurd memory for Argon2id", says: "the Argon2id parameter memLimitBytes is 99999999999") {
-      try parameter($0, "memLimitBytes", "99999999999")
-    },
-    Damage("absurd passes of Argon2id", says: "the Argon2id parameter opsLimit is 4000000000") {
-      try parameter($0, "opsLimit", "4000000000")
-    },
-    Damage("almost no memory for Argon2id", says: "the Argon2id parameter memLimitBytes is 1024") {
-      try parameter($0, "memLimitBytes", "1024")
-    },
-    Damage("the keyring is of another vault", says: "the keyring opens, and the database does not") { shop in
-      try shop.done("init", "--schema", "restoration", vault: "other.vault")
-      try FileManager.default.removeItem(atPath: shop.path(keyring))
-      try FileManager.default.copyItem(atPath: shop.path("other.vault/keyring.json"), toPath: shop.path(keyring))
-    },
-    Damage("the first bit of the database flips", says: "vault.db is damaged") {
-      try change($0, database) { $0[3] ^= 1 }
-    },
-    Damage("the database is cut short", says: "vault.db is damaged") {
-      try change($0, database) { $0 = $0.prefix(10_000) }
-    },
-    Damage("the database is empty", says: "vault.db is damaged") { try change($0, database) { $0 = [] } },
-    Damage("the database is missing", says: "missing") {
-      try FileManager.default.removeItem(atPath: $0.path(database))
-    },
-  ])
+  @Test(
+    "A damaged vault is reported with the damaged part",
+    arguments: [
+      Damage("the keyring is cut short", says: "keyring.json: the keyring is damaged") {
+        try change($0, keyring) { $0 = $0.prefix(200) }
+      },
+      Damage("the keyring is empty", says: "keyring.json: the keyring is damaged") {
+        try change($0, keyring) { $0 = [] }
+      },
+      Damage("a bit of the keyring flips", says: "does not match its checksum") {
+        try change($0, keyring) { $0[400] ^= 1 }
+      },
+      Damage("the keyring is missing", says: "the keyring of") {
+        try FileManager.default.removeItem(atPath: $0.path(keyring))
+      },
+      Damage("absurd memory for Argon2id", says: "the Argon2id parameter memLimitBytes is 99999999999") {
+        try parameter($0, "memLimitBytes", "99999999999")
+      },
+      Damage("absurd passes of Argon2id", says: "the Argon2id parameter opsLimit is 4000000000") {
+        try parameter($0, "opsLimit", "4000000000")
+      },
+      Damage("almost no memory for Argon2id", says: "the Argon2id parameter memLimitBytes is 1024") {
+        try parameter($0, "memLimitBytes", "1024")
+      },
+      Damage("the keyring is of another vault", says: "the keyring opens, and the database does not") { shop in
+        try shop.done("init", "--schema", "restoration", vault: "other.vault")
+        try FileManager.default.removeItem(atPath: shop.path(keyring))
+        try FileManager.default.copyItem(atPath: shop.path("other.vault/keyring.json"), toPath: shop.path(keyring))
+      },
+      Damage("the first bit of the database flips", says: "vault.db is damaged") {
+        try change($0, database) { $0[3] ^= 1 }
+      },
+      Damage("the database is cut short", says: "vault.db is damaged") {
+        try change($0, database) { $0 = $0.prefix(10_000) }
+      },
+      Damage("the database is empty", says: "vault.db is damaged") { try change($0, database) { $0 = [] } },
+      Damage("the database is missing", says: "missing") {
+        try FileManager.default.removeItem(atPath: $0.path(database))
+      },
+    ])
   func damageIsNamed(_ damage: Damage) throws {
     let shop = try Workshop(.passphrase)
     try damage.make(shop)

@@ -21,14 +21,15 @@ struct DoctorCommandTests {
     (report["findings"] as? [[String: Any]] ?? []).compactMap { $0["check"] as? String }
   }
 
-  @Test func aWholeVaultIsWell() throws {
+  @Test("A healthy vault has no findings") func aWholeVaultIsWell() throws {
     let report = try doctor(status: 0)
     #expect(report["ok"] as? Bool == true)
     #expect(checks(report).isEmpty)
     #expect(try shop.done("doctor").output.hasPrefix("All is well."))
   }
 
-  @Test func leftoversAndPermissionsAreNamedAndMended() throws {
+  @Test("Leftovers and wrong permissions are found and repaired") func leftoversAndPermissionsAreNamedAndMended() throws
+  {
     try FileManager.default.createDirectory(atPath: shop.path("v.vault/db/0007"), withIntermediateDirectories: false)
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: shop.path("v.vault"))
     let report = try doctor(status: 1)
@@ -62,7 +63,7 @@ struct DoctorCommandTests {
     #expect(try shop.run("doctor", vault: "v.salvaged.vault").status == 0)
   }
 
-  @Test func whatIsNoVaultIsNotExamined() throws {
+  @Test("A folder without a vault ends with exit code 4") func whatIsNoVaultIsNotExamined() throws {
     let ran = try shop.run("doctor", vault: "home")
     #expect(ran.status == 4)
     #expect(ran.errors.contains("is no vault"))

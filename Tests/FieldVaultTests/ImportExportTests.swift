@@ -5,17 +5,20 @@ import Testing
 struct ImportExportTests {
   private static let mapped = "where,what,size\nCellar,NA,1.5\n\"A, \"\"b\"\"\nc\",wet,NA\n"
 
-  @Test(arguments: [
-    ("rooms.csv", mapped),
-    (
-      "rooms.ndjson",
-      #"{"where":"Cellar","what":"NA","size":1.5}"# + "\n" + #"{"where":"A, \"b\"\nc","what":"wet","size":"NA"}"# + "\n"
-    ),
-    (
-      "rooms.json",
-      #"[{"where":"Cellar","what":"NA","size":1.5},"# + #"{"where":"A, \"b\"\nc","what":"wet","size":"NA"}]"#
-    ),
-  ])
+  @Test(
+    "An import maps columns, sets fields and reads a null word in each format",
+    arguments: [
+      ("rooms.csv", mapped),
+      (
+        "rooms.ndjson",
+        #"{"where":"Cellar","what":"NA","size":1.5}"# + "\n" + #"{"where":"A, \"b\"\nc","what":"wet","size":"NA"}"#
+          + "\n"
+      ),
+      (
+        "rooms.json",
+        #"[{"where":"Cellar","what":"NA","size":1.5},"# + #"{"where":"A, \"b\"\nc","what":"wet","size":"NA"}]"#
+      ),
+    ])
   func columnsAreMappedSetAndLeftOut(_ name: String, _ text: String) throws {
     let shop = try Workshop()
     try shop.write(text, to: name)
@@ -31,14 +34,16 @@ struct ImportExportTests {
     #expect((told["imported"] as? Int ?? 0) + (told["skipped"] as? Int ?? 0) == 2)
   }
 
-  @Test(arguments: [
-    ("a.csv", "title,squareFootage\nA,1\nB,-1\nC,x\nD,2\n", [3, 4]),
-    (
-      "a.ndjson",
-      "{\"title\":\"A\"}\n{\"title\":\"B\",\"squareFootage\":-1}\n{\"title\":\"C\",\"squareFootage\":\"x\"}\n"
-        + "{\"title\":\"D\"}\n", [2, 3]
-    ),
-  ])
+  @Test(
+    "An import with invalid rows is refused whole or skips them on request",
+    arguments: [
+      ("a.csv", "title,squareFootage\nA,1\nB,-1\nC,x\nD,2\n", [3, 4]),
+      (
+        "a.ndjson",
+        "{\"title\":\"A\"}\n{\"title\":\"B\",\"squareFootage\":-1}\n{\"title\":\"C\",\"squareFootage\":\"x\"}\n"
+          + "{\"title\":\"D\"}\n", [2, 3]
+      ),
+    ])
   func rowsThatCannotBeTakenAreNamedAndAllOrNoneGoIn(_ name: String, _ text: String, _ lines: [Int]) throws {
     let shop = try Workshop()
     try shop.write(text, to: name)
@@ -62,7 +67,7 @@ struct ImportExportTests {
     #expect(errors.allSatisfy { ($0["message"] as? String)?.isEmpty == false })
   }
 
-  @Test
+  @Test("Skipped rows are named in the text output")
   func skippedRowsAreToldToPeople() throws {
     let shop = try Workshop()
     try shop.write("title,squareFootage\nA,1\nB,-1\n", to: "a.csv")
@@ -71,7 +76,7 @@ struct ImportExportTests {
     #expect(ran.output.contains("line 3: squareFootage breaks the rule"))
   }
 
-  @Test
+  @Test("An import finds a referenced record by one of its columns")
   func aReferencedRecordIsFoundByAColumnOfItsOwn() throws {
     let shop = try Workshop()
     try shop.write("body,place\nWet,Attic\nDry,\n", to: "notes.csv")
@@ -86,7 +91,7 @@ struct ImportExportTests {
     #expect(refused.errors.contains("line 2: roomId"), "\(refused.errors)")
   }
 
-  @Test
+  @Test("An import reads standard input")
   func aFileComesFromStandardInput() throws {
     let shop = try Workshop()
     try shop.done(
@@ -94,7 +99,7 @@ struct ImportExportTests {
     #expect(try shop.count("OfflineRoom") == 3)
   }
 
-  @Test(arguments: ["csv", "ndjson", "json"])
+  @Test("Exported records import equal into another vault", arguments: ["csv", "ndjson", "json"])
   func whatIsExportedComesBackInAnotherVault(_ format: String) throws {
     let shop = try Workshop()
     let hostile = [
@@ -118,7 +123,7 @@ struct ImportExportTests {
     #expect(try first.rows().count == hostile.count + 1)
   }
 
-  @Test
+  @Test("An export has the requested format and columns")
   func exportIsWhatItSays() throws {
     let shop = try Workshop()
     let csv = try shop.done("export", "Room")

@@ -29,7 +29,7 @@ struct KeyCommandTests {
 
   private var withSecond: [String: String] { ["FIELDVAULT_PASSPHRASE_FILE": shop.path("second")] }
 
-  @Test func aPassphraseIsChanged() throws {
+  @Test("A changed passphrase replaces the old one") func aPassphraseIsChanged() throws {
     try shop.done("key", "passphrase", "--new-passphrase-file", shop.path("second"))
     try expect(["list", "Room"], 3, "the passphrase is wrong")
     let ran = try shop.run(["list", "Room", "--json"], environment: withSecond)
@@ -56,7 +56,8 @@ struct KeyCommandTests {
     #expect(try shop.done("list", "Room", "--json", "--key-file", shop.path("job.key")).rows().count == 1)
   }
 
-  @Test func aRotationChangesTheKeyAndNothingElse() throws {
+  @Test("A rotation changes the database key and keeps the content") func aRotationChangesTheKeyAndNothingElse() throws
+  {
     let before = try shop.content()
     try shop.done("key", "export", "@old")
     let plan = try shop.done("key", "rotate", "--dry-run", "--json").object()
@@ -77,7 +78,7 @@ struct KeyCommandTests {
     }
   }
 
-  @Test func aNewRootKeyDropsSlotsOnlyWhenThatIsConfirmed() throws {
+  @Test("A new root key drops slots only when confirmed") func aNewRootKeyDropsSlotsOnlyWhenThatIsConfirmed() throws {
     try shop.done("key", "add", "passphrase", "--new-passphrase-file", shop.path("second"), "--label", "office")
     try expect(["key", "rotate", "--root"], 10, "(passphrase, office)")
     #expect(try slots().count == 2)
@@ -102,7 +103,7 @@ struct KeyCommandTests {
     try shop.done("key", "rotate", "--quiet")
   }
 
-  @Test func whatCannotBeASecretIsRefused() throws {
+  @Test("An impossible secret and an unknown slot are refused") func whatCannotBeASecretIsRefused() throws {
     try expect(["key", "passphrase", "--new-passphrase-file", shop.path("empty")], 2, "the passphrase is empty")
     try shop.write(String(repeating: "x", count: 10 << 20), to: "long")
     try expect(
@@ -116,13 +117,13 @@ struct KeyCommandTests {
     #expect(try slots().count == 1)
   }
 
-  @Test func nothingIsOverwrittenByAnExport() throws {
+  @Test("A key export does not overwrite a file") func nothingIsOverwrittenByAnExport() throws {
     let file = try shop.write("a letter", to: "letter")
     try expect(["key", "export", file], 1, "exists already")
     #expect(try String(contentsOfFile: file, encoding: .utf8) == "a letter")
   }
 
-  @Test func aKeyringOfAnotherVaultIsDamage() throws {
+  @Test("The keyring of another vault is damage") func aKeyringOfAnotherVaultIsDamage() throws {
     try shop.done("init", "--schema", "restoration", "--quiet", vault: "other.vault")
     try FileManager.default.removeItem(atPath: shop.path("v.vault/keyring.json"))
     try FileManager.default.copyItem(
@@ -131,12 +132,12 @@ struct KeyCommandTests {
     try expect(["key", "rotate"], 5, "not the one that belongs here")
   }
 
-  @Test func aMissingGenerationIsDamage() throws {
+  @Test("A missing generation is damage") func aMissingGenerationIsDamage() throws {
     try FileManager.default.removeItem(atPath: shop.path("v.vault/db/0001"))
     try expect(["list", "Room"], 5, "generation 1 of the database is missing")
   }
 
-  @Test func aKeyringWithTwoCurrentGenerationsIsDamage() throws {
+  @Test("A keyring with two current generations is damage") func aKeyringWithTwoCurrentGenerationsIsDamage() throws {
     let path = shop.path("v.vault/keyring.json")
     let text = try String(contentsOfFile: path, encoding: .utf8)
     let generation = try #require(text.firstRange(of: /[ ]+"generation": \{[^}]*\},\n/))
@@ -145,7 +146,9 @@ struct KeyCommandTests {
     try expect(["list", "Room"], 5, "the keyring is damaged")
   }
 
-  @Test(.enabled(if: Mount.isPossible, "only root may mount the file systems of this test"))
+  @Test(
+    "On a full disk a rotation and a backup fail and change nothing",
+    .enabled(if: Mount.isPossible, "only root may mount the file systems of this test"))
   func onAFullDiskTheKeyStaysAsItIs() throws {
     // Room for the vault, not for a second generation of it.
     try shop.write("title,level\n" + String(repeating: "A room of the house,1\n", count: 4500), to: "rooms.csv")
@@ -166,7 +169,9 @@ struct KeyCommandTests {
     withExtendedLifetime(disk) {}
   }
 
-  @Test(.enabled(if: Mount.isPossible, "only root may mount the file systems of this test"))
+  @Test(
+    "On a read-only disk key changes and backups are refused",
+    .enabled(if: Mount.isPossible, "only root may mount the file systems of this test"))
   func onAReadOnlyDiskNothingIsTried() throws {
     let disk = try Mount(at: shop.path("disk"), size: "20m")
     try FileManager.default.copyItem(atPath: shop.path("v.vault"), toPath: shop.path("disk/v.vault"))
@@ -178,7 +183,9 @@ struct KeyCommandTests {
     }
   }
 
-  @Test func aBackupIsRestoredAndNothingElseIsTaken() throws {
+  @Test("A backup is restored, and damaged or other files are refused") func aBackupIsRestoredAndNothingElseIsTaken()
+    throws
+  {
     let before = try shop.content()
     let done = try shop.done("backup", "@job.backup", "--json").object()
     let bytes = try FileManager.default.attributesOfItem(atPath: shop.path("job.backup"))[.size] as? Int

@@ -23,7 +23,7 @@ struct LeakTests {
     try shop.write(Self.passphrases[1] + "\n", to: "second")
   }
 
-  @Test func nothingReadableIsWrittenAnywhere() throws {
+  @Test("No command writes plaintext or keys to any file") func nothingReadableIsWrittenAnywhere() throws {
     let firstKey = try exportedKey("before")
     let day: [[String]] = [
       ["import", "Note", "@notes.csv", "--set", "projectId=\(Workshop.project)"],
@@ -147,7 +147,9 @@ struct LeakTests {
     }
   }
 
-  @Test(.enabled(if: tool("gdb") != nil, "gdb takes the core, and it is not installed"))
+  @Test(
+    "Core dumps are disabled, and a core that root takes contains no passphrase",
+    .enabled(if: tool("gdb") != nil, "gdb takes the core, and it is not installed"))
   func noCoreIsLeftAndTheOneThatRootTakesHoldsNoPassphrase() throws {
     let shell = try OpenShell(shop)
     let running = shell.running

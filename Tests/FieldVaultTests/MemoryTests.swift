@@ -9,9 +9,11 @@ struct MemoryTests {
   // Argon2id's 64 MiB in addition.
   private static let withPassphrase = 136 << 20
 
-  @Test(arguments: [
-    (Workshop.Secret.passphrase, "csv", 30_000), (.keyFile, "csv", 200_000), (.keyFile, "ndjson", 90_000),
-  ])
+  @Test(
+    "The memory of an import and a query does not grow with the number of rows",
+    arguments: [
+      (Workshop.Secret.passphrase, "csv", 30_000), (.keyFile, "csv", 200_000), (.keyFile, "ndjson", 90_000),
+    ])
   func importingAndAskingNeedNoMemoryForWhatThereIs(_ secret: Workshop.Secret, _ format: String, _ rows: Int) throws {
     let limit = secret == .keyFile ? Self.withKeyFile : Self.withPassphrase
     let shop = try Workshop(secret)

@@ -24,7 +24,7 @@ struct OwnSchemaTests {
     return shop
   }
 
-  @Test
+  @Test("Records of a custom schema are written, read, imported and deleted")
   func itsRecordsAreWrittenAndRead() throws {
     let shop = try shop()
     let put = try shop.done("put", "reading", "place=cellar", "humidity=71.5", "--json").object()
@@ -45,7 +45,7 @@ struct OwnSchemaTests {
     #expect(try shop.count("reading") == 0)
   }
 
-  @Test
+  @Test("A new schema file pauses commands until the migration is applied")
   func aNewFileWaitsUntilItIsApplied() throws {
     let shop = try shop()
     try shop.done("put", "reading", "place=cellar", "humidity=71.5")
@@ -77,7 +77,7 @@ struct OwnSchemaTests {
       try shop.done("put", "reading", "place=a", "humidity=1", "note=x", "--json").object()["note"] as? String == "x")
   }
 
-  @Test
+  @Test("A changed schema file is refused with its line")
   func aChangedFileIsRefusedWithItsLine() throws {
     let shop = try shop()
     let changed = Self.readings.replacingOccurrences(of: "AND 100", with: "AND 110")
@@ -89,12 +89,14 @@ struct OwnSchemaTests {
     }
   }
 
-  @Test(arguments: [
-    ("0002_broken.sql", "CREATE TABLE x (\n  y NOSUCH) STRICT;\n", "Instruments/0002_broken.sql:1: unknown datatype"),
-    ("0003_gap.sql", "CREATE TABLE x (y) STRICT;\n", "version 2 is missing"),
-    ("0001_again.sql", "CREATE TABLE x (y TEXT) STRICT;\n", "0001"),
-    ("readme.sql", "", "the name is not NNNN_what_it_does.sql"),
-  ])
+  @Test(
+    "A schema file that cannot be applied changes nothing",
+    arguments: [
+      ("0002_broken.sql", "CREATE TABLE x (\n  y NOSUCH) STRICT;\n", "Instruments/0002_broken.sql:1: unknown datatype"),
+      ("0003_gap.sql", "CREATE TABLE x (y) STRICT;\n", "version 2 is missing"),
+      ("0001_again.sql", "CREATE TABLE x (y TEXT) STRICT;\n", "0001"),
+      ("readme.sql", "", "the name is not NNNN_what_it_does.sql"),
+    ])
   func aFileThatCannotBeAppliedChangesNothing(_ name: String, _ sql: String, _ message: String) throws {
     let shop = try shop()
     try shop.done("put", "reading", "place=cellar", "humidity=71.5")
@@ -107,7 +109,7 @@ struct OwnSchemaTests {
     #expect(try shop.count("reading") == 1)
   }
 
-  @Test
+  @Test("Verification shows schema changes made by hand")
   func verifyShowsWhatWasChangedByHand() throws {
     let shop = try shop()
     #expect(try shop.done("migrate", "verify", "--json").output == "[]\n")
@@ -125,7 +127,7 @@ struct OwnSchemaTests {
     try shop.done("migrate", "verify")
   }
 
-  @Test
+  @Test("A vault does not need the folder of its schema")
   func theVaultWorksWithoutTheFolder() throws {
     let shop = try shop()
     try shop.done("put", "reading", "place=cellar", "humidity=71.5")
@@ -134,7 +136,7 @@ struct OwnSchemaTests {
     try shop.done("migrate", "verify")
   }
 
-  @Test
+  @Test("A failing schema leaves no vault")
   func aSchemaThatFailsLeavesNoVault() throws {
     let shop = try Workshop(vault: false)
     for (file, text, message) in [

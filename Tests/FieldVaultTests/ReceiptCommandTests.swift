@@ -4,7 +4,7 @@ import Testing
 
 /// Receipts on the command line, with the schema that ships on both sides.
 @Suite struct ReceiptCommandTests {
-  @Test func aReceiptGoesFromOneVaultToTheOther() throws {
+  @Test("A receipt syncs from one vault to another") func aReceiptGoesFromOneVaultToTheOther() throws {
     let sync = try SyncWorkshop(schema: "receipts")
     let shop = sync.shop
     let uuid = try shop.done(
@@ -21,7 +21,9 @@ import Testing
   }
 
   /// Statements in the shell follow the same rules as writes of an app.
-  @Test(.enabled(if: tool("sqlcipher") != nil, "sqlcipher is not installed"))
+  @Test(
+    "An edit in the shell is marked as a user edit",
+    .enabled(if: tool("sqlcipher") != nil, "sqlcipher is not installed"))
   func anEditInTheShellIsTheUsers() throws {
     let shop = try Workshop(vault: false)
     try shop.done("init", "--schema", "receipts", "--quiet")

@@ -3,7 +3,7 @@ import Testing
 
 @Suite
 struct RecordCommandsTests {
-  @Test
+  @Test("A new vault lists its entities")
   func aNewVaultNamesItsEntities() throws {
     let shop = try Workshop(vault: false)
     let made = try shop.done("init", "--schema", "restoration", "--json").object()
@@ -13,7 +13,7 @@ struct RecordCommandsTests {
     for entity in entities { #expect(try shop.done("list", entity, "--json").output == "[]\n") }
   }
 
-  @Test
+  @Test("Options may stand before or after the command")
   func optionsStandBeforeOrAfterTheCommand() throws {
     let shop = try Workshop()
     let after = try shop.done("list", "Room", "--json", "--vault", shop.path("v.vault"), vault: "none")
@@ -22,7 +22,7 @@ struct RecordCommandsTests {
     #expect(try after.rows().count == 1)
   }
 
-  @Test
+  @Test("A record is written and read with any characters")
   func aRecordIsWrittenAndRead() throws {
     let shop = try Workshop()
     let uuid = try shop.done("put", "Project", "title=Ünïcode, \"quoted\" — 水").output.trimmingCharacters(in: .newlines)
@@ -35,7 +35,7 @@ struct RecordCommandsTests {
     #expect(try shop.done("get", "Project", uuid).output.contains("Ünïcode"))
   }
 
-  @Test
+  @Test("put with a UUID changes only the named fields")
   func putWithAUUIDChangesOnlyWhatIsNamed() throws {
     let shop = try Workshop()
     let before = try shop.done("get", "Room", Workshop.room, "--json").object()
@@ -50,7 +50,7 @@ struct RecordCommandsTests {
     #expect(emptied["level"] is NSNull)
   }
 
-  @Test
+  @Test("A reference may be a UUID or a local id")
   func aReferenceIsAUUIDOrALocalID() throws {
     let shop = try Workshop()
     let local = try shop.done("put", "Room", "title=By id", "projectId=1", "--json").object()
@@ -59,7 +59,7 @@ struct RecordCommandsTests {
     #expect(global["projectId"] as? Int == 1)
   }
 
-  @Test
+  @Test("Records from JSON are written all or none")
   func manyRecordsComeFromJSONAllOrNone() throws {
     let shop = try Workshop()
     let good = #"[{"title":"A","projectId":1},{"title":"B","projectId":"\#(Workshop.project)","isAccessible":false}]"#
@@ -76,7 +76,7 @@ struct RecordCommandsTests {
     #expect(try shop.count("OfflineRoom") == 4)
   }
 
-  @Test
+  @Test("list filters, orders and limits records")
   func listChoosesOrdersAndCuts() throws {
     let shop = try Workshop()
     let rooms = (1...5).map { #"{"title":"R\#($0)","projectId":1,"level":"\#($0 % 2)"}"# }.joined(separator: ",")
@@ -167,7 +167,7 @@ struct RecordCommandsTests {
     #expect(try shop.count("OfflineLocation WHERE isDeleted = 0") == 2)
   }
 
-  @Test
+  @Test("Deleting a record marks its dependents as deleted and keeps them")
   func deletingTakesWhatHangsOnItAndKeepsIt() throws {
     let shop = try Workshop()
     #expect(try shop.done("delete", "Project", Workshop.project, "--json").object()["deleted"] as? Int == 2)
@@ -182,7 +182,7 @@ struct RecordCommandsTests {
     #expect(again.errors.contains("was deleted"))
   }
 
-  @Test
+  @Test("search finds words and their beginnings and treats operators as text")
   func searchFindsWordsAndTheirBeginnings() throws {
     let shop = try Workshop()
     try shop.done("put", "Note", "projectId=1", "body=Wet baseboard under the north window")
@@ -196,14 +196,14 @@ struct RecordCommandsTests {
     }
   }
 
-  @Test(arguments: ["-", "''", "*", " "])
+  @Test("A search without a word is refused", arguments: ["-", "''", "*", " "])
   func aSearchWithoutAWordIsRefused(_ text: String) throws {
     let ran = try Workshop().run("search", text)
     #expect(ran.status == 10)
     #expect(ran.errors.contains("there is no word to search for"))
   }
 
-  @Test
+  @Test("query binds parameters and keeps their types")
   func queryBindsParametersAndKeepsTypes() throws {
     let shop = try Workshop()
     let row = try shop.done(
@@ -218,7 +218,7 @@ struct RecordCommandsTests {
     #expect(row["isAccessible"] as? Bool == true)
   }
 
-  @Test
+  @Test("query writes only with --write")
   func queryWritesOnlyWhereItIsMeant() throws {
     let shop = try Workshop()
     let update = "UPDATE OfflineRoom SET level = '9' RETURNING title"
@@ -229,7 +229,7 @@ struct RecordCommandsTests {
     #expect(try shop.count("OfflineRoom WHERE isDeleted = 1") == 1)
   }
 
-  @Test
+  @Test("With --json the output of each command is one JSON document")
   func withJSONStandardOutputIsOneDocument() throws {
     let shop = try Workshop()
     try shop.write("title\nA\n", to: "rooms.csv")
@@ -250,7 +250,7 @@ struct RecordCommandsTests {
     }
   }
 
-  @Test
+  @Test("With --quiet a successful command prints nothing")
   func quietSaysNothing() throws {
     let shop = try Workshop(vault: false)
     let made = try shop.done("init", "--schema", "restoration", "--quiet")

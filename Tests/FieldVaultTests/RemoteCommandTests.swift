@@ -3,7 +3,9 @@ import Testing
 
 /// The settings around sync.
 @Suite(.serialized) struct RemoteCommandTests {
-  @Test func addressesAndTokens() throws {
+  @Test("remote refuses invalid addresses and tokens and keeps a token for its address only") func addressesAndTokens()
+    throws
+  {
     let shop = try Workshop()
     try shop.write("fv_token\n", to: "token")
     #expect(try shop.run("remote", "set", "nonsense").status == 2)
@@ -32,7 +34,7 @@ import Testing
     #expect(try shop.done("remote", "show", "--json").object()["url"] is NSNull)
   }
 
-  @Test func settings() throws {
+  @Test("Settings are shown, changed and validated") func settings() throws {
     let shop = try Workshop()
     let all = try shop.done("config", "get", "--json").object()
     #expect(all["mode"] as? String == "cloud" && all["unmetered-only"] as? Bool == false)
@@ -142,7 +144,7 @@ import Testing
     }
   }
 
-  @Test func logoutNamesWhatIsNotSent() throws {
+  @Test("logout names unsent work, asks, and keeps unsent records") func logoutNamesWhatIsNotSent() throws {
     let work = try SyncWorkshop()
     let shop = work.shop
     let company = try work.put("a.vault", "Company", "name=Dry")

@@ -5,7 +5,7 @@ import Testing
 /// The real sqlcipher shell on the open vault.
 @Suite(.enabled(if: tool("sqlcipher") != nil, "sqlcipher is not installed"))
 struct ShellTests {
-  @Test
+  @Test("A shell command reads and writes")
   func aCommandReadsAndWrites() throws {
     let shop = try Workshop()
     let read = try shop.done("shell", "--command", "SELECT title, squareFootage FROM OfflineRoom")
@@ -17,13 +17,15 @@ struct ShellTests {
     #expect(try shop.done("list", "Room", "--json").rows()[0]["title"] as? String == "Loft")
   }
 
-  @Test(arguments: [
-    ("UPDATE OfflineRoom SET squareFootage = -1", "CHECK constraint failed: squareFootage >= 0"),
-    ("INSERT INTO OfflineRoom (title, projectId) VALUES ('x', 99)", "FOREIGN KEY constraint failed"),
-    ("INSERT INTO OfflineRoom (title) VALUES ('x')", "NOT NULL constraint failed: OfflineRoom.projectId"),
-    ("INSERT INTO OfflineRoom (title, projectId, squareFootage) VALUES ('x', 1, 'big')", "cannot store TEXT value"),
-    ("SELECT nix", "no such column: nix"),
-  ])
+  @Test(
+    "The constraints of the schema hold in the shell",
+    arguments: [
+      ("UPDATE OfflineRoom SET squareFootage = -1", "CHECK constraint failed: squareFootage >= 0"),
+      ("INSERT INTO OfflineRoom (title, projectId) VALUES ('x', 99)", "FOREIGN KEY constraint failed"),
+      ("INSERT INTO OfflineRoom (title) VALUES ('x')", "NOT NULL constraint failed: OfflineRoom.projectId"),
+      ("INSERT INTO OfflineRoom (title, projectId, squareFootage) VALUES ('x', 1, 'big')", "cannot store TEXT value"),
+      ("SELECT nix", "no such column: nix"),
+    ])
   func theRulesHoldThere(_ sql: String, _ message: String) throws {
     let shop = try Workshop()
     let before = try shop.content()
@@ -33,7 +35,7 @@ struct ShellTests {
     #expect(try shop.content() == before)
   }
 
-  @Test
+  @Test("DELETE in the shell marks the record and its dependents as deleted")
   func aDELETEMarksTheRecord() throws {
     let shop = try Workshop()
     try shop.done("shell", "--command", "DELETE FROM OfflineProject")
@@ -41,7 +43,7 @@ struct ShellTests {
     #expect(try shop.count("OfflineRoom WHERE isDeleted = 1") == 1)
   }
 
-  @Test
+  @Test("The shell runs statements from standard input")
   func standardInputIsRun() throws {
     let shop = try Workshop()
     let ran = try shop.run("shell", input: "SELECT count(*) AS n FROM OfflineRoom;\n")
@@ -50,7 +52,7 @@ struct ShellTests {
     #expect(ran.output.contains("1"))
   }
 
-  @Test
+  @Test("An overlong shell command is refused with a hint")
   func aCommandThatIsTooLongIsRefused() throws {
     let shop = try Workshop()
     let ran = try shop.run("shell", "--command", "SELECT '\(String(repeating: "x", count: 20_000))'")
@@ -59,7 +61,7 @@ struct ShellTests {
   }
 
   #if os(Linux)
-    @Test
+    @Test("The key appears neither in arguments nor environments nor output of the shell")
     func theKeyIsNowhereToBeSeen() throws {
       let shop = try Workshop()
       let shell = try OpenShell(shop)
@@ -84,7 +86,7 @@ struct ShellTests {
       #expect(!Self.holdsKey(ran.output + ran.errors))
     }
 
-    @Test
+    @Test("The shell keeps no history")
     func noHistoryIsKept() throws {
       let shop = try Workshop()
       // The shell looks for the home of the user in the user list first, not in HOME.
@@ -107,7 +109,7 @@ struct ShellTests {
     }
   #endif
 
-  @Test
+  @Test("A missing sqlcipher program is reported")
   func whereThereIsNoShellItIsSaid() throws {
     let shop = try Workshop()
     let ran = try shop.run(["shell", "--command", "SELECT 1"], environment: ["PATH": shop.path("home")])

@@ -17,7 +17,7 @@ import Testing
     "GroupMeasurement", "HolePosition", "RifleSetup", "SavedLocation", "Session", "VelocityReading",
   ]
 
-  @Test func aVaultForTheRangeNamesItsEntities() throws {
+  @Test("A vault with the range schema lists its entities") func aVaultForTheRangeNamesItsEntities() throws {
     let shop = try Workshop(vault: false)
     let made = try shop.done("init", "--schema", "range", "--json").object()
     #expect((made["entities"] as? [String])?.sorted() == Self.range)
@@ -29,7 +29,8 @@ import Testing
   }
 
   /// Records of a vault with both schemas reach a server with both, and another user's vault from there.
-  @Test func restorationAndRangeShareAVaultAndAServer() throws {
+  @Test("One vault and one server hold the restoration and the range schema")
+  func restorationAndRangeShareAVaultAndAServer() throws {
     let shop = try Workshop(vault: false)
     let beside = URL(fileURLWithPath: try builtProgram("fieldvault")).deletingLastPathComponent()
     let program = beside.appendingPathComponent("fieldvault-server").path

@@ -16,7 +16,7 @@ import Testing
 
   init() throws { work = try SyncWorkshop() }
 
-  @Test func recordsMadeHereAppearThere() throws {
+  @Test("Records of one vault appear in the other after a sync") func recordsMadeHereAppearThere() throws {
     let project = try work.put("a.vault", "Project", "title=14 Elm Street")
     let room = try work.put("a.vault", "Room", "title=Attic", "projectId=\(project)")
     let log = try work.put(
@@ -81,7 +81,7 @@ import Testing
   }
 
   /// A remaining log would have to be recovered by the next process that opens the vault.
-  @Test func theDatabaseIsClosedBehindASync() throws {
+  @Test("A sync closes the database and leaves no log") func theDatabaseIsClosedBehindASync() throws {
     for number in 1...5 {
       _ = try work.put("a.vault", "Project", "title=\(number)")
       try work.sync("a.vault")
@@ -90,7 +90,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [("remote", false), ("local", true)])
+  @Test("Resolving a conflict says whether the server is told", arguments: [("remote", false), ("local", true)])
   func aDecisionSaysWhetherTheServerHearsOfIt(take side: String, isToldThere: Bool) throws {
     let project = try work.put("a.vault", "Project", "title=Elm")
     try work.sync("a.vault")
@@ -106,7 +106,7 @@ import Testing
     #expect(try work.sync("b.vault")["pushed"] as? Int == (isToldThere ? 1 : 0))
   }
 
-  @Test func conflictsAreListedShownAndResolved() throws {
+  @Test("Conflicts are listed, shown and resolved") func conflictsAreListedShownAndResolved() throws {
     let project = try work.put("a.vault", "Project", "title=Elm")
     try work.sync("a.vault")
     try work.sync("b.vault")
@@ -147,7 +147,7 @@ import Testing
     }
   }
 
-  @Test func whatIsDiscardedIsUndone() throws {
+  @Test("Discarding operations restores the last synced state") func whatIsDiscardedIsUndone() throws {
     let project = try work.put("a.vault", "Project", "title=Elm")
     try work.sync("a.vault")
     _ = try work.put("a.vault", "Project", "--uuid", project, "title=Oak")
@@ -171,7 +171,7 @@ import Testing
     #expect(try shop.done("outbox", "list", "--all", "--json", vault: "a.vault").rows().count == 1)
   }
 
-  @Test func withoutTheServerNothingIsLost() throws {
+  @Test("Without a server a sync ends with exit code 7 and loses nothing") func withoutTheServerNothingIsLost() throws {
     let project = try work.put("a.vault", "Project", "title=Elm")
     try work.stop()
     let ran = try shop.run("sync", "--json", vault: "a.vault")
@@ -186,7 +186,7 @@ import Testing
     #expect(try work.value("title", "Project", project, "b.vault") == "Elm")
   }
 
-  @Test func aSyncThatIsKilledIsRepeatedOnce() throws {
+  @Test("Killed syncs lead to no lost and no repeated record") func aSyncThatIsKilledIsRepeatedOnce() throws {
     let rows = (0..<400).map { "Elm \($0)\n" }.joined()
     try shop.write("title\n" + rows, to: "projects.csv")
     try shop.done("import", "Project", shop.path("projects.csv"), "-q", vault: "a.vault")

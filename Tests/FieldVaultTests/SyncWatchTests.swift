@@ -17,7 +17,9 @@ import Testing
 
   init() throws { work = try SyncWorkshop() }
 
-  @Test func whatIsWrittenHereAndThereMovesByItself() throws {
+  @Test("A running watch sends local writes and receives remote ones") func whatIsWrittenHereAndThereMovesByItself()
+    throws
+  {
     let watch = try shop.start(["sync", "--watch", "--json", "--vault", shop.path("a.vault")], input: nil)
     try blockUntil("the first round has ended") {
       try !shop.done("history", "--json", vault: "a.vault").rows().isEmpty
@@ -47,7 +49,7 @@ import Testing
     #expect(sum["pushed"] as? Int == 1 && sum["pulled"] as? Int == 1)
   }
 
-  @Test func aNewTokenIsTakenByTheOneThatRuns() throws {
+  @Test("A running watch resumes with a new token") func aNewTokenIsTakenByTheOneThatRuns() throws {
     try shop.write("fv_wrong\n", to: "wrong")
     try shop.done("remote", "set", work.url, "--token-file", shop.path("wrong"), "--no-check", vault: "a.vault")
     let refused = try shop.run("sync", vault: "a.vault")

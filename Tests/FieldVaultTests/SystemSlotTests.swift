@@ -56,7 +56,9 @@ import Testing
 
     """
 
-  @Test(.enabled(if: hasSession, "needs dbus-run-session, gnome-keyring-daemon and libsecret"))
+  @Test(
+    "A system slot opens the vault and its backup until the slot is removed",
+    .enabled(if: hasSession, "needs dbus-run-session, gnome-keyring-daemon and libsecret"))
   func theSystemOpensTheVaultUntilTheSlotIsRemoved() throws {
     let ran = try session(
       adding
@@ -84,7 +86,9 @@ import Testing
     #expect(ran.errors.contains("there is no terminal to ask on"), "\(ran.errors)")
   }
 
-  @Test(.enabled(if: hasSession, "needs dbus-run-session, gnome-keyring-daemon and libsecret"))
+  @Test(
+    "A new root key keeps the system slot or removes its secret",
+    .enabled(if: hasSession, "needs dbus-run-session, gnome-keyring-daemon and libsecret"))
   func aNewRootKeyKeepsTheSlotOrTakesItsSecretAway() throws {
     let ran = try session(
       adding + """
@@ -101,6 +105,7 @@ import Testing
   }
 
   @Test(
+    "A locked secret store is an error with exit code 3",
     .enabled(
       if: hasSession && tool("dbus-send") != nil, "needs dbus-run-session, gnome-keyring-daemon and libsecret"))
   func aStoreThatStaysLockedIsAnError() throws {
@@ -139,7 +144,7 @@ import Testing
       #expect(try Data(contentsOf: URL(fileURLWithPath: shop.path("v.vault/keyring.json"))) == keyring)
     }
 
-    @Test func withoutTheLibraryThereIsAClearError() throws {
+    @Test("A missing libsecret is reported") func withoutTheLibraryThereIsAClearError() throws {
       try shop.write("", to: "libraries/libsecret-1.so.0")
       let path = [shop.path("libraries"), ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"]].compactMap { $0 }
       let ran = try shop.run(
@@ -148,7 +153,9 @@ import Testing
       #expect(ran.errors.contains("libsecret-1.so.0 is not installed"), "\(ran.errors)")
     }
 
-    @Test(.enabled(if: dlopen("libsecret-1.so.0", RTLD_LAZY) != nil, "needs libsecret"))
+    @Test(
+      "A session bus that never responds is given up after a timeout",
+      .enabled(if: dlopen("libsecret-1.so.0", RTLD_LAZY) != nil, "needs libsecret"))
     func aBusThatNeverAnswersIsGivenUp() throws {
       let bus = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
       defer { close(bus) }
@@ -170,7 +177,7 @@ import Testing
     }
   #endif
 
-  @Test func theOptionNeedsASlotOfThatKind() throws {
+  @Test("--system needs a system slot") func theOptionNeedsASlotOfThatKind() throws {
     let ran = try shop.run("list", "Room", "--system")
     #expect(ran.status == 3 && ran.errors.contains("has no slot of the kind system"), "\(ran.errors)")
     let new = try shop.run(["init", "--schema", "restoration", "--system"], vault: "new.vault")

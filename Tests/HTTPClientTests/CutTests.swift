@@ -15,7 +15,7 @@ import Testing
   }
 
   /// Cut after any byte, the answer is no answer: never a part of one, never a hang.
-  @Test func anAnswerThatIsCutAnywhere() async throws {
+  @Test("A response that ends after any byte is reported as a failure") func anAnswerThatIsCutAnywhere() async throws {
     let text = Array(answer(health.wire.json, headers: ["X-Filler: 1"]).utf8)
     for length in 0..<text.count {
       let server = try RawServer { _, connection in
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func aChunkedAnswerThatIsCut() async throws {
+  @Test("A truncated chunked response is reported as a lost connection") func aChunkedAnswerThatIsCut() async throws {
     let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json\r\n\r\n5\r\n{\"a\":\r\n"
     let server = try RawServer { _, connection in
       connection.send(text)
@@ -44,7 +44,7 @@ import Testing
     #expect(failure == .noConnection(detail: "the answer ended before it was whole"))
   }
 
-  @Test func aReset() async throws {
+  @Test("A reset connection is reported as a lost connection") func aReset() async throws {
     let server = try RawServer { _, connection in
       connection.reset()
       return false
@@ -55,7 +55,9 @@ import Testing
     guard case .noConnection = found else { return #expect(Bool(false), "\(String(describing: found))") }
   }
 
-  @Test(arguments: ["SSH-2.0-OpenSSH_9.6\r\n", "\u{0}\u{1}\u{2}\r\n\r\n", "<html></html>", "HTTP/9 hello\r\n\r\n"])
+  @Test(
+    "A response that is not HTTP is reported as a failure",
+    arguments: ["SSH-2.0-OpenSSH_9.6\r\n", "\u{0}\u{1}\u{2}\r\n\r\n", "<html></html>", "HTTP/9 hello\r\n\r\n"])
   func garbage(text: String) async throws {
     let server = try RawServer { _, connection in
       connection.send(text)
@@ -67,7 +69,7 @@ import Testing
     #expect(isNoAnswer(found), "\(String(describing: found))")
   }
 
-  @Test func aBodyThatNeverEndsIsCutOff() async throws {
+  @Test("A body without an end fails at the limit of its size") func aBodyThatNeverEndsIsCutOff() async throws {
     let server = try RawServer { _, connection in
       connection.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
       let part = [UInt8](repeating: 0x20, count: 65_536)
@@ -80,7 +82,7 @@ import Testing
     #expect(failure == .tooLarge(limitBytes: 3 << 20))
   }
 
-  @Test func headersThatNeverEndAreCutOff() async throws {
+  @Test("Headers without an end fail") func headersThatNeverEndAreCutOff() async throws {
     let server = try RawServer { _, connection in
       connection.send("HTTP/1.1 200 OK\r\n")
       while connection.send("X-Filler: \(String(repeating: "7", count: 1000))\r\n") {}
@@ -92,14 +94,14 @@ import Testing
     #expect(isNoAnswer(found))
   }
 
-  @Test func interimAnswersAreNone() async throws {
+  @Test("Interim responses are skipped") func interimAnswersAreNone() async throws {
     let server = try RawServer(
       answering: "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nContent-Length: 5\r\n\r\n" + healthy)
     defer { server.close() }
     #expect(try await transport(server).send(HTTPRequest("/v1/health")).body == Array(health.wire.json.utf8))
   }
 
-  @Test func aLengthBeyondTheLimitIsNotWaitedFor() async throws {
+  @Test("A Content-Length above the limit fails at once") func aLengthBeyondTheLimitIsNotWaitedFor() async throws {
     let server = try RawServer { _, connection in
       connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4000000000\r\n\r\n{")
       return connection.readRequest() != nil
@@ -110,7 +112,9 @@ import Testing
     #expect(failure == .tooLarge(limitBytes: 64 << 20))
   }
 
-  @Test func aBodyAsLargeAsTheLimitIsTaken() async throws {
+  @Test("A body as large as the limit is accepted, and one byte more is refused") func aBodyAsLargeAsTheLimitIsTaken()
+    async throws
+  {
     let body = String(repeating: "7", count: 100_000)
     let server = try RawServer(answering: answer(body))
     defer { server.close() }

@@ -10,7 +10,7 @@ import Testing
   /// Keeps a connection open and says nothing, until the other side leaves.
   private func silence(_ connection: RawConnection) -> Bool { connection.readRequest() != nil }
 
-  @Test func aServerThatSaysNothing() async throws {
+  @Test("A silent server fails with the idle timeout") func aServerThatSaysNothing() async throws {
     let server = try RawServer { _, connection in self.silence(connection) }
     defer { server.close() }
     let transport = try transport(server) { $0.idleSeconds = 0.3 }
@@ -18,7 +18,7 @@ import Testing
     #expect(failure == .timedOut(seconds: 0.3))
   }
 
-  @Test func aBodyThatStops() async throws {
+  @Test("A body that stalls fails with the idle timeout") func aBodyThatStops() async throws {
     let server = try RawServer { _, connection in
       connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{")
       return self.silence(connection)
@@ -29,7 +29,9 @@ import Testing
     #expect(failure == .timedOut(seconds: 0.3))
   }
 
-  @Test func aTrickleEndsWithTheLimitOfTheWhole() async throws {
+  @Test("A body that trickles fails with the timeout of the whole request") func aTrickleEndsWithTheLimitOfTheWhole()
+    async throws
+  {
     let server = try RawServer { _, connection in
       connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
       while connection.send("7") { usleep(20_000) }
@@ -44,7 +46,7 @@ import Testing
     #expect(failure == .timedOut(seconds: 0.7))
   }
 
-  @Test func aSlowTrickleWithinTheLimitsIsAnAnswer() async throws {
+  @Test("A slow response within the limits is accepted") func aSlowTrickleWithinTheLimitsIsAnAnswer() async throws {
     let text = healthy
     let server = try RawServer { _, connection in
       for byte in text.utf8 {
@@ -57,7 +59,7 @@ import Testing
     #expect(try await transport(server).send(HTTPRequest("/v1/health")).status == 200)
   }
 
-  @Test func aLongPollHasItsPatience() async throws {
+  @Test("The timeout of a long poll replaces the idle timeout") func aLongPollHasItsPatience() async throws {
     let server = try RawServer { _, connection in
       usleep(800_000)
       return connection.send(answer(#"{"changed":false}"#))
@@ -68,7 +70,7 @@ import Testing
     #expect(got.status == 200)
   }
 
-  @Test func aCancelledTaskEndsItsRequest() async throws {
+  @Test("Cancelling a task cancels its request") func aCancelledTaskEndsItsRequest() async throws {
     let server = try RawServer { _, connection in self.silence(connection) }
     defer { server.close() }
     let transport = try transport(server)
@@ -78,7 +80,9 @@ import Testing
     #expect(await task.value == .cancelled)
   }
 
-  @Test func aTaskThatIsCancelledBeforeSendsNothing() async throws {
+  @Test("A task that is cancelled before its request sends nothing") func aTaskThatIsCancelledBeforeSendsNothing()
+    async throws
+  {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     let transport = try transport(server)
@@ -92,7 +96,9 @@ import Testing
     #expect(try await transport.send(HTTPRequest("/v1/health")).status == 200)
   }
 
-  @Test func manyAtOnceSomeCancelled() async throws {
+  @Test("Cancelled requests among many concurrent ones do not affect the others") func manyAtOnceSomeCancelled()
+    async throws
+  {
     let server = try RawServer { _, connection in
       usleep(UInt32.random(in: 0...3000))
       return connection.send(healthy)

@@ -18,7 +18,8 @@ import Testing
     }
   }
 
-  @Test(arguments: ["PATCH", "POST", "PUT"]) func aBodyIsReadWhileItIsSent(method: String) async throws {
+  @Test("An upload streams its body with a Content-Length over one connection", arguments: ["PATCH", "POST", "PUT"])
+  func aBodyIsReadWhileItIsSent(method: String) async throws {
     let server = try RawServer(answering: "HTTP/1.1 204 No Content\r\nUpload-Offset: 7\r\nX-Two: a\r\nx-two: b\r\n\r\n")
     defer { server.close() }
     let transport = try transport(server)
@@ -41,7 +42,7 @@ import Testing
     #expect(server.accepted == 1)
   }
 
-  @Test func methodsWithoutABodyHaveNone() async throws {
+  @Test("HEAD, DELETE, OPTIONS and GET send no body") func methodsWithoutABodyHaveNone() async throws {
     let server = try RawServer { request, connection in
       connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n" + (request.line.hasPrefix("HEAD") ? "" : "hello"))
     }
@@ -59,7 +60,8 @@ import Testing
     #expect(server.accepted == 1)
   }
 
-  @Test func aBodyGoesWhereItIsWanted() async throws {
+  @Test("A download streams its body to the receiver, and a refusal is collected instead")
+  func aBodyGoesWhereItIsWanted() async throws {
     let content = Self.content
     let server = try RawServer { request, connection in
       if request.line.contains("missing") { return connection.send(problem(404)) }
@@ -85,7 +87,9 @@ import Testing
     #expect(refusal.status == 404 && refusal.contentType == "application/problem+json" && !refusal.body.isEmpty)
   }
 
-  @Test func whatCannotBeReadOrKeptEndsTheRequest() async throws {
+  @Test("A failing source or receiver of a body ends the request") func whatCannotBeReadOrKeptEndsTheRequest()
+    async throws
+  {
     let server = try RawServer(answering: answer(String(repeating: "x", count: 100_000)))
     defer { server.close() }
     let transport = try transport(server)
@@ -119,7 +123,8 @@ import Testing
     #expect(try await transport(server).send(request).status == 409)
   }
 
-  @Test func whatGoesOnMayTakeLongerThanTheWholeLimit() async throws {
+  @Test("A download that makes progress may exceed the timeout of the whole request")
+  func whatGoesOnMayTakeLongerThanTheWholeLimit() async throws {
     let server = try RawServer { _, connection in
       connection.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n")
       for _ in 0..<8 {
@@ -137,7 +142,8 @@ import Testing
     #expect(failure == .timedOut(seconds: 0.4))
   }
 
-  @Test func aTokenNeverGoesToAnotherServer() async throws {
+  @Test("A request with the token to another server is refused, and references resolve against the address")
+  func aTokenNeverGoesToAnotherServer() async throws {
     let other = try RawServer(answering: healthy)
     let server = try RawServer(answering: healthy)
     defer {

@@ -7,7 +7,9 @@ import Testing
 
 /// A transport against servers that do what they should not.
 @Suite struct TransportTests {
-  @Test func aRequestCarriesTokenAndBody() async throws {
+  @Test("A request carries the token, the encoded query and the JSON body") func aRequestCarriesTokenAndBody()
+    async throws
+  {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     let transport = try transport(server)
@@ -28,14 +30,14 @@ import Testing
     #expect(request.body == Array("{}".utf8))
   }
 
-  @Test func aRequestWithoutAuthorizationCarriesNoToken() async throws {
+  @Test("An unauthorized request carries no token") func aRequestWithoutAuthorizationCarriesNoToken() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     _ = try await transport(server).send(HTTPRequest("/v1/health", isAuthorized: false))
     #expect(server.requests.first?.headers["authorization"] == nil)
   }
 
-  @Test func oneConnectionServesManyRequests() async throws {
+  @Test("Successive requests share one connection") func oneConnectionServesManyRequests() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     let transport = try transport(server)
@@ -47,7 +49,7 @@ import Testing
     #expect(server.accepted == 1)
   }
 
-  @Test func noCookieIsKept() async throws {
+  @Test("Cookies and cached responses are not kept") func noCookieIsKept() async throws {
     let server = try RawServer(answering: answer("{}", headers: ["Set-Cookie: a=b", "Cache-Control: max-age=600"]))
     defer { server.close() }
     let transport = try transport(server)
@@ -56,7 +58,9 @@ import Testing
     #expect(server.requests.allSatisfy { $0.headers["cookie"] == nil })
   }
 
-  @Test(arguments: ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
+  @Test(
+    "A redirect is not followed",
+    arguments: ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
   func aRedirectIsNotFollowed(status: String) async throws {
     let other = try RawServer(answering: healthy)
     let server = try RawServer(
@@ -71,7 +75,9 @@ import Testing
     #expect(other.accepted == 0)
   }
 
-  @Test func aRedirectToNowhereIsNotTheServer() async throws {
+  @Test("A redirect without a location is reported as another server") func aRedirectToNowhereIsNotTheServer()
+    async throws
+  {
     let server = try RawServer(answering: answer("", status: "304 Not Modified"))
     defer { server.close() }
     let transport = try transport(server)
@@ -79,7 +85,8 @@ import Testing
     #expect(failure == .notTheServer(detail: "it redirects"))
   }
 
-  @Test func anAnswerOfOtherStatusIsAnAnswer() async throws {
+  @Test("A response with an error status is returned with its body and Retry-After")
+  func anAnswerOfOtherStatusIsAnAnswer() async throws {
     for status in [400, 401, 403, 404, 409, 410, 413, 422, 429, 500, 503] {
       // What asks for a password of the browser's kind must not make the system ask for one.
       let server = try RawServer(
@@ -93,7 +100,7 @@ import Testing
     }
   }
 
-  @Test func nobodyThere() async throws {
+  @Test("A refused connection is reported as no connection") func nobodyThere() async throws {
     let server = try RawServer(answering: healthy)
     server.close()
     let transport = try transport(server)
@@ -101,7 +108,7 @@ import Testing
     #expect(failure == .noConnection(detail: "nobody takes the connection"))
   }
 
-  @Test func aNameThatNobodyKnows() async throws {
+  @Test("An unknown host name is reported as no connection or a timeout") func aNameThatNobodyKnows() async throws {
     var limits = TransportLimits()
     limits.connectSeconds = 2
     let transport = HTTPTransport(
@@ -111,7 +118,7 @@ import Testing
     #expect(found == .noConnection(detail: "its name is not known here") || found == .timedOut(seconds: 2))
   }
 
-  @Test func aServerThatSpeaksNoTLS() async throws {
+  @Test("A server without TLS fails with the connection timeout") func aServerThatSpeaksNoTLS() async throws {
     let server = try RawServer(answering: healthy)
     defer { server.close() }
     // Each waits for the other to say something that it understands.

@@ -5,7 +5,10 @@ import Testing
 @testable import Pictures
 
 @Suite struct CaptureTimeTests {
-  @Test(arguments: [false, true]) func aCameraSaysWhenAndWhere(isBigEndian: Bool) throws {
+  @Test(
+    "The capture time, its offset and the presence of a location are read from EXIF data in either byte order",
+    arguments: [false, true]) func aCameraSaysWhenAndWhere(isBigEndian: Bool) throws
+  {
     let exif = ExifMaker(orientation: 3, fraction: "25", offset: "+02:00", isBigEndian: isBigEndian)
     for file in [
       adding(exif, to: try photo("rocket.jpg")), png(20, 20, chunk("eXIf", exif.block)),
@@ -23,7 +26,7 @@ import Testing
     #expect(without.capturedAt?.milliseconds(assuming: -60) == 1_714_570_496_000)
   }
 
-  @Test func whatIsNoTimeIsNone() {
+  @Test("An invalid time or offset is ignored") func whatIsNoTimeIsNone() {
     for text in [
       "    :  :     :  :  ", "0000:00:00 00:00:00", "2023:02:29 10:00:00", "2024:05:01", "", "2024:05:01 24:00:00",
     ] {
@@ -34,7 +37,7 @@ import Testing
     }
   }
 
-  @Test func daysAreThoseOfTheCalendar() throws {
+  @Test("A capture time counts days as the Gregorian calendar does") func daysAreThoseOfTheCalendar() throws {
     let seed = freshSeed()
     var random = Seeded(seed)
     var calendar = Calendar(identifier: .gregorian)

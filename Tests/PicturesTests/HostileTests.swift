@@ -6,7 +6,7 @@ import Testing
 
 /// What is broken, hostile or enormous is a file like any other, with a note, and costs no more memory than is allowed.
 @Suite(.serialized) struct HostileTests {
-  @Test func aPhotoThatIsCutAnywhereIsKeptWithANote() throws {
+  @Test("A truncated photo gets a note and no thumbnail") func aPhotoThatIsCutAnywhereIsKeptWithANote() throws {
     let file = adding(ExifMaker(), to: try photo("rocket.jpg"))
     let seed = freshSeed()
     var random = Seeded(seed)
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test func garbageBehindEveryMagicNumberIsKeptWithANote() {
+  @Test("Random bytes after a known signature get a note") func garbageBehindEveryMagicNumberIsKeptWithANote() {
     let beginnings: [[UInt8]] = [
       [0xff, 0xd8, 0xff, 0xe0], pngBeginning(10, 10), Array("GIF89a".utf8), Array(bmp(10, 10, rows: 0)),
       [0x49, 0x49, 0x2a, 0],
@@ -54,7 +54,8 @@ import Testing
     }
   }
 
-  @Test func aBombIsRefusedBeforeItTakesMemory() throws {
+  @Test("A picture of 60,000 by 60,000 pixels is refused before memory is allocated for the pixels")
+  func aBombIsRefusedBeforeItTakesMemory() throws {
     let rows = chunk("IDAT", [0x78, 0x9c] + [UInt8](repeating: 0, count: 50_000))
     var jpeg = try photo("rocket.jpg")
     let frame = try #require(jpeg.indices.first { jpeg[$0] == 0xff && jpeg[$0 + 1] == 0xc0 })
@@ -74,7 +75,9 @@ import Testing
   }
 
   /// Pictures that are not progressive, and take as much memory or time as if they were.
-  @Test func aBombThatHidesWhatItIsIsRefused() throws {
+  @Test("A JPEG that takes the memory or time of a progressive one is refused") func aBombThatHidesWhatItIsIsRefused()
+    throws
+  {
     let jpeg = try photo("rocket.jpg")
     let frame = try #require(jpeg.indices.first { jpeg[$0] == 0xff && jpeg[$0 + 1] == 0xc0 })
     let scan = try #require(jpeg.indices.first { $0 > frame && jpeg[$0] == 0xff && jpeg[$0 + 1] == 0xda })
@@ -94,7 +97,7 @@ import Testing
     }
   }
 
-  @Test func whatIsAllowedCanBeSet() {
+  @Test("The option for decoded bytes limits the size of a decoded picture") func whatIsAllowedCanBeSet() {
     var wishes = PictureOptions()
     wishes.decodingBytes = 400 * 100 * 4 - 1
     #expect(look(png(400, 100), wishes).note != nil)
@@ -102,7 +105,8 @@ import Testing
     #expect(look(png(400, 100), wishes).note == nil)
   }
 
-  @Test func aHostileExifBlockIsPassedOver() throws {
+  @Test("A damaged EXIF block prevents neither the thumbnail nor the removal of the location")
+  func aHostileExifBlockIsPassedOver() throws {
     let rocket = try photo("rocket.jpg")
     let seed = freshSeed()
     var random = Seeded(seed)

@@ -24,7 +24,10 @@ import Testing
     return result + jpeg[index...]
   }
 
-  @Test(arguments: [1, 7, 1 << 16]) func nothingOfAPlaceIsLeft(pieces: Int) throws {
+  @Test(
+    "A JPEG without its location keeps its colour profile, capture time, orientation and pixels",
+    arguments: [1, 7, 1 << 16]) func nothingOfAPlaceIsLeft(pieces: Int) throws
+  {
     let rocket = try photo("rocket.jpg")
     let exif = ExifMaker(orientation: 6, offset: "+02:00")
     let iptc = segment(0xed, Array("Photoshop 3.0".utf8) + [0] + Array("Berlin".utf8))
@@ -67,7 +70,8 @@ import Testing
     #expect(try withoutLocation(png(10, 10)) == (png(10, 10), .clean))
   }
 
-  @Test func aPNGLosesItsTextsAndItsExif() throws {
+  @Test("A PNG without its location loses its texts and coordinates and keeps its other chunks")
+  func aPNGLosesItsTextsAndItsExif() throws {
     let file = png(
       10, 10, chunk("eXIf", ExifMaker().block), chunk("iTXt", Array("XML:com.adobe.xmp".utf8)), chunk("caBX", [1, 2]),
       chunk("gAMA", big(45_455)))
@@ -80,7 +84,8 @@ import Testing
     }
   }
 
-  @Test func whatIsNotUnderstoodIsUnsure() throws {
+  @Test("The removal of a location from a truncated or unsupported file is reported as unsure")
+  func whatIsNotUnderstoodIsUnsure() throws {
     let rocket = try photo("rocket.jpg")
     for file in [
       [], Array("words".utf8), gif(1, 1), bmp(2, 2, rows: 2), Array(rocket.dropLast(2)), Array(rocket[..<300]),

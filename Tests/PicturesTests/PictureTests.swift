@@ -4,7 +4,9 @@ import Testing
 @testable import Pictures
 
 @Suite struct PictureTests {
-  @Test(arguments: [("rocket.jpg", 640, 427, [200, 133]), ("retina.jpg", 1411, 1411, [200, 200])])
+  @Test(
+    "A photo has its size and a thumbnail of at most 200 pixels",
+    arguments: [("rocket.jpg", 640, 427, [200, 133]), ("retina.jpg", 1411, 1411, [200, 200])])
   func aRealPhotoHasASizeAndAThumbnailThatFits(name: String, width: Int, height: Int, small: [Int]) throws {
     let file = try photo(name)
     for pieces in [1 << 16, 1_000, file.count] {
@@ -20,7 +22,7 @@ import Testing
     }
   }
 
-  @Test func aByteAtATimeIsEnough() throws {
+  @Test("A file read byte by byte gives the same picture as the whole file") func aByteAtATimeIsEnough() throws {
     let file = adding(ExifMaker(orientation: 6), to: try photo("rocket.jpg"))
     let (one, whole) = (look(file, pieces: 1), look(file, pieces: file.count))
     #expect(one.thumbnail == whole.thumbnail)
@@ -28,7 +30,9 @@ import Testing
     #expect(one.width == 427 && one.hasLocation)
   }
 
-  @Test(arguments: 1...8) func thePictureStandsUpright(orientation: Int) throws {
+  @Test("Size and thumbnail follow the EXIF orientation", arguments: 1...8) func thePictureStandsUpright(
+    orientation: Int
+  ) throws {
     let picture = look(adding(ExifMaker(orientation: orientation), to: try photo("rocket.jpg")))
     let isTurned = orientation >= 5
     #expect(picture.width == (isTurned ? 427 : 640))
@@ -51,7 +55,7 @@ import Testing
     #expect(jpegSize(same) == [640, 427])
   }
 
-  @Test func otherKindsAreReadToo() {
+  @Test("PNG, GIF and BMP files have a size and a thumbnail") func otherKindsAreReadToo() {
     for (file, type) in [(png(400, 100), "image/png"), (gif(1, 1), "image/gif"), (bmp(30, 20, rows: 20), "image/bmp")] {
       let picture = look(file)
       #expect(picture.mimeType == type)
@@ -62,7 +66,7 @@ import Testing
     #expect(look(png(1, 3000)).height == 3000)
   }
 
-  @Test func theKindIsThatOfTheContent() {
+  @Test("The media type is detected from the content") func theKindIsThatOfTheContent() {
     let kinds: [([UInt8], String)] = [
       ([], "application/octet-stream"), (Array("BM, not a bitmap at all, only words".utf8), "application/octet-stream"),
       (Array("%PDF-1.7".utf8), "application/pdf"), (Array("PK".utf8) + [3, 4], "application/zip"),

@@ -6,7 +6,7 @@ import Testing
 
 /// RFC 9562, section 5.7.
 @Suite struct UUIDVersion7Tests {
-  @Test func layout() {
+  @Test("A version 7 UUID holds the time in milliseconds, the version and the variant") func layout() {
     let before = UInt64(Date().timeIntervalSince1970 * 1000)
     let uuid = UUID.version7().uuid
     let after = UInt64(Date().timeIntervalSince1970 * 1000)

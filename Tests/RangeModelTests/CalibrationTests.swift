@@ -4,7 +4,7 @@ import Testing
 
 /// Pixels of a picture as inches on the target.
 @Suite struct CalibrationTests {
-  @Test func aReferenceLengthGivesTheScale() throws {
+  @Test("Two reference points and their distance give the scale") func aReferenceLengthGivesTheScale() throws {
     // A square of one inch that is 300 pixels wide, and a line across it at 3:4:5.
     let square = try Calibration(from: ImagePoint(x: 100, y: 50), to: ImagePoint(x: 400, y: 50), inches: 1)
     #expect(square.pixelsPerInch == 300)
@@ -14,7 +14,8 @@ import Testing
     #expect(try Calibration(pixelsPerInch: 300) == square)
   }
 
-  @Test func thePictureCountsDownAndTheTargetUp() throws {
+  @Test("A position on the target counts up from the point of aim, while the picture counts down")
+  func thePictureCountsDownAndTheTargetUp() throws {
     let scale = try Calibration(pixelsPerInch: 100)
     let aim = ImagePoint(x: 500, y: 500)
     #expect(scale.position(of: ImagePoint(x: 650, y: 450), pointOfAim: aim) == TargetPoint(x: 1.5, y: 0.5))
@@ -22,7 +23,7 @@ import Testing
     #expect(scale.position(of: aim, pointOfAim: aim) == TargetPoint(x: 0, y: 0))
   }
 
-  @Test func whatGivesNoScaleIsRefused() throws {
+  @Test("Coinciding points and lengths that give no finite scale are refused") func whatGivesNoScaleIsRefused() throws {
     let (zero, one) = (ImagePoint(x: 0, y: 0), ImagePoint(x: 10, y: 0))
     #expect(rangeCode { _ = try Calibration(from: one, to: one, inches: 1) } == .pointsCoincide)
     for inches in [0, -1.5] {
@@ -44,7 +45,7 @@ import Testing
   }
 
   /// The picture may be turned: the length between the points is all that counts.
-  @Test(arguments: [1, 2, 3] as [UInt64])
+  @Test("The scale depends only on the length between the points", arguments: [1, 2, 3] as [UInt64])
   func theScaleDoesNotDependOnTheDirection(_ seed: UInt64) throws {
     var random = Seeded(seed)
     for _ in 0..<200 {

@@ -36,7 +36,8 @@ import Testing
     Slip("SavedLocation", "latitude", "91"), Slip("SavedLocation", "longitude", "-181"),
   ]
 
-  @Test func aSlipIsRefusedAndItsFieldNamed() throws {
+  @Test("An implausible value is refused with the name of its field and queues nothing")
+  func aSlipIsRefusedAndItsFieldNamed() throws {
     let bench = try RangeBench()
     let recorded = try bench.record()
     try bench.database.write { db in
@@ -59,7 +60,7 @@ import Testing
   }
 
   /// The same through the typed layer and the shell: the rule stands in the table.
-  @Test func theRuleStandsInTheTable() throws {
+  @Test("The table refuses implausible values from the typed API and from SQL") func theRuleStandsInTheTable() throws {
     let bench = try RangeBench()
     let recorded = try bench.record()
     let error = #expect(throws: SQLError.self) {
@@ -79,7 +80,7 @@ import Testing
   }
 
   /// No column of what a person records takes an infinite number, in whatever way it is written.
-  @Test func noNumberIsInfinite() throws {
+  @Test("No REAL column of a recorded entity accepts an infinite number") func noNumberIsInfinite() throws {
     let bench = try RangeBench()
     let recorded = try bench.record()
     try bench.database.write { db in
@@ -107,7 +108,7 @@ import Testing
     #expect(tried == 36)
   }
 
-  @Test func onlyTheDistanceOfAHoldMustBeEntered() throws {
+  @Test("A hold needs only its distance") func onlyTheDistanceOfAHoldMustBeEntered() throws {
     let bench = try RangeBench()
     let recorded = try bench.record()
     let hold = try bench.database.write {
@@ -122,7 +123,8 @@ import Testing
   }
 
   /// Two devices with no signal both record a third shot and a first group; one group is measured once.
-  @Test func numbersMayStandTwiceAndMeasurementsNot() throws {
+  @Test("Shot and group numbers may repeat, and a group has one measurement")
+  func numbersMayStandTwiceAndMeasurementsNot() throws {
     let bench = try RangeBench()
     let recorded = try bench.record()
     try bench.database.write { db in

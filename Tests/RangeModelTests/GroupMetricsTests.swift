@@ -8,7 +8,7 @@ import Testing
   private func points(_ list: [(Double, Double)]) -> [TargetPoint] { list.map { TargetPoint(x: $0.0, y: $0.1) } }
 
   /// A triangle of 3, 4 and 5 inches. Its centre is (2, 4/3); the holes are √52/3, 5/3 and √73/3 from it.
-  @Test func aTriangleOfThreeFourAndFive() throws {
+  @Test("The metrics of a 3-4-5 triangle equal those computed by hand") func aTriangleOfThreeFourAndFive() throws {
     let metrics = try GroupMetrics(points([(0, 0), (3, 0), (3, 4)]))
     #expect(metrics.holes == 3 && metrics.isGroup)
     #expect(near(metrics.center.x, 2) && near(metrics.center.y, 4.0 / 3))
@@ -21,7 +21,8 @@ import Testing
   }
 
   /// Four corners of a square of two inches and its middle: the corners are √2 from it.
-  @Test func aSquareWithAHoleInItsMiddle() throws {
+  @Test("The metrics of a square with a hole in its middle equal those computed by hand")
+  func aSquareWithAHoleInItsMiddle() throws {
     let metrics = try GroupMetrics(points([(-1, -1), (1, -1), (1, 1), (-1, 1), (0, 0)]))
     #expect(near(metrics.extremeSpread, 8.squareRoot()))
     #expect(near(metrics.meanRadius, 4 * 2.squareRoot() / 5))
@@ -30,7 +31,7 @@ import Testing
     #expect(near(try GroupMetrics(points([(0, 0), (0, 0), (0, 1), (0, -1)])).cep50, 0.5))
   }
 
-  @Test func anglesAreThoseOfTheDistance() throws {
+  @Test("Angles of a group follow from its distance") func anglesAreThoseOfTheDistance() throws {
     let metrics = try GroupMetrics(points([(1, 0), (4, 4)]))
     let angles = try metrics.angles(atYards: 200)
     // 5 inches at 200 yards: 5 / (2 * 1.0472) MOA, and 5 / 7.2 mil.
@@ -43,7 +44,7 @@ import Testing
     for yards in [Double.nan, .infinity] { #expect(rangeCode { _ = try metrics.angles(atYards: yards) } == .notFinite) }
   }
 
-  @Test func fewHolesAndEqualOnes() throws {
+  @Test("One hole or equal holes have a size of 0, and no hole is refused") func fewHolesAndEqualOnes() throws {
     #expect(rangeCode { _ = try GroupMetrics([]) } == .noHoles)
     let single = try GroupMetrics(points([(1.5, -2)]))
     #expect(single.center == TargetPoint(x: 1.5, y: -2) && !single.isGroup)
@@ -56,7 +57,9 @@ import Testing
     #expect(single.extremeSpreadOverEdges(bulletDiameter: 0.308) == 0.308)
   }
 
-  @Test(arguments: [Double.nan, .infinity, -.infinity, 1e308, .greatestFiniteMagnitude])
+  @Test(
+    "A hole that is not finite or overflows is refused",
+    arguments: [Double.nan, .infinity, -.infinity, 1e308, .greatestFiniteMagnitude])
   func aHoleThatIsNowhereIsRefused(_ number: Double) {
     #expect(rangeCode { _ = try GroupMetrics(points([(number, 0), (-number, 1)])) } == .notFinite)
     #expect(rangeCode { _ = try GroupMetrics(points([(0, 0), (1, number), (1, -number)])) } == .notFinite)
@@ -67,7 +70,9 @@ import Testing
   /// The means over many groups that scatter with σ = 1 in both directions. Extreme spread: M. S. Taylor, F. E. Grubbs,
   /// "Approximate Probability Distributions for the Extreme Spread", Naval Research Logistics Quarterly 22 (1975). Mean
   /// radius: Grubbs (1964), √(π/2) √((n - 1) / n).
-  @Test(arguments: [(2, 1.772), (3, 2.406), (5, 3.066), (10, 3.813)])
+  @Test(
+    "The mean spread and radius of many random groups equal Grubbs' values",
+    arguments: [(2, 1.772), (3, 2.406), (5, 3.066), (10, 3.813)])
   func manyGroupsAreAsLargeAsGrubbsFound(_ shots: Int, _ extremeSpread: Double) throws {
     var random = Seeded(UInt64(shots))
     let groups = 6_000
@@ -83,7 +88,8 @@ import Testing
   }
 
   /// Half of the shots lie within 1.1774 σ, the median of Rayleigh's distribution.
-  @Test func theMedianOfManyShotsIsThatOfRayleigh() throws {
+  @Test("The CEP of many random shots is the median of the Rayleigh distribution")
+  func theMedianOfManyShotsIsThatOfRayleigh() throws {
     var random = Seeded(50)
     let shots = (0..<2_000).map { _ in TargetPoint(x: 2 * random.normal(), y: 2 * random.normal()) }
     let metrics = try GroupMetrics(shots)
@@ -136,7 +142,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 1...8 as ClosedRange<UInt64>)
+  @Test("Extreme spread, mean radius and CEP keep their bounds", arguments: 1...8 as ClosedRange<UInt64>)
   func theMeasuresBoundEachOther(_ seed: UInt64) throws {
     var random = Seeded(seed)
     for _ in 0..<200 {
@@ -150,7 +156,9 @@ import Testing
   }
 
   /// The two holes farthest apart are corners of the convex hull.
-  @Test(arguments: 1...8 as ClosedRange<UInt64>)
+  @Test(
+    "The extreme spread is the greatest distance between corners of the convex hull",
+    arguments: 1...8 as ClosedRange<UInt64>)
   func theExtremeSpreadIsThatOfTheHull(_ seed: UInt64) throws {
     var random = Seeded(seed)
     for round in 0..<100 {

@@ -13,7 +13,7 @@ import Testing
 
   private func read<Result>(_ body: (Connection) throws -> Result) throws -> Result { try bench.database.read(body) }
 
-  @Test func pendingSessionsStandAmongTheOthers() throws {
+  @Test("Pending sessions are listed and marked among synced ones") func pendingSessionsStandAmongTheOthers() throws {
     let old = try bench.record(day(1))
     try bench.settleAll()
     let new = try bench.record(day(2))
@@ -39,7 +39,9 @@ import Testing
   }
 
   /// Each kind of record makes its session wait.
-  @Test func whateverWaitsMakesItsSessionWait() throws {
+  @Test("An unsent change of any dependent record marks its session as pending") func whateverWaitsMakesItsSessionWait()
+    throws
+  {
     let recorded = try bench.record()
     try bench.database.write { db in
       try recorded.group.saveMeasurement(
@@ -99,7 +101,8 @@ import Testing
     #expect(strings.map(\.lot) == ["A-17", nil] && strings.map(\.isPending) == [false, true])
   }
 
-  @Test func whatTheServerRefusedIsMarkedWithItsReason() throws {
+  @Test("A refused record is marked as failed with the reason of the server")
+  func whatTheServerRefusedIsMarkedWithItsReason() throws {
     let session = try bench.record().session.sessionId
     try bench.settleAll()
     try bench.run("INSERT INTO OfflineDopeEntry (sessionId, distance) VALUES (\(session), 2600)")
@@ -113,7 +116,8 @@ import Testing
     #expect(try read { try RangeQueries.pendingSessions($0) }.map(\.failed) == [1])
   }
 
-  @Test func howMuchWaitsAndWhenItIsMuch() throws {
+  @Test("Unsent work counts sessions, records and failures and compares them with thresholds")
+  func howMuchWaitsAndWhenItIsMuch() throws {
     #expect(try read { try UnsentWork.read($0) }.isEmpty)
     try bench.record(day(1))
     try bench.record(day(2))
@@ -124,7 +128,7 @@ import Testing
     #expect(waiting.isMuch(imageBytes: 0))
   }
 
-  @Test func theDopeCardHasTheLastHoldAtEachDistance() throws {
+  @Test("The dope card shows the latest hold at each distance") func theDopeCardHasTheLastHoldAtEachDistance() throws {
     try bench.record(day(1))
     let later = try bench.record(day(2)).session.sessionId
     try bench.run("UPDATE OfflineDopeEntry SET elevationMoa = 4.5 WHERE sessionId = \(later) AND distance = 300")
@@ -135,7 +139,9 @@ import Testing
     #expect(try read { try RangeQueries.dopeCard($0, rifleSetupId: 99) }.isEmpty)
   }
 
-  @Test func referenceDataIsListedWithTheTimeItCame() throws {
+  @Test("Reference data is listed by name with the time of its last sync") func referenceDataIsListedWithTheTimeItCame()
+    throws
+  {
     let fetched = Date(timeIntervalSince1970: 1_767_225_600)
     try bench.run("INSERT INTO OfflineRifleSetup (name) VALUES ('anschütz 54')")
     let rifles = try read { try RangeQueries.rifleSetups($0) }
@@ -146,7 +152,8 @@ import Testing
     #expect(try read { try RangeQueries.savedLocations($0) }.map(\.latitude) == [45.5])
   }
 
-  @Test func theDashboardShowsWhatIsThereWithoutANetwork() throws {
+  @Test("The dashboard shows the stored summary, recent sessions and unsent work")
+  func theDashboardShowsWhatIsThereWithoutANetwork() throws {
     var board = try read { try Dashboard.read($0) }
     #expect(board.isEmpty && board.summary == nil && board.asOf == nil && board.waiting.isEmpty)
     // A summary of an older server, which tells less.

@@ -24,7 +24,8 @@ import Testing
     }
   }
 
-  @Test func aMeasurementHasItsMetricsAndTheGroupItsSize() throws {
+  @Test("Saving a measurement stores its metrics and the size of the group")
+  func aMeasurementHasItsMetricsAndTheGroupItsSize() throws {
     let saved = try bench.database.write { try group.saveMeasurement(triangle, bulletDiameter: 0.264, in: $0) }
     let (sized, found, holes) = try stored()
     let measurement = try #require(found)
@@ -42,7 +43,8 @@ import Testing
       try bench.value("SELECT holes || ' ' || extremeSpread FROM shotGroups", as: String.self) == "3 5.0")
   }
 
-  @Test func whatWasMarkedInAPictureIsStoredInInches() throws {
+  @Test("Points marked in a picture are stored in inches with their calibration")
+  func whatWasMarkedInAPictureIsStoredInInches() throws {
     let scale = try Calibration(from: ImagePoint(x: 0, y: 0), to: ImagePoint(x: 0, y: 200), inches: 2)
     try bench.database.write { db in
       try group.saveMeasurement(
@@ -95,14 +97,15 @@ import Testing
     #expect(measurement?.poiOffsetX == 1 && measurement?.poiOffsetY == -2)
   }
 
-  @Test func holesInTheSamePlaceAreAGroupOfNoSize() throws {
+  @Test("Holes in the same place give a group of size 0") func holesInTheSamePlaceAreAGroupOfNoSize() throws {
     try bench.database.write { db in
       _ = try group.saveMeasurement(Array(repeating: TargetPoint(x: 1, y: 1), count: 3), bulletDiameter: 0.264, in: db)
     }
     #expect(try stored().measurement?.extremeSpread == 0 && stored().group.groupSizeMoa == 0)
   }
 
-  @Test func whatCannotBeMeasuredLeavesNothingBehind() throws {
+  @Test("A refused measurement stores nothing, and its transaction can continue")
+  func whatCannotBeMeasuredLeavesNothingBehind() throws {
     let before = try bench.queue()
     func code(_ holes: [TargetPoint], _ diameter: Double = 0.264) -> RangeError.Code? {
       rangeCode { try bench.database.write { _ = try group.saveMeasurement(holes, bulletDiameter: diameter, in: $0) } }

@@ -58,7 +58,7 @@ import Testing
     #expect(try bench.value("SELECT count(*) FROM SyncBase", as: Int.self) == 1)
   }
 
-  @Test func allOfItIsThereWhenTheAppWasClosed() throws {
+  @Test("Recorded data and the outbox survive closing the app") func allOfItIsThereWhenTheAppWasClosed() throws {
     try measure()
     let before = try bench.queue()
     try bench.reopen()
@@ -81,7 +81,8 @@ import Testing
   }
 
   /// A session that never left the device leaves nothing behind; one of the server is one deletion.
-  @Test func aDeletedSessionTakesAlongAllThatHangsOnIt() throws {
+  @Test("Deleting a session deletes its dependents as one operation, and restoring it restores them")
+  func aDeletedSessionTakesAlongAllThatHangsOnIt() throws {
     try measure()
     let file = bench.folder.path + "/target.bin"
     try Data((0..<3000).map { UInt8(truncatingIfNeeded: $0 * 31) }).write(to: URL(filePath: file))
@@ -108,7 +109,7 @@ import Testing
     #expect(try bench.value("SELECT count(*) FROM OfflineRifleSetup WHERE isDeleted = 0", as: Int.self) == 1)
   }
 
-  @Test func aSessionThatNeverLeftLeavesNothing() throws {
+  @Test("Deleting a session that was never sent empties the outbox") func aSessionThatNeverLeftLeavesNothing() throws {
     try bench.run("DELETE FROM OfflineSession")
     #expect(try bench.queue().isEmpty)
   }

@@ -12,7 +12,8 @@ import Testing
     "DopeEntry", "ChronoSession", "VelocityReading", "GroupEntry", "GroupMeasurement", "HolePosition", "GroupImage",
   ]
 
-  @Test func everyEntityHasTheCommonFieldsWithDefaults() throws {
+  @Test("Each synced table is STRICT and has the common fields with defaults")
+  func everyEntityHasTheCommonFieldsWithDefaults() throws {
     let bench = try RangeBench()
     let common = [
       "serverId", "uuid", "createdAt", "updatedAt", "lastSyncedAt", "syncStatus", "syncVersion", "isDirty", "isDeleted",
@@ -31,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func everyReferenceIsIndexed() throws {
+  @Test("Each foreign key has an index") func everyReferenceIsIndexed() throws {
     let bench = try RangeBench()
     let catalog = try bench.database.read { try Catalog.read(from: $0) }
     for table in catalog.tables where table.kind == .table {
@@ -49,7 +50,8 @@ import Testing
     }
   }
 
-  @Test func prioritiesAndPoliciesAreInTheRegistry() throws {
+  @Test("The registry holds the priorities and conflict policies of the entities")
+  func prioritiesAndPoliciesAreInTheRegistry() throws {
     let bench = try RangeBench()
     let entities = try bench.database.read { try SyncedEntity.all.fetch($0) }
     let priority = Dictionary(uniqueKeysWithValues: entities.map { ($0.entityType, $0.defaultPriority) })
@@ -81,7 +83,7 @@ import Testing
     #expect(try bench.value("SELECT count(*) FROM OfflineSession", as: Int.self) == 1)
   }
 
-  @Test func whereAFileStandsIsNotSent() throws {
+  @Test("Local columns of an image are device-only") func whereAFileStandsIsNotSent() throws {
     let bench = try RangeBench()
     let images = try bench.vault.entities.entity("GroupImage")
     #expect(Set(images.localColumns) == ["localPath", "uploadStatus", "tusUploadId"])
@@ -89,7 +91,7 @@ import Testing
     #expect(bench.vault.entities.attachments.map(\.entity.type) == ["GroupImage"])
   }
 
-  @Test func aVaultHoldsRestorationAndRange() throws {
+  @Test("One vault holds the restoration and the range schema") func aVaultHoldsRestorationAndRange() throws {
     let bench = try RangeBench(with: [("restoration", RestorationSchema.schema)])
     let recorded = try bench.record()
     try bench.database.write { db in

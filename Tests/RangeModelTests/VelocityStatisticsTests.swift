@@ -6,7 +6,7 @@ import Testing
 /// Velocities against the certified values of NIST's Statistical Reference Datasets (univariate), and their own laws.
 @Suite struct VelocityStatisticsTests {
   /// `Michelso`: A. A. Michelson's hundred determinations of the speed of light, in megametres per second.
-  @Test func michelsonsMeasurements() throws {
+  @Test("Mean and deviation of Michelson's data equal NIST's certified values") func michelsonsMeasurements() throws {
     let hundredths = [
       85, 74, 90, 107, 93, 85, 95, 98, 98, 88, 100, 98, 93, 65, 76, 81, 100, 100, 96, 96, 96, 94, 96, 94, 88, 80, 85,
       88,
@@ -24,7 +24,8 @@ import Testing
   }
 
   /// `NumAcc1` to `NumAcc4`: small differences of large numbers, which the textbook's formula of one pass gets wrong.
-  @Test func theSetsForNumericalAccuracy() throws {
+  @Test("Mean and deviation of NIST's sets for numerical accuracy are exact within the tolerance")
+  func theSetsForNumericalAccuracy() throws {
     func alternating(_ base: Double, _ low: Double, _ high: Double) -> [Double] {
       [base] + (0..<1000).map { $0.isMultiple(of: 2) ? low : high }
     }
@@ -42,7 +43,7 @@ import Testing
   }
 
   /// Five shots by hand: mean 3,085.8, squares 368.64 + 1,102.24 + 139.24 + 4,070.44 + 538.24 = 6,218.8, over 4.
-  @Test func fiveShotsByHand() throws {
+  @Test("The statistics of five shots equal those computed by hand") func fiveShotsByHand() throws {
     let statistics = try VelocityStatistics([3105.0, 3119, 3074, 3022, 3109])
     #expect(near(statistics.mean, 3085.8))
     #expect(near(try #require(statistics.standardDeviation), (6218.8 / 4).squareRoot()))
@@ -53,7 +54,7 @@ import Testing
     VelocityReading(chronoSessionId: 1, shotNumber: 1, velocity: velocity, isExcluded: excluded, isDeleted: deleted)
   }
 
-  @Test func excludedAndDeletedShotsAreLeftOut() throws {
+  @Test("Excluded and deleted shots do not count") func excludedAndDeletedShotsAreLeftOut() throws {
     let readings = [
       reading(2700), reading(1500, excluded: true), reading(2710), reading(9000, deleted: true), reading(2720),
     ]
@@ -64,14 +65,14 @@ import Testing
     #expect(rangeCode { _ = try VelocityStatistics([VelocityReading]()) } == .noShots)
   }
 
-  @Test func oneShotHasNoDeviation() throws {
+  @Test("One shot has no standard deviation") func oneShotHasNoDeviation() throws {
     let statistics = try VelocityStatistics([2750.0])
     #expect(statistics.count == 1 && statistics.mean == 2750 && statistics.extremeSpread == 0)
     #expect(statistics.standardDeviation == nil)
     #expect(try VelocityStatistics([2750.1, 2750.1, 2750.1]).standardDeviation == 0)
   }
 
-  @Test func whatIsNoVelocityIsRefused() {
+  @Test("A velocity that is not positive or not finite is refused") func whatIsNoVelocityIsRefused() {
     #expect(rangeCode { _ = try VelocityStatistics([Double]()) } == .noShots)
     for number in [0, -2700.0] { #expect(rangeCode { _ = try VelocityStatistics([2700, number]) } == .notPositive) }
     for number in [Double.nan, .infinity] {
@@ -82,7 +83,7 @@ import Testing
     )
   }
 
-  @Test(arguments: 1...8 as ClosedRange<UInt64>)
+  @Test("The statistics follow shifted, scaled and reordered velocities", arguments: 1...8 as ClosedRange<UInt64>)
   func movingScalingAndReordering(_ seed: UInt64) throws {
     var random = Seeded(seed)
     for _ in 0..<200 {
@@ -106,7 +107,7 @@ import Testing
   }
 
   /// The view for people computes the same in SQL.
-  @Test func theViewAgrees() throws {
+  @Test("The SQL view computes the same statistics as Swift") func theViewAgrees() throws {
     let bench = try RangeBench()
     let recorded = try bench.record()
     let readings = try bench.database.read {

@@ -16,7 +16,7 @@ import Testing
     try receipts.database.read { try query($0).map(\.storeName) }
   }
 
-  @Test func everySyncedTableHasTheCommonFields() throws {
+  @Test("Each synced table is STRICT and has the common fields") func everySyncedTableHasTheCommonFields() throws {
     let synced = receipts.entities.all.filter { $0.sync?.schemaName == "receipts" }
     #expect(synced.map(\.type) == ["Category", "Receipt", "ReceiptImage"])
     #expect(synced.allSatisfy { $0.hasCommonFields && $0.marksDeletion && $0.table.isStrict })
@@ -25,7 +25,7 @@ import Testing
     #expect(try receipts.queue() == ["create Receipt"])
   }
 
-  @Test func eachFieldBelongsToWhomItShould() throws {
+  @Test("Each owned field has its documented owner") func eachFieldBelongsToWhomItShould() throws {
     let owned = try receipts.database.read { db in
       try db.fetchRows(
         "SELECT ownership, columnName FROM SyncedColumn WHERE ownership IS NOT NULL", as: String.self, String.self)
@@ -39,7 +39,9 @@ import Testing
     #expect(Set(UserEditedField.allCases.map(\.rawValue)) == fields["user_edited"])
   }
 
-  @Test func tenCategoriesAreThereAndNotQueued() throws {
+  @Test("Ten default categories with fixed UUIDs exist and are not queued") func tenCategoriesAreThereAndNotQueued()
+    throws
+  {
     let categories = try receipts.database.read { try ReceiptsQueries.categoriesInOrder($0) }
     #expect(categories.count == 10 && categories.allSatisfy { $0.isDefault && !$0.isDirty && $0.icon != nil })
     #expect(categories.map(\.sortOrder) == Array(1...10))
@@ -49,7 +51,7 @@ import Testing
     #expect(others == categories.map(\.uuid.sqlText))
   }
 
-  @Test func whatExpiresSoonIsFound() throws {
+  @Test("Queries find warranties that expire soon or have expired") func whatExpiresSoonIsFound() throws {
     try receipts.database.write { db in
       for (name, bought, months) in [
         ("kettle", "2024-03-01", 24), ("drill", "2024-03-31", 24), ("lamp", "2024-04-01", 24),
@@ -72,7 +74,8 @@ import Testing
     #expect(try receipts.values("SELECT storeName FROM warranties") == ["old", "kettle", "drill", "lamp"])
   }
 
-  @Test func categoriesFavouritesAndWhatIsPendingAreFound() throws {
+  @Test("Queries find receipts by category, favourites and pending receipts")
+  func categoriesFavouritesAndWhatIsPendingAreFound() throws {
     try receipts.run(
       "INSERT INTO OfflineReceipt (storeName, category, purchaseDate) VALUES ('a', 'Health', '2025-01-01')",
       "INSERT INTO OfflineReceipt (storeName, category, purchaseDate) VALUES ('b', 'Health', '2025-02-01')",
@@ -85,7 +88,8 @@ import Testing
     #expect(try receipts.values("SELECT name || receipts FROM categories WHERE receipts > 0") == ["Health2"])
   }
 
-  @Test func wordsAreFoundInWhatWasReadAndWhatWasWritten() throws {
+  @Test("Full-text search finds words of recognized text, notes and tags, without regard to accents and case")
+  func wordsAreFoundInWhatWasReadAndWhatWasWritten() throws {
     try receipts.run(
       """
       INSERT INTO OfflineReceipt (storeName, ocrRawText, userNotes, userTags, extractedMerchantName)
@@ -106,7 +110,7 @@ import Testing
     #expect(found == "ReceiptSearch")
   }
 
-  @Test func listsAreArraysInSwift() throws {
+  @Test("JSON lists are read and written as Swift arrays") func listsAreArraysInSwift() throws {
     try receipts.database.write { db in
       var receipt = Receipt(storeName: "IKEA")
       try receipt.setTags(["gift", "garden \"x\""])
@@ -124,7 +128,9 @@ import Testing
     #expect(throws: DecodingError.self) { try odd.tags() }
   }
 
-  @Test func settingsAreKeptAndTouchNoOther() throws {
+  @Test("Receipt settings are stored apart from sync settings and are not queued") func settingsAreKeptAndTouchNoOther()
+    throws
+  {
     try receipts.database.write { db in
       try SyncSettings.set(.mode, "device", in: db)
       try ReceiptSettings.set("language", "el", in: db)

@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test func theNextRemindersComeInTheirOrder() throws {
+  @Test("The next reminders are ordered by date and limited in number") func theNextRemindersComeInTheirOrder() throws {
     #expect(
       try next("2026-03-01") == [
         "2026-03-01 drill 7", "2026-03-01 kettle 30", "2026-03-07 drill 1", "2026-03-24 kettle 7",
@@ -41,7 +41,8 @@ import Testing
     #expect(try next("2026-03-01", [.max]).isEmpty)
   }
 
-  @Test func aReminderHasTheSameNameEachTime() throws {
+  @Test("The id of a reminder consists of the receipt's UUID and the number of days")
+  func aReminderHasTheSameNameEachTime() throws {
     let reminder = try receipts.database.read { db in
       try WarrantyReminder.next(from: try day("2026-03-01"), in: db).first
     }
@@ -51,7 +52,8 @@ import Testing
   }
 
   /// What an app observes changes when a warranty does, and not for anything else.
-  @Test func remindersAreToldAnewWhenAWarrantyChanges() async throws {
+  @Test("Observed reminders change with a warranty and with no other field")
+  func remindersAreToldAnewWhenAWarrantyChanges() async throws {
     let observation = receipts.database.warrantyReminders(from: try day("2026-03-20"))
     let iterator = observation.makeAsyncIterator()
     #expect(try await iterator.next()?.map(\.daysBefore) == [7, 1])

@@ -17,7 +17,7 @@ import Testing
 
   private func marks() throws -> String? { try receipts.value("SELECT userEditedFields FROM OfflineReceipt") }
 
-  @Test func whatAReceiptIsMadeWithIsNoEdit() throws {
+  @Test("The initial values of a receipt are not marked as user edits") func whatAReceiptIsMadeWithIsNoEdit() throws {
     #expect(try marks() == "[]")
   }
 
@@ -34,7 +34,7 @@ import Testing
     #expect(typed == [.storeName, .warrantyMonths])
   }
 
-  @Test func anEditByTypedSwiftMarks() throws {
+  @Test("An update through the typed API marks the edited field") func anEditByTypedSwiftMarks() throws {
     try receipts.synchronise()
     try receipts.database.write { db in
       var receipt = try #require(try Receipt.all.fetchFirst(db))
@@ -45,7 +45,7 @@ import Testing
     #expect(try marks() == #"["storeName"]"#)
   }
 
-  @Test func anEditByFieldsMarks() throws {
+  @Test("An update by field names marks the edited field") func anEditByFieldsMarks() throws {
     let uuid = try #require(try receipts.value("SELECT uuid FROM OfflineReceipt", as: String.self))
     try receipts.database.write { db in
       try RecordWriter(db, entities: receipts.entities).put(
@@ -55,7 +55,9 @@ import Testing
   }
 
   /// Changed columns alone, whether the record has changes already or not.
-  @Test(arguments: [false, true]) func anEditBySQLMarks(isSynced: Bool) throws {
+  @Test("An SQL update marks exactly the columns that change", arguments: [false, true]) func anEditBySQLMarks(
+    isSynced: Bool
+  ) throws {
     if isSynced { try receipts.synchronise() }
     try receipts.run(
       "UPDATE OfflineReceipt SET storeName = storeName, totalAmount = 3, warrantyMonths = NULL",
@@ -64,7 +66,7 @@ import Testing
     #expect(try receipts.queue() == [isSynced ? "update Receipt" : "create Receipt"])
   }
 
-  @Test func aFieldThatIsMarkedStaysMarked() throws {
+  @Test("A marked field stays marked") func aFieldThatIsMarkedStaysMarked() throws {
     try receipts.run(
       "UPDATE OfflineReceipt SET storeName = 'a'", "UPDATE OfflineReceipt SET storeName = 'IKEA'",
       "UPDATE OfflineReceipt SET userEditedFields = '[]'",
@@ -73,7 +75,8 @@ import Testing
   }
 
   /// A program that writes back what it read before the field was marked.
-  @Test func aRecordThatWasReadBeforeDoesNotUnmark() throws {
+  @Test("Writing back a record that was read before an edit does not remove the mark")
+  func aRecordThatWasReadBeforeDoesNotUnmark() throws {
     try receipts.database.write { db in
       let stale = try #require(try Receipt.all.fetchFirst(db))
       try db.execute("UPDATE OfflineReceipt SET warrantyMonths = 12")
@@ -82,7 +85,7 @@ import Testing
     #expect(try marks() == #"["warrantyMonths"]"#)
   }
 
-  @Test func whatSyncWritesIsNoEdit() throws {
+  @Test("A write of sync marks no field and queues no operation") func whatSyncWritesIsNoEdit() throws {
     try receipts.synchronise()
     try receipts.database.write { db in
       try WriteMode.sync(on: db) { try db.execute("UPDATE OfflineReceipt SET storeName = 'IKEA Greece'") }
@@ -91,7 +94,9 @@ import Testing
     #expect(try receipts.queue().isEmpty)
   }
 
-  @Test func anImportWritesAsAPerson() throws {
+  @Test("An import marks changed fields and does not mark the fields of new records") func anImportWritesAsAPerson()
+    throws
+  {
     try receipts.synchronise()
     let entity = try receipts.entities.entity("Receipt")
     try receipts.database.write { db in
@@ -106,7 +111,8 @@ import Testing
   }
 
   /// Back at its base, and yet something is new: the user has said that this is the value.
-  @Test func aValueThatIsChangedBackLeavesItsMarkToSend() throws {
+  @Test("A value that returns to its base stays queued because of its new mark")
+  func aValueThatIsChangedBackLeavesItsMarkToSend() throws {
     try receipts.synchronise()
     try receipts.run("UPDATE OfflineReceipt SET storeName = 'b'", "UPDATE OfflineReceipt SET storeName = 'IKEA'")
     #expect(try receipts.queue() == ["update Receipt"])
@@ -114,7 +120,9 @@ import Testing
   }
 
   /// The same for a value that no person has changed away from it.
-  @Test func aValueThatAPersonSetsToItsBaseIsMarkedToo() throws {
+  @Test("A value that a user sets to its base is marked and queued") func aValueThatAPersonSetsToItsBaseIsMarkedToo()
+    throws
+  {
     try receipts.synchronise()
     try receipts.run("UPDATE OfflineReceipt SET userNotes = 'x'")
     try receipts.database.write { db in
@@ -126,7 +134,9 @@ import Testing
   }
 
   /// Nothing is new when the field was marked before.
-  @Test func aMarkedValueThatIsChangedBackLeavesTheQueue() throws {
+  @Test("A marked value that returns to its base leaves the outbox") func aMarkedValueThatIsChangedBackLeavesTheQueue()
+    throws
+  {
     try receipts.run("UPDATE OfflineReceipt SET storeName = 'b'")
     try receipts.synchronise()
     try receipts.run("UPDATE OfflineReceipt SET storeName = 'c', userNotes = 'x'")
@@ -136,13 +146,17 @@ import Testing
     #expect(try receipts.value("SELECT syncStatus FROM OfflineReceipt", as: String.self) == "synced")
   }
 
-  @Test func entitiesWithoutSuchFieldsPayNothing() throws {
+  @Test("Only tables with user_edited fields have triggers that mark edits") func entitiesWithoutSuchFieldsPayNothing()
+    throws
+  {
     let triggers = try receipts.values("SELECT tbl_name || ' ' || sql FROM sqlite_schema WHERE type = 'trigger'")
     let marking = triggers.filter { $0.contains("json_group_array") }
     #expect(marking.count == 3 && marking.allSatisfy { $0.hasPrefix("OfflineReceipt ") })
   }
 
-  @Test func aTableThatCannotKeepEditsIsRefused() throws {
+  @Test("A user_edited field in a table without userEditedFields is refused") func aTableThatCannotKeepEditsIsRefused()
+    throws
+  {
     let sql = """
       CREATE TABLE OfflineThing (thingId INTEGER PRIMARY KEY, uuid TEXT NOT NULL UNIQUE, title TEXT) STRICT;
       INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES ('Thing', 'OfflineThing', 'own');

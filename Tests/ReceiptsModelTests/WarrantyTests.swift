@@ -8,22 +8,25 @@ import Testing
 
 /// When a warranty ends, in Swift and in the database.
 @Suite struct WarrantyTests {
-  @Test(arguments: [
-    ("2025-01-31", 1, "2025-02-28"), ("2024-01-31", 1, "2024-02-29"), ("2024-02-29", 12, "2025-02-28"),
-    ("2024-02-29", 48, "2028-02-29"), ("2025-12-31", 2, "2026-02-28"), ("2025-03-31", 6, "2025-09-30"),
-    ("2025-05-15", 24, "2027-05-15"), ("2025-05-15", 0, "2025-05-15"), ("1900-01-30", 1, "1900-02-28"),
-    ("9999-12-31", 0, "9999-12-31"), ("9999-12-31", 1, nil), ("2025-01-01", -1, nil),
-  ])
+  @Test(
+    "A warranty ends on the same day of the month or on the last day of a shorter month",
+    arguments: [
+      ("2025-01-31", 1, "2025-02-28"), ("2024-01-31", 1, "2024-02-29"), ("2024-02-29", 12, "2025-02-28"),
+      ("2024-02-29", 48, "2028-02-29"), ("2025-12-31", 2, "2026-02-28"), ("2025-03-31", 6, "2025-09-30"),
+      ("2025-05-15", 24, "2027-05-15"), ("2025-05-15", 0, "2025-05-15"), ("1900-01-30", 1, "1900-02-28"),
+      ("9999-12-31", 0, "9999-12-31"), ("9999-12-31", 1, nil), ("2025-01-01", -1, nil),
+    ])
   func endsOnTheSameDayOrTheLastOfTheMonth(_ purchased: String, _ months: Int, _ end: String?) throws {
     #expect(Warranty.expiryDate(purchased: try day(purchased), months: months)?.description == end)
   }
 
-  @Test func tooManyMonthsAreNoDay() throws {
+  @Test("A number of months that overflows gives no date") func tooManyMonthsAreNoDay() throws {
     #expect(Warranty.expiryDate(purchased: try day("2025-01-01"), months: .max) == nil)
   }
 
   /// The database computes the same values as Swift for every write, and queues no operation of its own.
-  @Test(arguments: [1, UInt64.random(in: 1...UInt64.max)]) func theDatabaseSaysTheSame(seed: UInt64) throws {
+  @Test("The database computes the same expiry dates as Swift", arguments: [1, UInt64.random(in: 1...UInt64.max)])
+  func theDatabaseSaysTheSame(seed: UInt64) throws {
     print("WarrantyTests: seed \(seed)")
     var random = Seeded(seed)
     let receipts = try Receipts()
@@ -46,7 +49,8 @@ import Testing
     #expect(try receipts.queue() == ["create Receipt"])
   }
 
-  @Test func itIsComputedHoweverItIsWritten() throws {
+  @Test("The expiry date is computed for typed and SQL writes, and a written one is replaced")
+  func itIsComputedHoweverItIsWritten() throws {
     let receipts = try Receipts()
     try receipts.database.write { db in
       try db.insert(Receipt(storeName: "typed", purchaseDate: try day("2025-01-31"), warrantyMonths: 1))
@@ -62,7 +66,7 @@ import Testing
     #expect(try receipts.values(ends).first == "none")
   }
 
-  @Test func anImportComputesItAndQueuesOnce() throws {
+  @Test("An import computes the expiry date and queues one operation") func anImportComputesItAndQueuesOnce() throws {
     let receipts = try Receipts()
     let entity = try receipts.entities.entity("Receipt")
     try receipts.database.write { db in
@@ -75,7 +79,8 @@ import Testing
   }
 
   /// Computed columns return to the base together with their source field.
-  @Test func aChangeThatIsTakenBackLeavesTheQueue() throws {
+  @Test("A reverted purchase date leaves the outbox together with its expiry date")
+  func aChangeThatIsTakenBackLeavesTheQueue() throws {
     let receipts = try Receipts()
     try receipts.run("INSERT INTO OfflineReceipt (purchaseDate, warrantyMonths) VALUES ('2025-01-31', 1)")
     try receipts.synchronise()
@@ -90,7 +95,7 @@ import Testing
   }
 
   /// Values of the server are stored unchanged.
-  @Test func whatSyncWritesIsNotComputed() throws {
+  @Test("An expiry date from sync is stored unchanged") func whatSyncWritesIsNotComputed() throws {
     let receipts = try Receipts()
     try receipts.run("INSERT INTO OfflineReceipt (purchaseDate, warrantyMonths) VALUES ('2025-01-31', 1)")
     try receipts.database.write { db in
@@ -99,7 +104,8 @@ import Testing
     #expect(try receipts.values("SELECT warrantyExpiryDate FROM OfflineReceipt") == ["2030-01-01"])
   }
 
-  @Test func theTimeOfDeletionFollowsTheDeletion() throws {
+  @Test("The deletion time is set by a deletion and cleared by a restoration")
+  func theTimeOfDeletionFollowsTheDeletion() throws {
     let receipts = try Receipts()
     try receipts.run("INSERT INTO OfflineReceipt (storeName) VALUES ('IKEA')")
     try receipts.synchronise()

@@ -14,7 +14,8 @@ import Testing
     try Migrator(schemas: [CoreSchema.schema, RestorationSchema.schema]).apply(to: database)
   }
 
-  @Test func everyEntityHasTheCommonFieldsWithDefaults() throws {
+  @Test("Each synced table is STRICT and has the common fields with defaults")
+  func everyEntityHasTheCommonFieldsWithDefaults() throws {
     let common = [
       "serverId", "uuid", "createdAt", "updatedAt", "lastSyncedAt", "syncStatus", "syncVersion", "isDirty", "isDeleted",
     ]
@@ -34,7 +35,7 @@ import Testing
     }
   }
 
-  @Test func everyReferenceIsIndexed() throws {
+  @Test("Each foreign key has an index") func everyReferenceIsIndexed() throws {
     let catalog = try database.read { try Catalog.read(from: $0) }
     for table in catalog.tables where table.kind == .table {
       let leading = try database.read { db in
@@ -51,7 +52,9 @@ import Testing
     }
   }
 
-  @Test func uuidsOfTheDatabaseAreVersion7() throws {
+  @Test("UUIDs that the database generates are unique, ascending and of version 7") func uuidsOfTheDatabaseAreVersion7()
+    throws
+  {
     let uuids = try database.write { db in
       for number in 0..<500 { _ = try db.execute("INSERT INTO OfflineCompany (name) VALUES (\("c\(number)"))") }
       return try Company.all.order { $0.companyId.ascending }.fetch(db).map(\.uuid.sqlText)
@@ -65,17 +68,19 @@ import Testing
     #expect(times == times.sorted())
   }
 
-  @Test(arguments: [
-    "ffffffff-ffff-ffff-ffff-fffffffffff", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF",
-    "gggggggg-ffff-ffff-ffff-ffffffffffff", "fffffff--ffff-ffff-ffff-ffffffffffff", "", "x",
-  ])
+  @Test(
+    "The schema refuses an invalid UUID",
+    arguments: [
+      "ffffffff-ffff-ffff-ffff-fffffffffff", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF",
+      "gggggggg-ffff-ffff-ffff-ffffffffffff", "fffffff--ffff-ffff-ffff-ffffffffffff", "", "x",
+    ])
   func whatIsNoUUIDIsRefused(_ text: String) throws {
     #expect(throws: SQLError.self) {
       try database.write { _ = try $0.execute("INSERT INTO OfflineCompany (name, uuid) VALUES ('c', \(text))") }
     }
   }
 
-  @Test func namedQueriesAnswer() throws {
+  @Test("The named queries return the inserted readings, materials and equipment") func namedQueriesAnswer() throws {
     let start = Date(timeIntervalSince1970: 1_357_020_000)
     try database.write { db in
       let project = try db.insert(Project(title: "House"))
@@ -111,7 +116,7 @@ import Testing
     }
   }
 
-  @Test func anInletHasOneOutlet() throws {
+  @Test("A second outlet of one inlet is refused") func anInletHasOneOutlet() throws {
     #expect(throws: SQLError.self) {
       try database.write { db in
         try db.insert(Project(title: "House"))

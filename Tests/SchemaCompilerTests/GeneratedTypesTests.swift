@@ -32,7 +32,8 @@ import Testing
     CREATE VIEW dampest AS SELECT roomId, max(humidity) AS humidity FROM air_reading GROUP BY roomId;
     """
 
-  @Test func propertiesHaveTheTypesThatTheChecksGive() throws {
+  @Test("Generated properties have the types that the columns and their CHECKs declare")
+  func propertiesHaveTheTypesThatTheChecksGive() throws {
     let folder = try SchemaFolder(["0001_readings.sql": Self.sql])
     let swift = try #require(try folder.compile()["0001_readings.swift"])
     #expect(
@@ -65,7 +66,7 @@ import Testing
         """)
   }
 
-  @Test func defaultsOfSQLAreDefaultsOfSwift() throws {
+  @Test("SQL defaults become defaults of the generated initializer") func defaultsOfSQLAreDefaultsOfSwift() throws {
     let swift = try #require(try SchemaFolder(["0001_readings.sql": Self.sql]).compile()["0001_readings.swift"])
     let initializer = swift.part(from: "public init(", upTo: ") {")
     for line in [
@@ -76,7 +77,7 @@ import Testing
     }
   }
 
-  @Test func wordsOfAListAreCases() throws {
+  @Test("The words of a CHECK list become the cases of a Swift enumeration") func wordsOfAListAreCases() throws {
     let swift = try #require(try SchemaFolder(["0001_readings.sql": Self.sql]).compile()["0001_readings.swift"])
     #expect(
       swift.part(from: "public enum Kind", upTo: "public static func decode") == """
@@ -89,7 +90,7 @@ import Testing
         """)
   }
 
-  @Test func referencesAreRelationships() throws {
+  @Test("A foreign key becomes a relationship in both directions") func referencesAreRelationships() throws {
     let swift = try #require(try SchemaFolder(["0001_readings.sql": Self.sql]).compile()["0001_readings.swift"])
     #expect(swift.contains("public static let room = ToOne<AirReading, Room, Int64>("))
     #expect(swift.contains("public static let airReadings = ToMany<Room, AirReading, Int64>("))
@@ -104,12 +105,12 @@ import Testing
     #expect(swift.contains("public var humidity: Double?") || swift.contains("public var humidity: SQLArgument?"))
   }
 
-  @Test func theSameInputGivesTheSameBytes() throws {
+  @Test("The compiler generates the same output for the same input") func theSameInputGivesTheSameBytes() throws {
     let folder = try SchemaFolder(["0001_readings.sql": Self.sql])
     #expect(try folder.compile() == folder.compile())
   }
 
-  @Test func theSQLItselfIsCarriedUnchanged() throws {
+  @Test("The generated code contains the SQL of the schema unchanged") func theSQLItselfIsCarriedUnchanged() throws {
     let odd = "CREATE TABLE t (x TEXT DEFAULT '\"\"\"#\\(1)') STRICT; -- \\#(2) \"\"\"##\n"
     let swift = try #require(try SchemaFolder(["0001_odd.sql": odd]).compile()["Schema.swift"])
     #expect(swift.contains("###\"\"\"\n\(odd)\n\"\"\"###"))

@@ -8,23 +8,24 @@ import Testing
 
   private func mistakes(_ files: [String: String]) throws -> [String] { try SchemaFolder(files).mistakes() }
 
-  @Test func aSyntaxErrorInASchemaFile() throws {
+  @Test("A syntax error is reported with file, line and column") func aSyntaxErrorInASchemaFile() throws {
     let found = try mistakes(["0001_rooms.sql": table + "\nCREATE TABEL x (a);\n"])
     #expect(found == ["0001_rooms.sql:3:1: error: near \"TABEL\": syntax error"])
   }
 
-  @Test func aSecondFileThatContradictsTheFirst() throws {
+  @Test("A conflict with an earlier file is reported at the statement of the later file")
+  func aSecondFileThatContradictsTheFirst() throws {
     let found = try mistakes(["0001_rooms.sql": table, "0002_more.sql": "-- again\nCREATE TABLE room (a) STRICT;"])
     #expect(found.count == 1)
     #expect(found[0].hasPrefix("0002_more.sql:2:1: error: "), "\(found)")
   }
 
-  @Test func transactionsDoNotBelongIntoAFile() throws {
+  @Test("A transaction statement in a schema file is refused") func transactionsDoNotBelongIntoAFile() throws {
     let found = try mistakes(["0001_rooms.sql": "BEGIN;\n" + table])
     #expect(found.first?.hasPrefix("0001_rooms.sql:1:1: error: BEGIN does not belong") == true, "\(found)")
   }
 
-  @Test func seedRowsThatReferToNothing() throws {
+  @Test("Seed rows with dangling references are refused") func seedRowsThatReferToNothing() throws {
     let found = try mistakes([
       "0001_rooms.sql": table
         + "CREATE TABLE log (roomId INTEGER REFERENCES room (roomId)) STRICT;\nINSERT INTO log VALUES (7);"
@@ -52,10 +53,12 @@ import Testing
         == ["0002_views.sql:2:1: error: after this file the view big cannot be read: no such table: main.rooms"])
   }
 
-  @Test(arguments: [
-    (["0001_a.sql", "0003_c.sql"], "version 2 is missing"), (["0001_a.sql", "0001_b.sql"], "version 1 stands twice"),
-    (["1_a.sql"], "the name is not NNNN_what_it_does.sql"), (["0001_A.sql"], "the name is not NNNN_what_it_does.sql"),
-  ])
+  @Test(
+    "A missing version, a repeated version and a malformed file name are reported",
+    arguments: [
+      (["0001_a.sql", "0003_c.sql"], "version 2 is missing"), (["0001_a.sql", "0001_b.sql"], "version 1 stands twice"),
+      (["1_a.sql"], "the name is not NNNN_what_it_does.sql"), (["0001_A.sql"], "the name is not NNNN_what_it_does.sql"),
+    ])
   func namesOfFiles(_ names: [String], _ message: String) throws {
     let files = Dictionary(
       uniqueKeysWithValues: names.enumerated().map { ($1, "CREATE TABLE t\($0) (a TEXT) STRICT;") })
@@ -63,7 +66,7 @@ import Testing
     #expect(found.count == 1 && found[0].contains(message), "\(found)")
   }
 
-  @Test func anUnknownColumnInAQuery() throws {
+  @Test("An unknown column of a query is reported with file, line and column") func anUnknownColumnInAQuery() throws {
     let found = try mistakes([
       "0001_rooms.sql": table,
       "queries/rooms.sql": "-- name: all :many\nSELECT title,\n  colour FROM room;\n",
@@ -71,7 +74,7 @@ import Testing
     #expect(found == ["queries/rooms.sql:3:3: error: no such column: colour"])
   }
 
-  @Test func severalQueriesReportTheirMistakesInOneRun() throws {
+  @Test("One run reports the mistakes of several queries") func severalQueriesReportTheirMistakesInOneRun() throws {
     let found = try mistakes([
       "0001_rooms.sql": table,
       "queries/rooms.sql": """
@@ -97,7 +100,7 @@ import Testing
       ] || found.count == 4, "\(found)")
   }
 
-  @Test func aScanOfAWholeTableWhereItIsForbidden() throws {
+  @Test("A query marked no-scan that scans a table is refused") func aScanOfAWholeTableWhereItIsForbidden() throws {
     let found = try mistakes([
       "0001_rooms.sql": table,
       "queries/rooms.sql": "-- name: byTitle :many\n-- no-scan\nSELECT * FROM room WHERE title = :title;\n",
@@ -106,7 +109,7 @@ import Testing
       found == ["queries/rooms.sql:3:1: error: byTitle reads the whole of room; add an index or take -- no-scan away"])
   }
 
-  @Test func aTypeThatCannotBeMadeOut() throws {
+  @Test("A result column of unknown type is refused with a hint") func aTypeThatCannotBeMadeOut() throws {
     let found = try mistakes([
       "0001_rooms.sql": table, "queries/rooms.sql": "-- name: odd :many\nSELECT title || :ending AS name FROM room;\n",
     ])

@@ -19,7 +19,8 @@ import Testing
     return try #require(try folder.compile()["Queries_rooms.swift"])
   }
 
-  @Test func parametersTakeTheTypesOfTheirColumns() throws {
+  @Test("Query parameters take the types of the columns that they are compared with")
+  func parametersTakeTheTypesOfTheirColumns() throws {
     let text = try swift(
       """
       -- name: rooms :many
@@ -32,11 +33,11 @@ import Testing
       ), "\(text)")
   }
 
-  @Test func aWholeRowIsTheEntity() throws {
+  @Test("A query that selects a whole row returns the entity") func aWholeRowIsTheEntity() throws {
     #expect(try swift("-- name: find :one\nSELECT * FROM room WHERE roomId = :id;").contains("throws -> Room? {"))
   }
 
-  @Test func theOtherSideOfAnOuterJoinMayBeMissing() throws {
+  @Test("Columns of the outer side of a LEFT JOIN are optional") func theOtherSideOfAnOuterJoinMayBeMissing() throws {
     let text = try swift(
       "-- name: all :many\nSELECT room.title AS title, log.humidity AS humidity, count(*) AS n FROM room LEFT JOIN log ON log.roomId = room.roomId GROUP BY 1;"
     )
@@ -45,13 +46,13 @@ import Testing
     #expect(text.contains("public let n: Int64\n"))
   }
 
-  @Test func writesTakeTheWritingConnection() throws {
+  @Test("A writing query takes a write connection and returns a count") func writesTakeTheWritingConnection() throws {
     let text = try swift("-- name: add :exec\nINSERT INTO log (roomId, humidity) VALUES (:room, :humidity);")
     #expect(
       text.contains("static func add(_ db: WriteConnection, room: Int64, humidity: Double) throws -> Int"), "\(text)")
   }
 
-  @Test func annotationsOverrule() throws {
+  @Test("Annotations set the documentation and the result type of a query") func annotationsOverrule() throws {
     let text = try swift(
       "-- name: mean :one\n-- How damp it is.\n-- result mean: Double\nSELECT avg(humidity) AS mean FROM log;")
     #expect(text.contains("/// How damp it is."))

@@ -25,7 +25,7 @@ import Testing
 
   /// Every bit of the magic number and of the format version; of the rest a bit of each third byte, others
   /// each time.
-  @Test func aFlippedBitOfASmallFileIsFound() throws {
+  @Test("A flipped bit anywhere in a sealed file is detected") func aFlippedBitOfASmallFileIsFound() throws {
     let seed = freshSeed()
     var random = Seeded(seed)
     let (sample, whole) = try sample(300)
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  @Test func everyCutIsFound() throws {
+  @Test("A truncated sealed file is detected at any length") func everyCutIsFound() throws {
     let (sample, whole) = try sample((2 << 20) + 70_000)
     let seed = freshSeed()
     var random = Seeded(seed)
@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  @Test func whatIsAppendedIsFound() throws {
+  @Test("Appended bytes are detected") func whatIsAppendedIsFound() throws {
     for size in [0, 10, 1 << 16, 1 << 20, (1 << 20) + 1] {
       let (sample, whole) = try sample(size)
       for extra in [1, 16, 17, 18, 24, 41, 42, 70_000, Self.segment, Self.segment + 1] {
@@ -92,7 +92,8 @@ import Testing
     }
   }
 
-  @Test func aLengthThatWasMadeToFitDoesNotHideIt() throws {
+  @Test("A forged length in the header does not hide truncation or appended bytes")
+  func aLengthThatWasMadeToFitDoesNotHideIt() throws {
     let (sample, whole) = try sample(3 << 20)
     func with(length: Int, _ bytes: [UInt8]) -> [UInt8] {
       Array(bytes[..<32]) + (0..<8).map { UInt8(truncatingIfNeeded: length >> ($0 * 8)) } + Array(bytes[40...])
@@ -108,7 +109,7 @@ import Testing
     #expect(try code(sample, whole) == nil)
   }
 
-  @Test func swappedSegmentsAndMessagesAreFound() throws {
+  @Test("Swapped segments and messages are detected") func swappedSegmentsAndMessagesAreFound() throws {
     let (sample, whole) = try sample((4 << 20) + 5)
     func swapped(_ one: Int, _ other: Int, _ count: Int) -> [UInt8] {
       var bytes = whole
@@ -125,7 +126,9 @@ import Testing
     #expect(try code(sample, swapped(64, 64 + Self.segment, message)) == .damaged)
   }
 
-  @Test func anotherFileInItsPlaceIsFound() throws {
+  @Test("The content of another file, another variant or another key is detected") func anotherFileInItsPlaceIsFound()
+    throws
+  {
     let (one, bytes) = try sample((1 << 20) + 9)
     let (_, others) = try sample((1 << 20) + 9, "other", uuid: "01981c5e-7a00-7000-8000-0123456789ac")
     #expect(try code(one, others) == .otherContent)
@@ -143,7 +146,7 @@ import Testing
     #expect(try code(wrongKey, bytes) == .damaged)
   }
 
-  @Test func aFileThatIsCutWhileItIsReadIsFound() throws {
+  @Test("A file that is truncated while it is read is detected") func aFileThatIsCutWhileItIsReadIsFound() throws {
     let (sample, whole) = try sample(3 << 20)
     let reader = try sample.reader()
     #expect(truncate(sample.path, off_t(whole.count / 2)) == 0)
@@ -153,7 +156,7 @@ import Testing
     #expect(try reader.read(0..<10).count == 10)
   }
 
-  @Test func whatIsNoIdentityAndNoKeyIsRefused() throws {
+  @Test("An invalid content UUID and a short key are refused") func whatIsNoIdentityAndNoKeyIsRefused() throws {
     for text in [
       "", "01981c5e-7a00-7000-8000-0123456789a", "01981c5e-7a00-7000-8000-0123456789ag", "../../../etc/passwd",
     ] {

@@ -23,7 +23,7 @@ import Testing
     return stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(String(digits[$0...$0 + 1]), radix: 16) }
   }
 
-  @Test func theVectorsOpen() throws {
+  @Test("The test vectors of the format specification can be opened") func theVectorsOpen() throws {
     let sentence = Array("A photo is safe the moment it is taken.\n".utf8)
     let thumbnail = try SealedFileIdentity(contentUuid: Sample.uuid, variant: .thumbnail)
     for (index, content) in [[], sentence, sentence].enumerated() {
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test func theKeysAreThoseOfThePage() throws {
+  @Test("Derived segment keys equal those of the format specification") func theKeysAreThoseOfThePage() throws {
     let lines = blocks[3].split(separator: "\n").map { bytes(String($0)) }
     let key = try Sample(folder).key
     for (number, expected) in zip([0, 1, 258], lines) {

@@ -10,7 +10,8 @@ import Testing
 
   init() throws { folder = try TemporaryFolder() }
 
-  @Test func aWriterGoesOnAfterACutAnywhere() throws {
+  @Test("A writer resumes an unfinished file after its last whole segment") func aWriterGoesOnAfterACutAnywhere() throws
+  {
     let seed = freshSeed()
     var random = Seeded(seed)
     let content = random.bytes((3 << 20) + 100)
@@ -33,7 +34,8 @@ import Testing
     }
   }
 
-  @Test func whatWasDamagedSinceIsWrittenAgain() throws {
+  @Test("A writer resumes before a damaged segment and writes that segment again")
+  func whatWasDamagedSinceIsWrittenAgain() throws {
     var random = Seeded(1)
     let content = random.bytes(3 << 20)
     let sample = try Sample(folder)
@@ -64,7 +66,8 @@ import Testing
     #expect(try sample.content() == content)
   }
 
-  @Test func nothingOfSomebodyElseIsGoneOnWith() throws {
+  @Test("A writer does not resume a file of other content, a plain file or a missing file")
+  func nothingOfSomebodyElseIsGoneOnWith() throws {
     let sample = try Sample(folder)
     let other = try SealedFileIdentity(contentUuid: "01981c5e-7a00-7000-8000-0123456789ac", variant: .full)
     try sample.write([1, 2, 3])

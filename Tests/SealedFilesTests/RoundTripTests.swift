@@ -19,7 +19,8 @@ let borderSizes: [Int] = {
 
   init() throws { folder = try TemporaryFolder() }
 
-  @Test(arguments: borderSizes) func everyContentComesBackWithItsDigest(size: Int) throws {
+  @Test("A sealed file returns its content, size and digest", arguments: borderSizes)
+  func everyContentComesBackWithItsDigest(size: Int) throws {
     var random = Seeded(UInt64(size))
     let content = random.bytes(size)
     let sample = try Sample(folder, "size-\(size)")
@@ -38,7 +39,7 @@ let borderSizes: [Int] = {
     }
   }
 
-  @Test func everyRangeIsThatOfTheContent() throws {
+  @Test("Any range of a sealed file equals that range of its content") func everyRangeIsThatOfTheContent() throws {
     let seed = freshSeed()
     var random = Seeded(seed)
     let content = random.bytes(3 << 20 | 12_345)
@@ -59,7 +60,9 @@ let borderSizes: [Int] = {
     }
   }
 
-  @Test(arguments: [0, 1, 1 << 20, 2 << 20, (2 << 20) + 1, 2_500_000])
+  @Test(
+    "A writer reads its source until the source returns no bytes",
+    arguments: [0, 1, 1 << 20, 2 << 20, (2 << 20) + 1, 2_500_000])
   func aSourceIsReadUntilItGivesNothing(size: Int) throws {
     let seed = freshSeed()
     var random = Seeded(seed)
@@ -79,7 +82,8 @@ let borderSizes: [Int] = {
     }
   }
 
-  @Test func nothingIsOverwrittenAndAbandonedFilesAreGone() throws {
+  @Test("A writer does not overwrite a file and removes an abandoned one")
+  func nothingIsOverwrittenAndAbandonedFilesAreGone() throws {
     let sample = try Sample(folder)
     try sample.write([1, 2, 3])
     #expect(
@@ -94,7 +98,7 @@ let borderSizes: [Int] = {
     #expect(code { _ = try SealedFileReader(folder.path, key: other.key, identity: other.identity) } == .unreadable)
   }
 
-  @Test func aLinkIsNotFollowed() throws {
+  @Test("A writer does not follow a symbolic link") func aLinkIsNotFollowed() throws {
     let sample = try Sample(folder)
     let target = folder.file("target")
     try FileManager.default.createSymbolicLink(atPath: sample.path, withDestinationPath: target)
@@ -105,7 +109,9 @@ let borderSizes: [Int] = {
   }
 
   #if os(Linux)
-    @Test(arguments: [10, 3 << 20]) func aFullDiskIsReportedByName(size: Int) throws {
+    @Test("A full disk is reported with the name of the file", arguments: [10, 3 << 20]) func aFullDiskIsReportedByName(
+      size: Int
+    ) throws {
       let sample = try Sample(folder)
       let sealer = SegmentSealer(
         try Descriptor(opening: "/dev/full", O_WRONLY), path: "/dev/full", key: sample.key, identity: sample.identity)
@@ -121,7 +127,8 @@ let borderSizes: [Int] = {
     }
   #endif
 
-  @Test func twoFilesOfTheSameContentHaveNothingInCommon() throws {
+  @Test("Two files of the same content and key differ in all bytes after the header")
+  func twoFilesOfTheSameContentHaveNothingInCommon() throws {
     let content = [UInt8](repeating: 0, count: 200_000)
     let sample = try Sample(folder)
     try sample.write(content)
@@ -135,7 +142,8 @@ let borderSizes: [Int] = {
 }
 
 @Suite struct SizeTests {
-  @Test func sizesAreFoundAgainAndOthersAreRefused() {
+  @Test("Plain and sealed sizes convert in both directions, and impossible sealed sizes are refused")
+  func sizesAreFoundAgainAndOthersAreRefused() {
     for count in borderSizes + [5 << 30, (5 << 30) + 1] {
       let sealed = SealedFileFormat.sealedSize(ofPlain: count)
       #expect(SealedFileFormat.plainSize(ofSealed: sealed) == count)

@@ -5,7 +5,7 @@ import Testing
 /// The canonical form: the vectors of RFC 8785, and its laws.
 @Suite struct CanonicalJSONTests {
   /// RFC 8785, section 3.2.2 to 3.2.4.
-  @Test func theSampleOfTheRFC() throws {
+  @Test("The canonical form equals the sample of RFC 8785") func theSampleOfTheRFC() throws {
     let value = try SyncValue(
       parsing: #"""
         {
@@ -20,7 +20,7 @@ import Testing
   }
 
   /// RFC 8785, section 3.2.3.
-  @Test func theOrderOfNamesOfTheRFC() throws {
+  @Test("Names are sorted as RFC 8785 sorts them") func theOrderOfNamesOfTheRFC() throws {
     let value = try SyncValue(
       parsing: #"""
         {"\u20ac": "Euro Sign", "\r": "Carriage Return", "\ufb33": "Hebrew Letter Dalet With Dagesh", "1": "One",
@@ -36,6 +36,7 @@ import Testing
 
   /// RFC 8785, appendix B.
   @Test(
+    "Numbers are written as RFC 8785 writes them",
     arguments: [
       (0x0000_0000_0000_0000, "0"),
       (0x8000_0000_0000_0000, "0"),
@@ -66,23 +67,25 @@ import Testing
     #expect(SyncValue.number(Double(bitPattern: bits)).canonicalJSON == text)
   }
 
-  @Test func numbersThatAreNoneCannotBeMade() {
+  @Test("NaN and infinity are not values") func numbersThatAreNoneCannotBeMade() {
     #expect(SyncValue(real: Double(bitPattern: 0x7fff_ffff_ffff_ffff)) == nil)
     #expect(SyncValue(real: Double(bitPattern: 0x7ff0_0000_0000_0000)) == nil)
   }
 
-  @Test func integersBeyondADoubleKeepTheirDigits() {
+  @Test("Integers beyond the precision of a double keep their digits") func integersBeyondADoubleKeepTheirDigits() {
     #expect(SyncValue.integer(.max).canonicalJSON == "9223372036854775807")
     #expect(SyncValue.integer(9_007_199_254_740_993).digest != SyncValue.integer(9_007_199_254_740_992).digest)
   }
 
-  @Test func theDigestIsTheOneOfSha256sum() {
+  @Test("The digest equals that of sha256sum") func theDigestIsTheOneOfSha256sum() {
     #expect(
       SyncValue.object(["b": 1, "a": .null]).digest  // printf '{"a":null,"b":1}' | sha256sum
         == "c0bf82ad036cb0a5a03d6759c1b7b8b1f70a39b32dd96ed3977c7f2831ee3b56")
   }
 
-  @Test func theFormIsTheSameHoweverNamesAreShuffled() throws {
+  @Test("The canonical form does not depend on the order of names") func theFormIsTheSameHoweverNamesAreShuffled()
+    throws
+  {
     var random = Randomness()
     for round in 0..<500 {
       let members = (0..<8).map { _ in (random.text(), random.value(depth: 2)) }
@@ -96,7 +99,8 @@ import Testing
     }
   }
 
-  @Test func equalValuesAreThoseWithOneCanonicalForm() throws {
+  @Test("Two values are equal if and only if their canonical forms are equal")
+  func equalValuesAreThoseWithOneCanonicalForm() throws {
     var random = Randomness()
     for _ in 0..<2000 {
       let value = random.value()
@@ -105,7 +109,7 @@ import Testing
     }
   }
 
-  @Test func theCanonicalFormOfTheCanonicalFormIsItself() throws {
+  @Test("Canonicalizing a canonical form changes nothing") func theCanonicalFormOfTheCanonicalFormIsItself() throws {
     var random = Randomness()
     for _ in 0..<2000 {
       let text = random.value().canonicalJSON

@@ -6,7 +6,8 @@ import Testing
 @Suite struct ConvergenceTests {
   /// Each device changes the same record offline; they come to the server in every order. The server ends with one and
   /// the same record, and each device has it after it has pulled. Holds where columns that merge as sets hold sets.
-  @Test func threeDevicesConvergeInWhateverOrderTheyCome() {
+  @Test("Three offline devices converge to one record in any order of their pushes")
+  func threeDevicesConvergeInWhateverOrderTheyCome() {
     var random = Randomness()
     random.hasOddSets = false
     for round in 0..<200 {
@@ -36,7 +37,9 @@ import Testing
   }
 
   /// Many rounds of editing and syncing at random; when all is quiet, everybody has the same.
-  @Test(arguments: [ConflictPolicy.lastWriteWins, .serverWins, .clientWins])
+  @Test(
+    "After random edits and syncs all devices agree with the server",
+    arguments: [ConflictPolicy.lastWriteWins, .serverWins, .clientWins])
   func whenAllIsQuietEverybodyAgrees(policy: ConflictPolicy) {
     var random = Randomness("whenAllIsQuietEverybodyAgrees(\(policy))")
     for round in 0..<100 {

@@ -5,7 +5,7 @@ import Testing
 
 /// Parsing and writing JSON: the preserved values, and the byte of each refusal.
 @Suite struct JSONTests {
-  @Test func integersKeepSixtyFourBits() throws {
+  @Test("Integers keep 64 bits") func integersKeepSixtyFourBits() throws {
     for integer in [Int64.min, -9_007_199_254_740_993, -1, 0, 9_007_199_254_740_993, .max] {
       let value = try SyncValue(parsing: "\(integer)")
       guard case .integer(integer) = value else { return #expect(Bool(false), "\(value)") }
@@ -13,7 +13,7 @@ import Testing
     }
   }
 
-  @Test func aRealStaysAReal() throws {
+  @Test("A REAL stays a REAL") func aRealStaysAReal() throws {
     for (text, written) in [
       ("1.0", "1.0"), ("1e2", "100.0"), ("0.1", "0.1"), ("1E22", "1e+22"), ("5e-324", "5e-324"), ("-0.0", "-0.0"),
       ("100000000000000000000", "1e+20"),
@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test func oneAndOnePointZeroAreEqual() {
+  @Test("1 and 1.0 are equal") func oneAndOnePointZeroAreEqual() {
     #expect(SyncValue.integer(1) == .number(1))
     #expect(SyncValue.integer(0) == .number(-0.0))
     #expect(SyncValue.integer(9_007_199_254_740_993) != .number(9_007_199_254_740_992))
@@ -32,7 +32,7 @@ import Testing
     #expect(SyncValue.null != false)
   }
 
-  @Test func twoSpellingsOfALetterAreTwoTexts() throws {
+  @Test("Two Unicode spellings of a letter are two texts") func twoSpellingsOfALetterAreTwoTexts() throws {
     #expect(SyncValue.text("é") != .text("e\u{301}"))
     let object = try SyncValue(parsing: "{\"é\":1,\"e\u{301}\":2}")
     guard case .object(let members) = object else { return #expect(Bool(false)) }
@@ -41,7 +41,7 @@ import Testing
     #expect(members["e\u{301}"] == 2)
   }
 
-  @Test func nullIsAValueAndAbsentIsNot() throws {
+  @Test("Null is a value, and an absent member is none") func nullIsAValueAndAbsentIsNot() throws {
     var object: SyncObject = ["a": .null]
     #expect(object["a"] == .null)
     #expect(object["b"] == nil)
@@ -50,42 +50,44 @@ import Testing
     #expect(object.isEmpty)
   }
 
-  @Test(arguments: [
-    ("", SyncModelError.Code.unexpectedEnd, 0),
-    ("  ", .unexpectedEnd, 2),
-    ("[1,2", .unexpectedEnd, 4),
-    ("\"ab", .unexpectedEnd, 3),
-    ("tru", .unexpectedEnd, 3),
-    ("-", .unexpectedEnd, 1),
-    ("1e", .unexpectedEnd, 2),
-    ("nul!", .syntax, 3),
-    ("NaN", .syntax, 0),
-    ("[-Infinity]", .syntax, 2),
-    ("[1,]", .syntax, 3),
-    ("[1 2]", .syntax, 3),
-    ("{\"a\" 1}", .syntax, 5),
-    ("{a:1}", .syntax, 1),
-    ("[1.]", .syntax, 3),
-    ("[.5]", .syntax, 1),
-    ("[+1]", .syntax, 1),
-    ("[01]", .syntax, 2),
-    ("[1e+]", .syntax, 4),
-    ("\"\\x\"", .syntax, 2),
-    ("\"\\u12G4\"", .syntax, 5),
-    ("\"a\nb\"", .syntax, 2),
-    ("\u{FEFF}1", .syntax, 0),
-    ("1 2", .trailingText, 2),
-    ("{} x", .trailingText, 3),
-    ("1\u{0}", .trailingText, 1),
-    (#"{"a":1,"b":2,"a":3}"#, .duplicateName, 13),
-    (#"{"a":1,"\u0061":3}"#, .duplicateName, 7),
-    (#"["\ud800"]"#, .loneSurrogate, 2),
-    (#"["\ud800\n"]"#, .loneSurrogate, 2),
-    (#"["x\udc00"]"#, .loneSurrogate, 3),
-    (#"["\ud800\ud800"]"#, .loneSurrogate, 2),
-    ("[1e9999999999]", .numberOutOfRange, 1),
-    ("[-1.5e-9999999999]", .numberOutOfRange, 1),
-  ])
+  @Test(
+    "Invalid JSON is refused with its code and byte offset",
+    arguments: [
+      ("", SyncModelError.Code.unexpectedEnd, 0),
+      ("  ", .unexpectedEnd, 2),
+      ("[1,2", .unexpectedEnd, 4),
+      ("\"ab", .unexpectedEnd, 3),
+      ("tru", .unexpectedEnd, 3),
+      ("-", .unexpectedEnd, 1),
+      ("1e", .unexpectedEnd, 2),
+      ("nul!", .syntax, 3),
+      ("NaN", .syntax, 0),
+      ("[-Infinity]", .syntax, 2),
+      ("[1,]", .syntax, 3),
+      ("[1 2]", .syntax, 3),
+      ("{\"a\" 1}", .syntax, 5),
+      ("{a:1}", .syntax, 1),
+      ("[1.]", .syntax, 3),
+      ("[.5]", .syntax, 1),
+      ("[+1]", .syntax, 1),
+      ("[01]", .syntax, 2),
+      ("[1e+]", .syntax, 4),
+      ("\"\\x\"", .syntax, 2),
+      ("\"\\u12G4\"", .syntax, 5),
+      ("\"a\nb\"", .syntax, 2),
+      ("\u{FEFF}1", .syntax, 0),
+      ("1 2", .trailingText, 2),
+      ("{} x", .trailingText, 3),
+      ("1\u{0}", .trailingText, 1),
+      (#"{"a":1,"b":2,"a":3}"#, .duplicateName, 13),
+      (#"{"a":1,"\u0061":3}"#, .duplicateName, 7),
+      (#"["\ud800"]"#, .loneSurrogate, 2),
+      (#"["\ud800\n"]"#, .loneSurrogate, 2),
+      (#"["x\udc00"]"#, .loneSurrogate, 3),
+      (#"["\ud800\ud800"]"#, .loneSurrogate, 2),
+      ("[1e9999999999]", .numberOutOfRange, 1),
+      ("[-1.5e-9999999999]", .numberOutOfRange, 1),
+    ])
   func whatIsNotJSONIsRefusedAtItsByte(text: String, code: SyncModelError.Code, offset: Int) {
     let error = #expect(throws: SyncModelError.self) { try SyncValue(parsing: text) }
     #expect(error?.code == code)
@@ -93,6 +95,7 @@ import Testing
   }
 
   @Test(
+    "Invalid UTF-8 is refused with its byte offset",
     arguments: [
       ([0x22, 0x61, 0xFF, 0x22], 2),  // never a byte of UTF-8
       ([0x22, 0xC3, 0xA9, 0xC0, 0xAF, 0x22], 3),  // a slash, written too long
@@ -167,12 +170,12 @@ import Testing
     _ = try SyncValue(parsing: "[" + Array(repeating: "[[]]", count: 100).joined(separator: ",") + "]")
   }
 
-  @Test func anErrorNamesNoValue() {
+  @Test("A parse error does not contain values") func anErrorNamesNoValue() {
     let error = #expect(throws: SyncModelError.self) { try SyncValue(parsing: "{\"secret\":1,\"secret\":2}") }
     #expect(error.map { "\($0)" } == "a name stands twice in one JSON object at byte 12")
   }
 
-  @Test func whatIsWrittenReadsBackAsTheSame() throws {
+  @Test("A written value reads back as the same value") func whatIsWrittenReadsBackAsTheSame() throws {
     var random = Randomness()
     for round in 0..<2000 {
       let value = random.value()
@@ -184,7 +187,7 @@ import Testing
     }
   }
 
-  @Test func randomBytesNeverTrap() {
+  @Test("Random bytes either parse or throw an error with an offset inside the input") func randomBytesNeverTrap() {
     var random = Randomness()
     let alphabet = Array("{}[]\",:\\u0123dDeE+-.ntf \u{301}".utf8) + [0, 0xFF, 0xC3]
     for _ in 0..<5000 {

@@ -50,7 +50,7 @@ import Testing
 
   // MARK: Owners
 
-  @Test func theCorrectedStoreNameStands() {
+  @Test("A field that the user edited wins over the server's extraction") func theCorrectedStoreNameStands() {
     let local = edited(["storeName": "IKEA Thessaloniki"], by: ["storeName"])
     let remote = edited(["storeName": "IKEA Greece", "extractedTotal": "12.50"], at: 3000, version: 4)
     let result = mergedReceipt(local, remote)
@@ -65,7 +65,8 @@ import Testing
     #expect(result.needsApply)
   }
 
-  @Test func aStoreNameThatNobodyEditedIsTheServers() {
+  @Test("A conditional field that no user edited takes the server's value")
+  func aStoreNameThatNobodyEditedIsTheServers() {
     let result = mergedReceipt(edited(["storeName": "1KEA"]), edited(["storeName": "IKEA Greece"], version: 4))
     #expect(result.merged.fields["storeName"] == "IKEA Greece")
     #expect(result.conflict == nil)
@@ -73,7 +74,9 @@ import Testing
     #expect(!result.needsPush)
   }
 
-  @Test(arguments: ["extractedMerchantName", "extractedDate", "extractedTotal", "ocrRawText", "llmConfidence"])
+  @Test(
+    "The server's value wins in server-owned fields",
+    arguments: ["extractedMerchantName", "extractedDate", "extractedTotal", "ocrRawText", "llmConfidence"])
   func theServersExtractionWinsOverTheDevices(field: String) {
     let result = mergedReceipt(edited([field: "1"]), edited([field: "2"], version: 4))
     #expect(result.merged.fields[field] == "2")
@@ -89,7 +92,8 @@ import Testing
     #expect(result.conflict == nil)
   }
 
-  @Test func aFieldWithoutAnOwnerIsAConflict() {
+  @Test("Two edits of a field without an owner are a conflict, and the local value stays visible")
+  func aFieldWithoutAnOwnerIsAConflict() {
     let local = edited(["totalAmount": 13, "userNotes": "mine"])
     let remote = edited(["totalAmount": 14, "storeName": "B"], version: 4)
     let result = mergedReceipt(local, remote)
@@ -102,14 +106,14 @@ import Testing
     #expect(result.needsApply)
   }
 
-  @Test func tagsMergeAsASetAlthoughTheUserOwnsThem() {
+  @Test("Tags merge as a set although the user owns them") func tagsMergeAsASetAlthoughTheUserOwnsThem() {
     let result = mergedReceipt(edited(["userTags": ["garden"]]), edited(["userTags": ["home", "tax"]], version: 4))
     #expect(result.merged.fields["userTags"] == ["garden", "tax"])
     #expect(result.lost.isEmpty)
     #expect(result.conflict == nil)
   }
 
-  @Test func aSetThatBecameNullIsEmpty() {
+  @Test("A set that became null merges as an empty set") func aSetThatBecameNullIsEmpty() {
     let result = mergedReceipt(edited(["userTags": .null]), edited(["userTags": ["home", "tax"]], version: 4))
     #expect(result.merged.fields["userTags"] == ["tax"])
   }
@@ -126,7 +130,7 @@ import Testing
     #expect(mergedReceipt(base, remote).fieldsToCompute.isEmpty)
   }
 
-  @Test func aPathNeverLeavesTheDevice() {
+  @Test("A device-only path is neither pushed nor overwritten") func aPathNeverLeavesTheDevice() {
     var local = edited(["localImagePaths": ["/a.jpg"]])
     var remote = edited(["localImagePaths": ["/elsewhere"], "storeName": "B"], version: 4)
     let result = mergedReceipt(local, remote)
@@ -140,7 +144,7 @@ import Testing
   // MARK: The edge cases of going offline
 
   /// Two devices edit different fields while both are offline.
-  @Test func editsOfDifferentFieldsBothStand() {
+  @Test("Edits of different fields both survive under each policy") func editsOfDifferentFieldsBothStand() {
     for policy in ConflictPolicy.allCases {
       let result = merged(edited(["userNotes": "tablet"]), edited(["storeName": "phone"], version: 4), policy)
       #expect(result.merged.fields["storeName"] == "phone")
@@ -152,7 +156,7 @@ import Testing
 
   /// A batch that was made offline is pushed to a server that has no record of it, or has it from a push whose
   /// response was lost.
-  @Test func aRecordThatIsThereAlreadyIsNotDisputed() {
+  @Test("A record that the server already has is no conflict") func aRecordThatIsThereAlreadyIsNotDisputed() {
     let mine = edited(["storeName": "A"])
     var there = mine
     there.syncVersion = 1
@@ -164,13 +168,13 @@ import Testing
   }
 
   /// An image arrives later than its record: its key is added to those that other devices added.
-  @Test func anImageKeyThatComesLateJoinsTheOthers() {
+  @Test("A late image key joins the keys from other devices") func anImageKeyThatComesLateJoinsTheOthers() {
     let result = mergedReceipt(edited(["imageKeys": ["late.jpg"]]), edited(["imageKeys": ["a.jpg"]], version: 4))
     #expect(result.merged.fields["imageKeys"] == ["a.jpg", "late.jpg"])
   }
 
   /// The server was away for days: all edits of one record have become one, and merge once.
-  @Test func editsOfDaysMergeAtOnce() {
+  @Test("Edits of several days merge as one patch") func editsOfDaysMergeAtOnce() {
     let days = (1...5).map { day in
       RecordPatch(fields: ["userNotes": .text("day \(day)")], updatedAt: Int64(day) * 1000)
     }
@@ -181,7 +185,7 @@ import Testing
   }
 
   /// Clock skew: a device whose clock runs an hour ahead does not win by that.
-  @Test func aWrongClockWinsNothing() {
+  @Test("Edit times are corrected by the clock offset and capped at the server's clock") func aWrongClockWinsNothing() {
     let hour: Int64 = 3_600_000
     let local = edited(["storeName": "early"], at: 2000 + hour)
     let remote = edited(["storeName": "late"], at: 3000, version: 4)
@@ -200,7 +204,7 @@ import Testing
   }
 
   /// A new device has nothing: it takes all that the server has, and sends nothing.
-  @Test func aNewDeviceTakesWhatTheServerHas() {
+  @Test("A new device takes the server's record and pushes nothing") func aNewDeviceTakesWhatTheServerHas() {
     let nothing = RecordState(fields: [:], updatedAt: 0)
     for policy in ConflictPolicy.allCases {
       let result = merge(
@@ -212,14 +216,15 @@ import Testing
   }
 
   /// Back from the cloud to the device and again to the cloud: the base is still known, and nothing is disputed anew.
-  @Test func whatWasEditedInDeviceModeMergesWithItsBase() {
+  @Test("An edit in device mode merges with its base without a conflict")
+  func whatWasEditedInDeviceModeMergesWithItsBase() {
     let result = mergedReceipt(edited(["totalAmount": 13]), base)
     #expect(result.patchToPush.fields == ["totalAmount": 13])
     #expect(result.kind == nil)
   }
 
   /// From the device to the cloud where another device has been before, without a base: equal fields are not disputed.
-  @Test func withoutABaseOnlyDifferencesAreDisputed() {
+  @Test("Without a base only differing fields are in conflict") func withoutABaseOnlyDifferencesAreDisputed() {
     let result = merge(
       base: nil, local: edited(["totalAmount": 13]), remote: edited(["userNotes": "x"], version: 4),
       rules: Self.receipts, clock: MergeClock(serverNow: 9000))
@@ -230,13 +235,15 @@ import Testing
 
   // MARK: Policies
 
-  @Test(arguments: [
-    (ConflictPolicy.manual, "local", true, [] as [MergeSide]),
-    (.merge, "local", true, []),
-    (.serverWins, "remote", false, [.local]),
-    (.clientWins, "local", false, [.remote]),
-    (.lastWriteWins, "remote", false, [.local]),
-  ])
+  @Test(
+    "Each policy decides a field that both sides changed",
+    arguments: [
+      (ConflictPolicy.manual, "local", true, [] as [MergeSide]),
+      (.merge, "local", true, []),
+      (.serverWins, "remote", false, [.local]),
+      (.clientWins, "local", false, [.remote]),
+      (.lastWriteWins, "remote", false, [.local]),
+    ])
   func eachPolicyDecidesAboutAFieldThatBothChanged(
     policy: ConflictPolicy, value: String, isConflict: Bool, losers: [MergeSide]
   ) {
@@ -248,14 +255,15 @@ import Testing
     #expect(result.kind == .concurrentEdit)
   }
 
-  @Test func aTieIsBrokenByTheTextOfTheValue() {
+  @Test("Edits at the same millisecond are decided by the text of the value") func aTieIsBrokenByTheTextOfTheValue() {
     let one = edited(["storeName": "a"])
     let other = edited(["storeName": "b"])
     #expect(merged(one, other, .lastWriteWins).merged.fields["storeName"] == "b")
     #expect(merged(other, one, .lastWriteWins).merged.fields["storeName"] == "b")
   }
 
-  @Test func atTheSameMillisecondADeletionWinsOverAnEdit() {
+  @Test("A deletion wins over an edit at the same millisecond and loses to a later edit")
+  func atTheSameMillisecondADeletionWinsOverAnEdit() {
     let edit = edited(["storeName": "a"])
     let deletion = edited([:], isDeleted: true)
     #expect(merged(edit, deletion, .lastWriteWins).merged.isDeleted)
@@ -263,7 +271,7 @@ import Testing
     #expect(!merged(deletion, edited(["storeName": "a"], at: 2001), .lastWriteWins).merged.isDeleted)
   }
 
-  @Test func theSameEditOnBothSidesIsNoDispute() {
+  @Test("The same edit on both sides is no conflict") func theSameEditOnBothSidesIsNoDispute() {
     for policy in ConflictPolicy.allCases {
       let result = merged(edited(["totalAmount": 13]), edited(["totalAmount": .number(13)], version: 4), policy)
       #expect(result.kind == nil)
@@ -303,7 +311,7 @@ import Testing
     #expect(result.conflict?.isAboutDeletion == true)
   }
 
-  @Test func aDeletionOfWhatNobodyEditedStands() {
+  @Test("A deletion of a record without edits stands under each policy") func aDeletionOfWhatNobodyEditedStands() {
     for policy in ConflictPolicy.allCases {
       #expect(merged(edited([:], isDeleted: true), base, policy).merged.isDeleted)
       #expect(merged(base, edited([:], isDeleted: true), policy).merged.isDeleted)
@@ -311,7 +319,8 @@ import Testing
     }
   }
 
-  @Test func aMachinesValueDoesNotStandAgainstADeletion() {
+  @Test("A value that no user entered does not conflict with a deletion")
+  func aMachinesValueDoesNotStandAgainstADeletion() {
     let result = mergedReceipt(edited([:], isDeleted: true), edited(["extractedTotal": "13"], version: 4))
     #expect(result.conflict == nil)
     #expect(result.merged.isDeleted)
@@ -328,7 +337,7 @@ import Testing
     #expect(result.kind == nil)
   }
 
-  @Test func whatBothDeletedAsksNobody() {
+  @Test("A deletion on both sides is no conflict") func whatBothDeletedAsksNobody() {
     for policy in ConflictPolicy.allCases {
       let result = merged(
         edited(["storeName": "a"], isDeleted: true), edited(["storeName": "b"], version: 4, isDeleted: true), policy)
@@ -337,7 +346,7 @@ import Testing
     }
   }
 
-  @Test func aColumnThatOneSideDoesNotKnowIsNotChangedByIt() {
+  @Test("A side that lacks a column does not change that column") func aColumnThatOneSideDoesNotKnowIsNotChangedByIt() {
     var older = edited(["userNotes": "x"])
     older.fields["extractedTotal"] = nil
     let result = merged(older, edited(["extractedTotal": "13"], version: 4), .manual)

@@ -45,7 +45,7 @@ import Testing
 
   // MARK: Symmetry
 
-  @Test func lastWriteWinsIsTheSameInEitherOrder() {
+  @Test("last_write_wins gives the same record in either order") func lastWriteWinsIsTheSameInEitherOrder() {
     everySituation(policies: [.lastWriteWins]) { situation, _ in
       var situation = situation
       situation.rules.fields["path"] = nil
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func theOtherPoliciesMirrorEachOther() {
+  @Test("server_wins and client_wins mirror each other") func theOtherPoliciesMirrorEachOther() {
     everySituation(policies: [.serverWins, .clientWins, .manual]) { situation, _ in
       var situation = situation
       // The two owners count different values as the user's, and so different values stand against a deletion.
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test func underMergeTheOwnersMirrorEachOther() {
+  @Test("Under merge the owners mirror each other") func underMergeTheOwnersMirrorEachOther() {
     everySituation(policies: [.merge]) { situation, _ in
       var situation = situation
       situation.rules.fields = situation.rules.fields.mapValues { rule in
@@ -88,7 +88,7 @@ import Testing
 
   // MARK: Idempotence
 
-  @Test func mergingTheResultAgainChangesNothing() {
+  @Test("Merging the result again changes nothing") func mergingTheResultAgainChangesNothing() {
     everySituation { situation, _ in
       let first = situation.merged()
       guard first.conflict == nil else { return true }
@@ -105,7 +105,8 @@ import Testing
     }
   }
 
-  @Test func aMergeThatIsDoneTwiceWithTheSameBaseIsTheSame() {
+  @Test("Repeating a merge with the same base gives the same fields")
+  func aMergeThatIsDoneTwiceWithTheSameBaseIsTheSame() {
     everySituation { situation, _ in
       let first = situation.merged()
       guard first.conflict == nil else { return true }
@@ -117,7 +118,8 @@ import Testing
     }
   }
 
-  @Test func whatIsPushedMakesTheServerHaveTheMergedRecord() {
+  @Test("Applying the pushed patch gives the server the merged record")
+  func whatIsPushedMakesTheServerHaveTheMergedRecord() {
     everySituation { situation, _ in
       let result = situation.merged()
       guard result.conflict == nil else { return !result.needsPush }
@@ -132,7 +134,7 @@ import Testing
 
   // MARK: Nothing invented, nothing lost
 
-  @Test func everyValueIsOneOfTheThree() {
+  @Test("Each merged value comes from the base, the local or the remote version") func everyValueIsOneOfTheThree() {
     everySituation { situation, _ in
       situation.merged().merged.fields.members.allSatisfy { member in
         let three = [situation.base?.fields, situation.local.fields, situation.remote.fields].compactMap {
@@ -149,7 +151,7 @@ import Testing
     }
   }
 
-  @Test func whatOneSideAloneChangedAlwaysSurvives() {
+  @Test("A value that only one side changed survives") func whatOneSideAloneChangedAlwaysSurvives() {
     everySituation { situation, _ in
       guard let base = situation.base else { return true }
       let merged = situation.merged().merged
@@ -188,7 +190,8 @@ import Testing
     }
   }
 
-  @Test func aPersonsValueIsNeverLostSilently() {
+  @Test("A value that a user entered is kept, in conflict or recorded as overwritten")
+  func aPersonsValueIsNeverLostSilently() {
     everySituation { situation, _ in
       let result = situation.merged()
       let open = Set(result.conflict?.fields ?? [])
@@ -223,7 +226,7 @@ import Testing
     }
   }
 
-  @Test func whatIsComputedFromBothSidesIsComputedAgain() {
+  @Test("A computed column of mixed inputs is computed again") func whatIsComputedFromBothSidesIsComputedAgain() {
     everySituation { situation, _ in
       func inputs(_ state: RecordState) -> SyncObject {
         state.fields.filter { $0.name != "computed" && $0.name != "path" }
@@ -236,7 +239,7 @@ import Testing
 
   // MARK: Resolution
 
-  @Test func everyConflictCanBeDecidedForEitherSide() {
+  @Test("Each conflict can be resolved for either side") func everyConflictCanBeDecidedForEitherSide() {
     everySituation(policies: [.manual, .merge]) { situation, random in
       guard let conflict = situation.merged().conflict else { return true }
       let side = random.pick(MergeSide.allCases)

@@ -17,7 +17,7 @@ import Testing
     return try #require(result.conflict)
   }
 
-  @Test func localRemoteAndAnOwnValue() throws {
+  @Test("A resolution may choose the remote value or a new one for each field") func localRemoteAndAnOwnValue() throws {
     let conflict = try conflict()
     #expect(conflict.fields == ["a", "c"])
     let resolution = try conflict.resolved(choosing: ["a": .remote, "c": .value(7)], rules: rules, at: 4000)
@@ -29,12 +29,12 @@ import Testing
     #expect(resolution.patch.editTime(of: "b") == 2000)
   }
 
-  @Test func aWholeSide() throws {
+  @Test("A resolution may choose one side for all fields") func aWholeSide() throws {
     #expect(try conflict().resolved(choosing: .local, rules: rules, at: 4000).patch.fields == ["a": 2, "b": 2, "c": 2])
     #expect(try conflict().resolved(choosing: .remote, rules: rules, at: 4000).patch.fields == ["b": 2])
   }
 
-  @Test func aResolvedRecordMergesWithoutDispute() throws {
+  @Test("A resolved record merges again without a conflict") func aResolvedRecordMergesWithoutDispute() throws {
     let conflict = try conflict()
     let resolution = try conflict.resolved(choosing: .local, rules: rules, at: 4000)
     let again = merge(
@@ -44,7 +44,7 @@ import Testing
     #expect(again.patchToPush.fields == resolution.patch.fields)
   }
 
-  @Test func whatIsOpenMustBeChosen() throws {
+  @Test("An undecided field and an unknown field are refused") func whatIsOpenMustBeChosen() throws {
     let conflict = try conflict()
     let open = #expect(throws: SyncModelError.self) {
       try conflict.resolved(choosing: ["a": .local], rules: rules, at: 1)
@@ -56,7 +56,7 @@ import Testing
     #expect(unknown?.code == .noSuchField)
   }
 
-  @Test func aDeletionIsChosenLikeAField() throws {
+  @Test("A resolution decides between an edit and a deletion") func aDeletionIsChosenLikeAField() throws {
     var remote = base.applying(RecordPatch(isDeleted: true, updatedAt: 3000))
     remote.syncVersion = 5
     let local = base.applying(RecordPatch(fields: ["a": 2], updatedAt: 2000))

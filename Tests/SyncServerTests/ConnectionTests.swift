@@ -17,7 +17,9 @@ import Testing
       + lines).joined(separator: "\r\n") + "\r\n\r\n"
   }
 
-  @Test func bodiesAreLimited() async throws {
+  @Test("A body above the limit is refused early, and an unauthenticated body is not read") func bodiesAreLimited()
+    async throws
+  {
     let server = try TestServer { $0.http.bodyBytes = 10_000 }
     let client = try server.client("ada")
     // Told beforehand: refused before anything of it is sent.
@@ -47,7 +49,8 @@ import Testing
   }
 
   /// The server waits for no body of an unauthenticated client, and reads and keeps none, whatever the method is.
-  @Test func strangersAreRefusedBeforeTheirBody() async throws {
+  @Test("An unauthenticated request is refused with 401 before its body is read")
+  func strangersAreRefusedBeforeTheirBody() async throws {
     let server = try TestServer { $0.http.idleSeconds = 3 }
     _ = try server.client("ada")
     let upload = "/v1/files/uploads/" + String(repeating: "0", count: 32)
@@ -74,7 +77,9 @@ import Testing
   }
 
   /// A body that no handler reads is counted and dropped.
-  @Test func bodiesThatNobodyReadsAreDropped() async throws {
+  @Test("A body that no handler reads is dropped and counts toward the limit") func bodiesThatNobodyReadsAreDropped()
+    async throws
+  {
     let server = try TestServer { $0.http.bodyBytes = 100_000 }
     let client = try server.client("ada")
     let token = try #require(client.token)
@@ -109,7 +114,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func slowAndBrokenClientsAreLetGo() async throws {
+  @Test("Idle, slow and malformed connections are closed") func slowAndBrokenClientsAreLetGo() async throws {
     let server = try TestServer { limits in
       limits.http.idleSeconds = 1
       limits.http.bodySeconds = 2
@@ -133,7 +138,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func severalRequestsOnOneConnection() async throws {
+  @Test("One connection carries several requests") func severalRequestsOnOneConnection() async throws {
     let server = try TestServer()
     let raw = try RawConnection(to: server.server.url)
     #expect(
@@ -144,7 +149,9 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func addressesThatCannotBeListenedOn() async throws {
+  @Test("A listen address that is taken, invalid or foreign is refused") func addressesThatCannotBeListenedOn()
+    async throws
+  {
     let server = try TestServer()
     let taken = String(server.server.url.dropFirst("http://".count))
     for (address, word) in [(taken, "taken"), ("nonsense", "no address"), ("192.0.2.1:80", "not have")] {
@@ -161,7 +168,8 @@ import Testing
     await again.server.stop()
   }
 
-  @Test func waitersAreBoundedAndAnsweredAtTheEnd() async throws {
+  @Test("Long polls are limited in number and are answered when the server stops")
+  func waitersAreBoundedAndAnsweredAtTheEnd() async throws {
     let server = try TestServer { $0.waiters = 2 }
     let client = try server.client("ada")
     let cursor = try await client.pull().cursor
@@ -176,7 +184,9 @@ import Testing
   }
 
   /// Also without a closing message: the place of a disconnected client is free long before the timeout.
-  @Test func waitersWhoHaveGoneMakeRoom() async throws {
+  @Test("The place of a disconnected long poll is free before its timeout") func waitersWhoHaveGoneMakeRoom()
+    async throws
+  {
     let server = try TestServer { $0.waiters = 1 }
     let client = try server.client("ada")
     let cursor = try await client.pull().cursor

@@ -15,7 +15,8 @@ import Testing
 @Suite struct CrashTests {
   /// The server is killed at any instruction: acknowledged operations are stored, and sending everything again has no
   /// further effect.
-  @Test func killedServerKeepsWhatItAnswered() async throws {
+  @Test("A killed server keeps each acknowledged operation, and repeated operations have no further effect")
+  func killedServerKeepsWhatItAnswered() async throws {
     let folder = try TemporaryFolder()
     let data = folder.path + "/data"
     let added = try await RunningServer.run(["user", "add", "ada", "--data", data, "--quiet"], in: folder)

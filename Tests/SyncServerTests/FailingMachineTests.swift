@@ -19,7 +19,9 @@ import Testing
     }
   }
 
-  @Test func aFullDiskAnswersNoOperation() async throws {
+  @Test("A full disk refuses the whole push with 507 and stores nothing") func aFullDiskAnswersNoOperation()
+    async throws
+  {
     let server = try TestServer()
     let client = try server.client("ada")
     let project = Operation.newUuid()
@@ -41,16 +43,19 @@ import Testing
   }
 
   /// Errors of the machine, and errors of a request.
-  @Test(arguments: [
-    (SQLError.Code.diskFull, Int32(13), 507 as Int?), (.inputOutput, 10 | 4 << 8, 503),
-    (.inputOutput, 10 | 1 << 8, nil),
-    (.inputOutput, 10 | 2 << 8, nil), (.busy, 5, 503), (.readOnly, 8, 503), (.cannotOpen, 14, 503),
-    (.interrupted, 9, 503), (.damaged, 11, nil), (.constraint, 19, nil), (.misuse, 0, nil),
-  ]) func kindsOfError(_ code: SQLError.Code, _ sqlite: Int32, _ status: Int?) {
+  @Test(
+    "Errors of the machine become 503 or 507, and other errors do not",
+    arguments: [
+      (SQLError.Code.diskFull, Int32(13), 507 as Int?), (.inputOutput, 10 | 4 << 8, 503),
+      (.inputOutput, 10 | 1 << 8, nil),
+      (.inputOutput, 10 | 2 << 8, nil), (.busy, 5, 503), (.readOnly, 8, 503), (.cannotOpen, 14, 503),
+      (.interrupted, 9, 503), (.damaged, 11, nil), (.constraint, 19, nil), (.misuse, 0, nil),
+    ]) func kindsOfError(_ code: SQLError.Code, _ sqlite: Int32, _ status: Int?)
+  {
     #expect(HTTPProblem(ofMachine: SQLError(code, "", sqliteCode: sqlite))?.status == status)
   }
 
-  @Test func whatIsStoppedIsTriedAgain() {
+  @Test("A cancelled or busy request becomes 503") func whatIsStoppedIsTriedAgain() {
     #expect(HTTPProblem(ofMachine: CancellationError())?.status == 503)
     #expect(HTTPProblem(ofMachine: ServerError(.busy, ""))?.status == 503)
     #expect(HTTPProblem(ofMachine: HTTPProblem.failure) == nil)

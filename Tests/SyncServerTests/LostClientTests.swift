@@ -20,7 +20,9 @@ import Testing
     try await server.waitForLog("GET /v1/watch ")
   }
 
-  @Test func whoHasSentAnotherRequestAlready() async throws {
+  @Test("A client that disconnects after a second request is noticed") func whoHasSentAnotherRequestAlready()
+    async throws
+  {
     let server = try TestServer()
     let client = try server.client("ada")
     var gone: RawConnection? = try RawConnection(to: client.url)
@@ -36,7 +38,9 @@ import Testing
   }
 
   /// Before the end of the connection stands the one of TLS.
-  @Test func whoEndsAnEncryptedConnectionInOrder() async throws {
+  @Test("A client that closes an encrypted connection in order is noticed") func whoEndsAnEncryptedConnectionInOrder()
+    async throws
+  {
     let folder = try TemporaryFolder()
     let (certificate, key) = (folder.path + "/cert.pem", folder.path + "/key.pem")
     guard FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl") else { return }

@@ -4,7 +4,7 @@ import Testing
 @testable import FieldVaultServerCommand
 
 @Suite struct ProgramTests {
-  @Test func descriptionHoldsTogether() {
+  @Test("The description of the program has no problems") func descriptionHoldsTogether() {
     #expect(ServerProgram.program.problems() == [])
   }
 }

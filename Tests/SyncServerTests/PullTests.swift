@@ -24,7 +24,7 @@ import Testing
     return uuids
   }
 
-  @Test func pagesAndRemaining() async throws {
+  @Test("A pull returns pages in order with the number of remaining changes") func pagesAndRemaining() async throws {
     let uuids = try await makeProjects(30)
     let page = try await client.get("/v1/changes?limit=12")
     #expect(page["hasMore"] == true && page["remaining"] == 18 && page.list("changes").count == 12)
@@ -33,7 +33,9 @@ import Testing
     #expect(try await client.pull(after: cursor).changes.isEmpty)
   }
 
-  @Test func firstPullLeavesOutWhatIsDeleted() async throws {
+  @Test("A first pull omits deleted records, and later pulls announce deletions") func firstPullLeavesOutWhatIsDeleted()
+    async throws
+  {
     let uuids = try await makeProjects(2)
     let start = try await client.pull().cursor
     _ = try await client.push([Operation.delete("Project", uuids[0], version: 1)])
@@ -42,7 +44,7 @@ import Testing
     #expect(later.map { $0["entityUuid"] } == [.text(uuids[0])] && later[0]["isDeleted"] == true)
   }
 
-  @Test func projectsNarrowWhatIsPulled() async throws {
+  @Test("A pull can be limited to projects") func projectsNarrowWhatIsPulled() async throws {
     let uuids = try await makeProjects(2)
     let (room, note, material) = (Operation.newUuid(), Operation.newUuid(), Operation.newUuid())
     _ = try await client.push([
@@ -58,7 +60,7 @@ import Testing
     #expect(try await client.get("/v1/changes?projects=x").status == 422)
   }
 
-  @Test func cursorsOfOtherDataAreNotKnown() async throws {
+  @Test("A cursor of other data is refused with 410") func cursorsOfOtherDataAreNotKnown() async throws {
     _ = try await makeProjects(1)
     let other = try server.client("eve", account: "other")
     let cursor = try await other.pull().cursor
@@ -70,7 +72,7 @@ import Testing
     }
   }
 
-  @Test func accountsDoNotSeeEachOther() async throws {
+  @Test("An account neither sees nor changes records of another") func accountsDoNotSeeEachOther() async throws {
     let uuids = try await makeProjects(1)
     let other = try server.client("eve", account: "other")
     #expect(try await other.pull().changes.isEmpty)
@@ -86,7 +88,8 @@ import Testing
     #expect(try await other.results([Operation.create("Project", uuids[0], ["title": "Own"])]) == ["accepted"])
   }
 
-  @Test func digestsOfAllLevels() async throws {
+  @Test("Digests of entities, buckets and records agree with the pulled records") func digestsOfAllLevels() async throws
+  {
     let uuids = try await makeProjects(3)
     let (changes, _) = try await client.pull()
     let top = try await client.get("/v1/digests")
@@ -119,7 +122,7 @@ import Testing
     #expect(try await client.get("/v1/digests/Project/zz").status == 422)
   }
 
-  @Test func watchAnswersAtOnce() async throws {
+  @Test("A watch responds to a change at once and otherwise at its timeout") func watchAnswersAtOnce() async throws {
     let cursor = try await client.pull().cursor
     let bob = try server.client("bob")
     async let watched = bob.get("/v1/watch?cursor=\(cursor)&timeout=30")
@@ -135,7 +138,7 @@ import Testing
     #expect(try await bob.get("/v1/watch?cursor=\(now)&timeout=99").status == 422)
   }
 
-  @Test func concurrentPushesNeverSlipUnderACursor() async throws {
+  @Test("No concurrent push is missed by a cursor") func concurrentPushesNeverSlipUnderACursor() async throws {
     let pushers = 4
     let each = 10
     let expected = pushers * each

@@ -26,7 +26,8 @@ import Testing
     return try #require(answer.list("changes").first)
   }
 
-  @Test func batchOfParentAndChildren() async throws {
+  @Test("A batch of a parent, its child and an update is applied in order") func batchOfParentAndChildren() async throws
+  {
     let room = Operation.newUuid()
     let answer = try await client.push([
       Operation.create("Project", project, ["title": "Elm"]),
@@ -72,7 +73,8 @@ import Testing
       ]) == ["accepted", "accepted"])
   }
 
-  @Test func sameOperationTakesEffectOnce() async throws {
+  @Test("A repeated operation takes effect once, and a reused key is refused with 409")
+  func sameOperationTakesEffectOnce() async throws {
     let operation = Operation.create("Project", project, ["title": "Elm"])
     let first = try await client.push([operation])
     let again = try await client.push([operation])
@@ -86,7 +88,7 @@ import Testing
     #expect(try await record("Project", project)["isDeleted"] == false)
   }
 
-  @Test func sameOperationInParallelTakesEffectOnce() async throws {
+  @Test("An operation sent concurrently takes effect once") func sameOperationInParallelTakesEffectOnce() async throws {
     try await makeProject()
     let operation = Operation.update("Project", project, ["title": "Oak"], base: ["title": "Elm"], version: 1)
     let answers = try await withThrowingTaskGroup(of: [SyncValue].self) { group in
@@ -97,7 +99,7 @@ import Testing
     #expect(try await record("Project", project)["version"] == 2)
   }
 
-  @Test func oneBadOperationDoesNotStopTheOthers() async throws {
+  @Test("A refused operation blocks only its dependents") func oneBadOperationDoesNotStopTheOthers() async throws {
     try await makeProject()
     let (bad, good) = (Operation.newUuid(), Operation.newUuid())
     let words = try await client.results([
@@ -109,7 +111,7 @@ import Testing
     #expect(words == ["rejected 422 title", "accepted", "waiting op-bad", "waiting op-bad"])
   }
 
-  @Test func validation() async throws {
+  @Test("Each invalid operation is refused with the field at fault") func validation() async throws {
     try await makeProject()
     func create(_ fields: SyncObject, _ type: String = "Room") -> SyncValue {
       var fields = fields
@@ -174,7 +176,7 @@ import Testing
     #expect(late.list("results").first?["lost"] == [["field": "title", "side": "remote", "value": "Bob's"]])
   }
 
-  @Test func manualPolicyMakesAConflict() async throws {
+  @Test("Under the manual policy two edits of a field are a conflict") func manualPolicyMakesAConflict() async throws {
     try await makeProject()
     _ = try await client.push([
       Operation.update("Project", project, ["title": "Oak"], base: ["title": "Elm"], version: 1)
@@ -193,7 +195,7 @@ import Testing
         == true)
   }
 
-  @Test func timesOfTheFutureCountAsNow() async throws {
+  @Test("An edit time in the future is capped at the server's clock") func timesOfTheFutureCountAsNow() async throws {
     _ = try await client.push([
       Operation.create("Project", project, ["title": "Elm"], at: "2999-01-01T00:00:00.000Z")
     ])
@@ -235,7 +237,9 @@ import Testing
   /// The server's own time, which is later than all times of these tests.
   private static let soon = "2999-01-01T00:00:00.000Z"
 
-  @Test func whatWasEditedBeforeADeletionDoesNotStopIt() async throws {
+  @Test("Invalid edits before a deletion do not prevent the deletion") func whatWasEditedBeforeADeletionDoesNotStopIt()
+    async throws
+  {
     try await makeProject()
     let room = Operation.newUuid()
     _ = try await client.push([Operation.create("Room", room, ["title": "Hall", "projectId": .text(project)])])
@@ -268,7 +272,7 @@ import Testing
     #expect(changes.count == 1 && changes.allSatisfy { $0["isDeleted"] == true && $0["version"] == 2 })
   }
 
-  @Test func uniqueValuesAreAConflict() async throws {
+  @Test("A duplicate of a unique value is a conflict") func uniqueValuesAreAConflict() async throws {
     try await makeProject()
     let user = Operation.newUuid()
     let fields: SyncObject = ["projectId": .text(project), "userId": .text(user)]
@@ -283,7 +287,8 @@ import Testing
     #expect(words == ["conflict not_unique projectId userId", "waiting twin"])
   }
 
-  @Test func cursorComesBackWhileNobodyElseChangesAnything() async throws {
+  @Test("A push returns an advanced cursor unless others changed records")
+  func cursorComesBackWhileNobodyElseChangesAnything() async throws {
     let start = try await client.pull().cursor
     let own = try await client.push([Operation.create("Project", project, ["title": "Elm"])], cursor: start)
     let cursor = own.text("cursor")
@@ -296,7 +301,9 @@ import Testing
     #expect(try await client.pull(after: cursor).changes.count == 2)
   }
 
-  @Test func newerSchemaPausesTheDevice() async throws {
+  @Test("An operation of a newer schema is refused with 409 schema-too-old") func newerSchemaPausesTheDevice()
+    async throws
+  {
     var operation = Operation.create("Project", project, ["title": "Elm"])
     if case .object(var object) = operation {
       object["schemaVersion"] = 99
@@ -306,7 +313,7 @@ import Testing
     #expect(answer.status == 409 && answer.text("type") == "urn:fieldvault:schema-too-old")
   }
 
-  @Test func recordOfFiveMegabytes() async throws {
+  @Test("A record of 5 MiB is accepted and returned") func recordOfFiveMegabytes() async throws {
     try await makeProject()
     let text = String(repeating: "é", count: 5 << 19)
     let note = Operation.newUuid()

@@ -11,7 +11,7 @@ import Testing
 @testable import SyncServer
 
 @Suite struct RouteTests {
-  @Test func tokens() async throws {
+  @Test("Tokens are required, listed, revoked and unique by user name") func tokens() async throws {
     let server = try TestServer()
     let client = try server.client("ada")
     let nobody = TestClient(url: server.server.url, token: nil)
@@ -36,7 +36,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func mistakesInRequests() async throws {
+  @Test("Malformed requests are refused with their status") func mistakesInRequests() async throws {
     let server = try TestServer()
     let client = try server.client("ada")
     func status(_ method: String, _ path: String, _ text: String? = nil, _ headers: [String: String] = [:]) async throws
@@ -65,7 +65,8 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func tooManyRequestsAreToldWhenToComeBack() async throws {
+  @Test("Requests above the rate limit are refused with 429 and Retry-After")
+  func tooManyRequestsAreToldWhenToComeBack() async throws {
     let server = try TestServer { limits in
       limits.requestBurst = 5
       limits.requestsPerSecond = 1
@@ -81,7 +82,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test("A user may make requests again after a time") func bucketsFillWithTime() {
+  @Test("The rate limiter refills with time") func bucketsFillWithTime() {
     let time = TestClock(isRunning: false)
     let limiter = RateLimiter(burst: 2, perSecond: 1, clock: time.clock)
     #expect((0..<3).map { _ in limiter.secondsToWait(for: 1) } == [nil, nil, 1])
@@ -92,7 +93,7 @@ import Testing
     #expect(limiter.secondsToWait(for: 1) == nil)
   }
 
-  @Test func logHasNoDataOfUsers() async throws {
+  @Test("The log contains no user data") func logHasNoDataOfUsers() async throws {
     let server = try TestServer()
     let client = try server.client("ada")
     let uuid = Operation.newUuid()
@@ -113,7 +114,8 @@ import Testing
     #expect(lines.contains { $0.contains("GET /v1/digests/{entity}/{bucket} 200") })
   }
 
-  @Test(arguments: [false, true]) func documentHasTheRoutesAndOnlyThese(isPresigned: Bool) throws {
+  @Test("The OpenAPI document describes exactly the routes of the server", arguments: [false, true])
+  func documentHasTheRoutesAndOnlyThese(isPresigned: Bool) throws {
     let document = try OpenAPI(limits: ServerLimits(), isPresigned: isPresigned).document()
     let server = try TestServer()
     let service = SyncService(

@@ -28,7 +28,7 @@ import Testing
           """)
     ])
 
-  @Test func areRecordsFromTheBeginning() async throws {
+  @Test("Seed rows are records of version 1 from the beginning") func areRecordsFromTheBeginning() async throws {
     let folder = try TemporaryFolder()
     let data = try ServerFolder(folder.path + "/data", isCreating: true)
     let server = try FieldVaultServer(.init(folder: data, listen: "127.0.0.1:0", schemas: [schema]))
@@ -56,7 +56,9 @@ import Testing
   }
 
   /// A device that begins has the row from its schema, and has to hear that it is deleted, however long ago that was.
-  @Test func areDeletedForDevicesThatComeLater() async throws {
+  @Test("The deletion of a seed row is announced to devices that start later") func areDeletedForDevicesThatComeLater()
+    async throws
+  {
     let folder = try TemporaryFolder()
     let data = try serverFolder(folder.path + "/data", accounts: ["home"])
     let storage = try EmbeddedStorage(in: data, schemas: [schema], accounts: [])

@@ -26,7 +26,7 @@ import Testing
     try RunningServer(["serve", "--data", data, "--listen", "127.0.0.1:0"] + more, in: folder)
   }
 
-  @Test func usersAndExitCodes() async throws {
+  @Test("User commands return their exit codes and store no token in plaintext") func usersAndExitCodes() async throws {
     let added = try await run("user", "add", "ada", "--account", "water", "--data", data)
     #expect(added.status == 0 && added.output.hasPrefix("fv_") && added.output.count == 47)
     #expect(try await run("user", "add", "ada", "--data", data).status == 10)
@@ -56,7 +56,8 @@ import Testing
     }
   }
 
-  @Test func restartKeepsEverythingAndSignalsEndInOrder() async throws {
+  @Test("A signal ends the server in order, and a restart keeps its data")
+  func restartKeepsEverythingAndSignalsEndInOrder() async throws {
     let token = try await run("user", "add", "ada", "--data", data, "--quiet").output.trimmingCharacters(in: .newlines)
     let first = try serve("--schema", "restoration")
     let client = TestClient(url: try await first.url(), token: token)
@@ -87,7 +88,9 @@ import Testing
     #expect(try await second.end() == 0)
   }
 
-  @Test func whatIsInFlightIsFinished() async throws {
+  @Test("A stopping server finishes requests in flight and accepts no others") func whatIsInFlightIsFinished()
+    async throws
+  {
     let token = try await run("user", "add", "ada", "--data", data).output.trimmingCharacters(in: .newlines)
     let server = try serve("--quiet")
     let url = try await server.url()

@@ -21,7 +21,7 @@ func forged(_ keyring: Keyring, _ change: (inout String) -> Void) -> [UInt8] {
       .adding(try RecoveryCode.random().unlockSecret(), settings: .cheap).keyring
   }
 
-  @Test func everyFlippedBitIsDamage() throws {
+  @Test("A flipped bit anywhere in a keyring is damage") func everyFlippedBitIsDamage() throws {
     var file = keyring.serialized()
     for index in file.indices {
       for bit in 0..<8 {
@@ -33,7 +33,7 @@ func forged(_ keyring: Keyring, _ change: (inout String) -> Void) -> [UInt8] {
     #expect(try Keyring(parsing: file) == keyring)
   }
 
-  @Test func everyCutAndEveryAdditionIsDamage() throws {
+  @Test("A truncated or extended keyring is damage") func everyCutAndEveryAdditionIsDamage() throws {
     let file = keyring.serialized()
     for count in file.indices {
       #expect(code { _ = try Keyring(parsing: Array(file[..<count])) } == .damaged, "cut to \(count)")
@@ -59,7 +59,8 @@ func forged(_ keyring: Keyring, _ change: (inout String) -> Void) -> [UInt8] {
     #expect(code { _ = try Keyring(parsing: file) } == .damaged)
   }
 
-  @Test func aWrongSecretAndAForgedKeyringAreDifferent() throws {
+  @Test("A forged keyring is damaged for the right secret and refuses a wrong one")
+  func aWrongSecretAndAForgedKeyringAreDifferent() throws {
     let usb = keyring.slots[1]
     let forgeries: [(from: String, to: String)] = [
       (Base64.text(usb.wrappedRootKey.ciphertext), Base64.text(usb.wrappedRootKey.ciphertext.reversed())),
@@ -79,20 +80,20 @@ func forged(_ keyring: Keyring, _ change: (inout String) -> Void) -> [UInt8] {
     }
   }
 
-  @Test func slotsCannotBeMovedBetweenVaults() throws {
+  @Test("A key slot of another vault is damage") func slotsCannotBeMovedBetweenVaults() throws {
     let (other, _) = try Keyring.create(with: keyFile(1), settings: .cheap)
     let mixed = Keyring(vaultID: keyring.vaultID, generation: keyring.generation, slots: other.slots, mac: keyring.mac)
     let read = try Keyring(parsing: mixed.serialized())
     #expect(code { _ = try read.unlock(with: keyFile(1)) } == .damaged)
   }
 
-  @Test func theSameSlotTwiceIsDamage() throws {
+  @Test("A repeated key slot is damage") func theSameSlotTwiceIsDamage() throws {
     let twice = Keyring(
       vaultID: keyring.vaultID, generation: keyring.generation, slots: keyring.slots + keyring.slots, mac: keyring.mac)
     #expect(code { _ = try Keyring(parsing: twice.serialized()) } == .damaged)
   }
 
-  @Test func aNewerVersionIsNoDamage() throws {
+  @Test("A keyring of a newer version is reported as newer, not as damaged") func aNewerVersionIsNoDamage() throws {
     let file = forged(keyring) { $0 = $0.replacingFirst("\"version\": 1,", with: "\"version\": 2,\n  \"new\": true,") }
     #expect(code { _ = try Keyring(parsing: file) } == .newerFormat)
   }

@@ -29,7 +29,7 @@ import Testing
     ]
   }
 
-  @Test func thisProgramWritesTheVector() throws {
+  @Test("The program writes the keyring of the format specification") func thisProgramWritesTheVector() throws {
     let settings = KeyringSettings.fixed()
     let (_, first) = try Keyring.create(with: secrets[0], label: "laptop", settings: settings)
     let all = try first.adding(secrets[1], label: "usb \"key\"", settings: settings)
@@ -38,7 +38,7 @@ import Testing
     #expect(String(decoding: all.keyring.serialized(), as: UTF8.self) == documented)
   }
 
-  @Test func everySecretOpensTheVector() throws {
+  @Test("Each documented secret opens the documented keyring") func everySecretOpensTheVector() throws {
     let keyring = try Keyring(parsing: Array(documented.utf8))
     for secret in secrets {
       #expect(plain(try keyring.unlock(with: secret).databaseKey) == databaseKey)

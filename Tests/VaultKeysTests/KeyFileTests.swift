@@ -4,7 +4,9 @@ import Testing
 @testable import VaultKeys
 
 @Suite struct KeyFileTests {
-  @Test func aNewKeyFileIsPrivateAndNeverOverwrites() throws {
+  @Test("A new key file has mode 600 and does not overwrite a file") func aNewKeyFileIsPrivateAndNeverOverwrites()
+    throws
+  {
     let folder = try TemporaryFolder()
     let content = try KeyFile.create(at: folder.file("k"))
     #expect(try folder.mode("k") == 0o600)
@@ -16,7 +18,7 @@ import Testing
     #expect(try folder.names == ["k"])
   }
 
-  @Test func anyFileOfTheRightSizeIsAKeyFile() throws {
+  @Test("A key file has 32 bytes to 1 MiB that are not all equal") func anyFileOfTheRightSizeIsAKeyFile() throws {
     let folder = try TemporaryFolder()
     for (count, expected) in [(31, KeyError.Code.badKeyFile), (32, nil), (1 << 20, nil), ((1 << 20) + 1, .badKeyFile)] {
       let path = try folder.write((0..<count).map { UInt8(truncatingIfNeeded: $0) }, to: "k")

@@ -15,7 +15,9 @@ import Testing
     unlocked = try Keyring.create(with: keyFile(1), settings: .cheap).unlocked
   }
 
-  @Test func creatingWritesAPrivateFileOnce() throws {
+  @Test("Creating a keyring file writes a private file and does not overwrite") func creatingWritesAPrivateFileOnce()
+    throws
+  {
     try KeyringFile.create(unlocked.keyring, at: path)
     #expect(try folder.mode("keyring.json") == 0o600)
     #expect(try folder.names == ["keyring.json"])
@@ -26,7 +28,8 @@ import Testing
     #expect(try folder.names == ["keyring.json"])
   }
 
-  @Test func writingReplacesTheFileAndALeftover() throws {
+  @Test("Writing a keyring replaces the file and removes a leftover of an earlier write")
+  func writingReplacesTheFileAndALeftover() throws {
     try KeyringFile.create(unlocked.keyring, at: path)
     _ = try folder.write(Array("half a key".utf8), to: ".keyring.json.tmp")
     let next = try unlocked.withNewGeneration(settings: .cheap).keyring
@@ -36,14 +39,15 @@ import Testing
     #expect(try folder.mode("keyring.json") == 0o600)
   }
 
-  @Test func aLeftoverLinkIsNotFollowed() throws {
+  @Test("Writing a keyring does not follow a leftover link") func aLeftoverLinkIsNotFollowed() throws {
     let victim = try folder.write([1, 2, 3], to: "victim")
     try FileManager.default.createSymbolicLink(atPath: folder.file(".keyring.json.tmp"), withDestinationPath: victim)
     try KeyringFile.write(unlocked.keyring, at: path)
     #expect(try Data(contentsOf: URL(fileURLWithPath: victim)) == Data([1, 2, 3]))
   }
 
-  @Test func whatCannotBeReadOrWrittenIsNamed() throws {
+  @Test("A keyring that is missing, unreadable or too large is reported with its path")
+  func whatCannotBeReadOrWrittenIsNamed() throws {
     #expect(code { _ = try KeyringFile.read(at: path) } == .notFound)
     #expect(code { _ = try KeyringFile.read(at: folder.path) } == .unreadable)
     #expect(code { try KeyringFile.write(unlocked.keyring, at: folder.file("no/keyring.json")) } == .cannotWrite)
@@ -55,7 +59,7 @@ import Testing
     }
   }
 
-  @Test func aFullDiskLeavesWhatWasThere() throws {
+  @Test("A full disk is reported as no space") func aFullDiskLeavesWhatWasThere() throws {
     guard FileManager.default.fileExists(atPath: "/dev/full") else { return }
     // Writing to the device itself: the code of the error, and no file of ours.
     let full = try Descriptor(opening: "/dev/full", 1 /* O_WRONLY */)

@@ -3,21 +3,25 @@ import Testing
 @testable import VaultKeys
 
 @Suite struct ParameterTests {
-  @Test(arguments: [(0, 8 << 20), (65, 8 << 20), (1, (8 << 20) - 1024), (1, (1 << 30) + 1024), (1, (8 << 20) + 1)])
+  @Test(
+    "Derivation parameters out of range are refused",
+    arguments: [(0, 8 << 20), (65, 8 << 20), (1, (8 << 20) - 1024), (1, (1 << 30) + 1024), (1, (8 << 20) + 1)])
   func parametersOutOfRangeAreRefused(ops: Int, memory: Int) {
     #expect(code { _ = try KeyDerivation(opsLimit: ops, memLimitBytes: memory) } == .unacceptableParameters)
   }
 
-  @Test func theBoundsThemselvesAreAccepted() throws {
+  @Test("The least and greatest derivation parameters are accepted") func theBoundsThemselvesAreAccepted() throws {
     _ = try KeyDerivation(opsLimit: 1, memLimitBytes: 8 << 20)
     _ = try KeyDerivation(opsLimit: 64, memLimitBytes: 1 << 30)
   }
 
-  @Test(arguments: [
-    ("\"opsLimit\": 1,", "\"opsLimit\": 4000000000,", "opsLimit", "1...64"),
-    ("8388608", "1099511627776", "memLimitBytes", "8388608...1073741824"),
-    ("8388608", "8192", "memLimitBytes", "8388608...1073741824"),
-  ])
+  @Test(
+    "A keyring with derivation parameters out of range is refused before a key is derived",
+    arguments: [
+      ("\"opsLimit\": 1,", "\"opsLimit\": 4000000000,", "opsLimit", "1...64"),
+      ("8388608", "1099511627776", "memLimitBytes", "8388608...1073741824"),
+      ("8388608", "8192", "memLimitBytes", "8388608...1073741824"),
+    ])
   func aHostileKeyringIsRefusedWhenItIsRead(from: String, to: String, field: String, range: String) throws {
     let (keyring, _) = try Keyring.create(with: passphrase("p"), settings: .cheap)
     let file = forged(keyring) { $0 = $0.replacingFirst(from, with: to) }
@@ -29,7 +33,9 @@ import Testing
     }
   }
 
-  @Test func aWeakSlotIsUpgradedWithItsPassphrase() throws {
+  @Test("A weak slot is upgraded with its passphrase and keeps its label") func aWeakSlotIsUpgradedWithItsPassphrase()
+    throws
+  {
     let (keyring, unlocked) = try Keyring.create(with: passphrase("p"), label: "me", settings: .cheap)
     #expect(keyring.needsUpgrade)
     let id = keyring.slots[0].id
@@ -42,7 +48,7 @@ import Testing
     _ = try upgraded.keyring.unlock(with: passphrase("p"))
   }
 
-  @Test func upgradingLowersNothing() throws {
+  @Test("An upgrade lowers no derivation parameter") func upgradingLowersNothing() throws {
     let costly = KeyringSettings(derivation: try KeyDerivation(opsLimit: 5, memLimitBytes: 8 << 20))
     let (keyring, unlocked) = try Keyring.create(with: passphrase("p"), settings: costly)
     let raised = try unlocked.upgradingPassphrase(

@@ -8,7 +8,9 @@ import Testing
     code { _ = try RecoveryCode(parsing: secure(text)) } == nil
   }
 
-  @Test func aCodeIsEightGroupsThatReadBack() throws {
+  @Test("A recovery code has eight groups of five characters and reads back") func aCodeIsEightGroupsThatReadBack()
+    throws
+  {
     let code = try RecoveryCode.random()
     let written = text(try code.text())
     #expect(written.utf8.count == 47)
@@ -17,7 +19,9 @@ import Testing
     #expect(code.secret.count == 20)
   }
 
-  @Test func aCodeIsReadAsPeopleTypeIt() throws {
+  @Test("A recovery code accepts lower case, look-alike letters and any separators") func aCodeIsReadAsPeopleTypeIt()
+    throws
+  {
     // 20 bytes of zeros give only 0 before the checks; 1 comes from the numbers of the groups.
     let zeros = try RecoveryCode.random(from: RandomSource { $0.initializeMemory(as: UInt8.self, repeating: 0) })
     #expect(text(try zeros.text()) == "00000-00001-00002-00003-00004-00005-00006-00007")
@@ -27,7 +31,7 @@ import Testing
     #expect(parses(text(try code.text()).lowercased()))
   }
 
-  @Test func everySingleSlipIsFound() throws {
+  @Test("Each single wrong or missing character of a recovery code is detected") func everySingleSlipIsFound() throws {
     let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZU*".utf8)
     let written = plain(try RecoveryCode.random().text())
     for index in written.indices where written[index] != UInt8(ascii: "-") {
@@ -42,7 +46,9 @@ import Testing
     }
   }
 
-  @Test func swappedCharactersAndGroupsAreFound() throws {
+  @Test("Swapped characters and groups of a recovery code are detected") func swappedCharactersAndGroupsAreFound()
+    throws
+  {
     let groups = text(try RecoveryCode.random().text()).split(separator: "-").map { Array($0.utf8) }
     for (group, content) in groups.enumerated() {
       for one in 0..<5 {
@@ -60,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func theMessageNamesTheGroup() {
+  @Test("The message names the mistyped group of a recovery code") func theMessageNamesTheGroup() {
     #expect {
       _ = try RecoveryCode(parsing: secure("00000-00001-00002-00003-00004-00005-00006-00008"))
     } throws: {

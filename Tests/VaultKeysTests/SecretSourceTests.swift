@@ -5,18 +5,21 @@ import Testing
 @testable import VaultKeys
 
 @Suite struct SecretSourceTests {
-  @Test(arguments: [
-    ("secret\n", "secret"), ("secret", "secret"), ("secret\r\nmore\r\n", "secret"), (" two words \n", " two words "),
-    ("tail\r", "tail\r"), ("a\rb\n", "a\rb"),
-    (String(repeating: "x", count: 5000) + "\n", String(repeating: "x", count: 5000)),
-  ])
+  @Test(
+    "A passphrase is the first line without its line ending",
+    arguments: [
+      ("secret\n", "secret"), ("secret", "secret"), ("secret\r\nmore\r\n", "secret"), (" two words \n", " two words "),
+      ("tail\r", "tail\r"), ("a\rb\n", "a\rb"),
+      (String(repeating: "x", count: 5000) + "\n", String(repeating: "x", count: 5000)),
+    ])
   func thePassphraseIsTheFirstLine(content: String, expected: String) throws {
     let folder = try TemporaryFolder()
     let path = try folder.write(Array(content.utf8), to: "p")
     #expect(text(try SecretSource(option: path).readPassphrase()) == expected)
   }
 
-  @Test func emptyLongAndMissingPassphrasesAreToldApart() throws {
+  @Test("Empty, overlong, missing and unreadable passphrases have different codes")
+  func emptyLongAndMissingPassphrasesAreToldApart() throws {
     let folder = try TemporaryFolder()
     for content in ["", "\n", "\r\nsecond\n"] {
       let path = try folder.write(Array(content.utf8), to: "p")
@@ -33,7 +36,7 @@ import Testing
     #expect(SecretSource(option: "-") == .standardInput)
   }
 
-  @Test func nothingBehindTheFirstLineIsConsumed() throws {
+  @Test("Reading a passphrase consumes only the first line") func nothingBehindTheFirstLineIsConsumed() throws {
     let pipe = Pipe()
     pipe.fileHandleForWriting.write(Data("secret\nrest".utf8))
     try pipe.fileHandleForWriting.close()
@@ -42,7 +45,7 @@ import Testing
     #expect(try pipe.fileHandleForReading.readToEnd() == Data("rest".utf8))
   }
 
-  @Test func aRecoveryCodeMayHaveLines() throws {
+  @Test("A recovery code may span several lines") func aRecoveryCodeMayHaveLines() throws {
     let folder = try TemporaryFolder()
     let path = try folder.write(Array("00000-00001-00002-00003\n00004-00005-00006-00007\n".utf8), to: "r")
     let typed = try SecretSource.file(path: path).readRecoveryCode()

@@ -16,7 +16,9 @@ import Testing
     number.isMultiple(of: 3) ? passphrase("secret \(number)") : keyFile(number)
   }
 
-  @Test(arguments: [UInt64.random(in: 0...UInt64.max), 1, 20_261_121])
+  @Test(
+    "After random slot operations each current secret opens the keyring, and each removed one is refused",
+    arguments: [UInt64.random(in: 0...UInt64.max), 1, 20_261_121])
   func everyLiveSecretOpensAndNoDeadOneDoes(seed: UInt64) throws {
     print("slot operations, seed \(seed)")
     var generator = Seeded(seed)

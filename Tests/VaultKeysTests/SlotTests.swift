@@ -3,13 +3,13 @@ import Testing
 @testable import VaultKeys
 
 @Suite struct SlotTests {
-  @Test func theLastSlotStays() throws {
+  @Test("The last key slot cannot be removed") func theLastSlotStays() throws {
     let (keyring, unlocked) = try Keyring.create(with: keyFile(1), settings: .cheap)
     #expect(code { _ = try unlocked.removingSlot(keyring.slots[0].id) } == .lastSlot)
     #expect(code { _ = try unlocked.removingSlot("ffffffff") } == .noSuchSlot)
   }
 
-  @Test func theSlotThatOpenedItCanBeRemoved() throws {
+  @Test("The slot that opened the keyring can be removed") func theSlotThatOpenedItCanBeRemoved() throws {
     let (keyring, unlocked) = try Keyring.create(with: keyFile(1), settings: .cheap)
     let changed = try unlocked.adding(keyFile(2), settings: .cheap).removingSlot(keyring.slots[0].id)
     #expect(code { _ = try changed.keyring.unlock(with: keyFile(1)) } == .wrongSecret)
@@ -17,7 +17,7 @@ import Testing
     #expect(again.databaseKey.isEqual(to: unlocked.databaseKey))
   }
 
-  @Test func changingAPassphraseTouchesOneSlot() throws {
+  @Test("Changing a passphrase changes only its slot") func changingAPassphraseTouchesOneSlot() throws {
     let (keyring, unlocked) = try Keyring.create(with: passphrase("old"), label: "me", settings: .cheap)
     let two = try unlocked.adding(keyFile(2), settings: .cheap)
     let changed = try two.changingPassphrase(of: keyring.slots[0].id, to: secure("new"), settings: .cheap).keyring
@@ -30,7 +30,7 @@ import Testing
     #expect(code { _ = try two.changingPassphrase(of: changed.slots[0].id, to: secure("")) } == .emptySecret)
   }
 
-  @Test func sixtyFourSlotsAreTheMost() throws {
+  @Test("A keyring has at most 64 slots") func sixtyFourSlotsAreTheMost() throws {
     var (_, unlocked) = try Keyring.create(
       with: keyFile(0), label: String(repeating: "x", count: 200), settings: .cheap)
     for number in 1..<64 { unlocked = try unlocked.adding(keyFile(number), settings: .cheap) }
@@ -39,14 +39,17 @@ import Testing
     #expect(code { _ = try unlocked.adding(keyFile(64), settings: .cheap) } == .limitReached)
   }
 
-  @Test(arguments: ["a\nb", "a\u{1B}[31m", "\u{202E}x", String(repeating: "x", count: 201)])
+  @Test(
+    "Labels with control characters and overlong labels are refused",
+    arguments: ["a\nb", "a\u{1B}[31m", "\u{202E}x", String(repeating: "x", count: 201)])
   func labelsThatATerminalWouldObeyAreRefused(label: String) throws {
     #expect(code { _ = try Keyring.create(with: keyFile(0), label: label, settings: .cheap) } == .badLabel)
   }
 }
 
 @Suite struct RotationTests {
-  @Test func aNewGenerationHasAnotherKeyAndTheSameSlots() throws {
+  @Test("A new generation has another database key and the same slots")
+  func aNewGenerationHasAnotherKeyAndTheSameSlots() throws {
     let (_, first) = try Keyring.create(with: keyFile(1), settings: .cheap)
     let two = try first.adding(passphrase("p"), settings: .cheap)
     let rotated = try two.withNewGeneration(settings: .cheap)

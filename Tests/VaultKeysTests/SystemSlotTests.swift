@@ -47,7 +47,8 @@ private final class FakeStore: SystemSecretStore {
 
   init() throws { unlocked = try Keyring.create(with: keyFile(1), settings: .cheap).unlocked }
 
-  @Test func aSlotIsAddedWithASecretInTheStore() throws {
+  @Test("A system slot keeps its secret in the secret store and opens the keyring")
+  func aSlotIsAddedWithASecretInTheStore() throws {
     let store = FakeStore()
     let changed = try unlocked.addingSystemSlot(in: store, label: "laptop", settings: .cheap)
     let slot = try #require(changed.keyring.slots.last)
@@ -66,7 +67,7 @@ private final class FakeStore: SystemSecretStore {
     #expect(try rotated.unlocked.keyring.unlock(with: secret).slotID == slot.id)
   }
 
-  @Test func twoSlotsHaveTwoSecrets() throws {
+  @Test("Two system slots have two secrets") func twoSlotsHaveTwoSecrets() throws {
     let store = FakeStore()
     let both = try unlocked.addingSystemSlot(in: store, settings: .cheap)
       .addingSystemSlot(in: store, settings: .cheap)
@@ -77,7 +78,9 @@ private final class FakeStore: SystemSecretStore {
     #expect(try both.keyring.unlock(with: both.keyring.requiredSystemSecret(in: store)).slotID == ids[1])
   }
 
-  @Test func aSecretOfAnotherSlotDoesNotHideTheRightOne() throws {
+  @Test("A stale secret of another slot does not hide the right one") func aSecretOfAnotherSlotDoesNotHideTheRightOne()
+    throws
+  {
     let store = FakeStore()
     let both = try unlocked.addingSystemSlot(in: store, settings: .cheap)
       .addingSystemSlot(in: store, settings: .cheap)
@@ -90,7 +93,8 @@ private final class FakeStore: SystemSecretStore {
     #expect(code { _ = try both.keyring.unlock(with: stale) } == .wrongSecret)
   }
 
-  @Test(arguments: [FakeStore.Trouble.refuses, .forgets, .garbles])
+  @Test(
+    "A store that fails to keep the secret adds no slot", arguments: [FakeStore.Trouble.refuses, .forgets, .garbles])
   fileprivate func aStoreThatDoesNotKeepTheSecretMakesNoSlot(_ trouble: FakeStore.Trouble) throws {
     let store = FakeStore(trouble)
     #expect(
@@ -98,13 +102,14 @@ private final class FakeStore: SystemSecretStore {
     #expect(store.secrets.isEmpty)
   }
 
-  @Test func nothingIsStoredForALabelThatCannotBe() throws {
+  @Test("A refused label stores no secret") func nothingIsStoredForALabelThatCannotBe() throws {
     let store = FakeStore()
     #expect(code { _ = try unlocked.addingSystemSlot(in: store, label: "\u{1B}", settings: .cheap) } == .badLabel)
     #expect(store.content.withLock { $0.labels.isEmpty })
   }
 
-  @Test func theStoreIsAskedOnlyWhereThereIsSuchASlot() throws {
+  @Test("The secret store is read only if the keyring has a system slot")
+  func theStoreIsAskedOnlyWhereThereIsSuchASlot() throws {
     let store = FakeStore()
     #expect(code { _ = try unlocked.keyring.requiredSystemSecret(in: store) } == .noSlotOfThatKind)
     #expect(try unlocked.keyring.systemSecret(in: store) == nil)
@@ -113,20 +118,22 @@ private final class FakeStore: SystemSecretStore {
     #expect(code { _ = try keyring.requiredSystemSecret(in: FakeStore()) } == .notInSecretStore)
   }
 
-  @Test(arguments: [0, 31, 33])
+  @Test("A system secret of another length is refused", arguments: [0, 31, 33])
   func anotherLengthIsNoSecret(count: Int) throws {
     let secret = secure(bytes: Array(repeating: 7, count: count))
     #expect(code { _ = try unlocked.adding(.system(secret), settings: .cheap) } == .badSystemSecret)
   }
 
-  @Test func otherKindsWithTheSameBytesDoNotOpenIt() throws {
+  @Test("A secret of another kind with the same bytes does not open a system slot")
+  func otherKindsWithTheSameBytesDoNotOpenIt() throws {
     let bytes = (0..<32).map { UInt8($0) }
     let keyring = try unlocked.adding(.system(secure(bytes: bytes)), settings: .cheap).keyring
     #expect(code { _ = try keyring.unlock(with: .keyFile(secure(bytes: bytes))) } == .wrongSecret)
     #expect(try keyring.unlock(with: .system(secure(bytes: bytes))).slotID == keyring.slots.last?.id)
   }
 
-  @Test func hexadecimalDigitsAreReadBack() throws {
+  @Test("Hexadecimal digits are read in either case, and other characters are refused")
+  func hexadecimalDigitsAreReadBack() throws {
     let all = secure(bytes: Array(0...255))
     let text = try all.hexText()
     #expect(try SecureBytes.bytes(ofHex: text)?.isEqual(to: all) == true)
@@ -148,7 +155,9 @@ private final class FakeStore: SystemSecretStore {
     private static let hasTestStore = variables["FIELDVAULT_TEST_SECRET_STORE"] == "1"
     private static let hasBus = variables["DBUS_SESSION_BUS_ADDRESS"] != nil || variables["XDG_RUNTIME_DIR"] != nil
 
-    @Test(.enabled(if: !hasBus, "this process has a session"))
+    @Test(
+      "Without a session bus the secret store is reported as missing",
+      .enabled(if: !hasBus, "this process has a session"))
     func withoutASessionThereIsAnError() throws {
       let service = SecretService()
       for _ in 0..<3 {
@@ -160,13 +169,15 @@ private final class FakeStore: SystemSecretStore {
         code { try service.store(secret, vaultID: "v", slotID: "s", label: "l") } == .secretStoreMissing)
     }
 
-    @Test func namesThatAreTooLongAreRefused() {
+    @Test("Overlong vault and slot ids are refused") func namesThatAreTooLongAreRefused() {
       let long = String(repeating: "x", count: 64)
       #expect(code { _ = try SecretService().secret(vaultID: long, slotID: "s") } == .secretStoreRefused)
       #expect(code { _ = try SecretService().secret(vaultID: "v", slotID: long) } == .secretStoreRefused)
     }
 
-    @Test(.enabled(if: hasTestStore, "FIELDVAULT_TEST_SECRET_STORE=1 says that the session is one for tests"))
+    @Test(
+      "The secret store keeps, replaces and removes a secret",
+      .enabled(if: hasTestStore, "FIELDVAULT_TEST_SECRET_STORE=1 says that the session is one for tests"))
     func aSecretIsKeptReplacedAndForgotten() throws {
       let service = SecretService()
       let vault = UUID().uuidString.lowercased()
@@ -187,7 +198,9 @@ private final class FakeStore: SystemSecretStore {
       #expect(try service.secret(vaultID: vault, slotID: "00000001") == nil)
     }
 
-    @Test(.enabled(if: hasTestStore, "FIELDVAULT_TEST_SECRET_STORE=1 says that the session is one for tests"))
+    @Test(
+      "A call to the secret store ends after its timeout",
+      .enabled(if: hasTestStore, "FIELDVAULT_TEST_SECRET_STORE=1 says that the session is one for tests"))
     func aCallThatTakesTooLongEnds() {
       // No time at all: cancelled at once, or through in spite of that.
       let service = SecretService(busSeconds: 0, storeSeconds: 0)

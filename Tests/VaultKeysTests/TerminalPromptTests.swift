@@ -17,7 +17,8 @@ import Testing
     return Background { () throws(KeyError) in try body(TerminalPrompt(borrowing: slave)) }
   }
 
-  @Test func theAnswerIsNotShownAndTheEchoComesBack() throws {
+  @Test("A passphrase is typed without echo, and the echo returns afterwards")
+  func theAnswerIsNotShownAndTheEchoComesBack() throws {
     #expect(terminal.isEchoing)
     let answer = asking { prompt throws(KeyError) in try prompt.ask("Passphrase: ") }
     #expect(terminal.screen(until: ": ") == "Passphrase: ")
@@ -29,7 +30,7 @@ import Testing
     #expect(terminal.screen(until: "\n") == "\r\n")
   }
 
-  @Test func aNewPassphraseIsAskedForTwice() throws {
+  @Test("A new passphrase is asked for again until both inputs agree") func aNewPassphraseIsAskedForTwice() throws {
     let answer = asking { prompt throws(KeyError) in try prompt.askTwice("New: ") }
     #expect(terminal.screen(until: "New: ") == "New: ")
     terminal.type("one\n")
@@ -43,7 +44,7 @@ import Testing
     #expect(terminal.isEchoing)
   }
 
-  @Test func threeDifferentAnswersAreAnError() throws {
+  @Test("Three pairs of different inputs are an error") func threeDifferentAnswersAreAnError() throws {
     let answer = asking { prompt throws(KeyError) in try prompt.askTwice("New: ") }
     for attempt in 1...6 {
       _ = terminal.screen(until: ": ")
@@ -53,7 +54,7 @@ import Testing
     #expect(terminal.isEchoing)
   }
 
-  @Test func theEndOfTheInputCancels() throws {
+  @Test("The end of the input cancels the prompt") func theEndOfTheInputCancels() throws {
     let answer = asking { prompt throws(KeyError) in try prompt.ask("Passphrase: ") }
     _ = terminal.screen(until: ": ")
     terminal.type("\u{4}")
@@ -61,14 +62,14 @@ import Testing
     #expect(terminal.isEchoing)
   }
 
-  @Test func anEmptyAnswerIsAnEmptySecret() throws {
+  @Test("An empty input is an empty secret and is not repeated") func anEmptyAnswerIsAnEmptySecret() throws {
     let answer = asking { prompt throws(KeyError) in try prompt.askTwice("New: ") }
     _ = terminal.screen(until: ": ")
     terminal.type("\n")
     #expect(try answer.wait().count == 0)
   }
 
-  @Test func whatIsNoTerminalIsNotAskedOn() throws {
+  @Test("A prompt on a pipe is refused") func whatIsNoTerminalIsNotAskedOn() throws {
     let pipe = Pipe()
     let end = pipe.fileHandleForWriting.fileDescriptor
     #expect(code { _ = try TerminalPrompt(borrowing: end).ask("Passphrase: ") } == .noTerminal)

@@ -10,12 +10,15 @@
     private static let isChild = ProcessInfo.processInfo.environment[childVariable] != nil
 
     /// What the child runs; in the parent it is skipped.
-    @Test(.enabled(if: isChild)) func asksInAChild() throws {
+    @Test("The child process reads the passphrase from its terminal", .enabled(if: isChild)) func asksInAChild() throws
+    {
       let answer = try SecretSource.terminal(prompt: "Passphrase: ").readPassphrase()
       exit(text(answer) == "hunter2" ? 42 : 43)
     }
 
-    @Test(.disabled(if: isChild), arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT])
+    @Test(
+      "The echo returns before a signal ends the process", .disabled(if: isChild),
+      arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT])
     func theEchoComesBackBeforeTheSignalEndsTheProcess(signal: Int32) throws {
       let terminal = try PseudoTerminal()
       let child = try spawn(on: terminal)
@@ -28,7 +31,9 @@
       #expect(terminal.isEchoing)
     }
 
-    @Test(.disabled(if: isChild)) func controlCEndsTheQuestion() throws {
+    @Test("Control-C ends the prompt and restores the echo", .disabled(if: isChild)) func controlCEndsTheQuestion()
+      throws
+    {
       let terminal = try PseudoTerminal()
       let child = try spawn(on: terminal)
       _ = terminal.screen(until: "Passphrase: ")
@@ -37,7 +42,8 @@
       #expect(terminal.isEchoing)
     }
 
-    @Test(.disabled(if: isChild)) func aStoppedQuestionIsAskedAgain() throws {
+    @Test("A prompt that was stopped starts again and discards the partial input", .disabled(if: isChild))
+    func aStoppedQuestionIsAskedAgain() throws {
       let terminal = try PseudoTerminal()
       let child = try spawn(on: terminal)
       _ = terminal.screen(until: "Passphrase: ")

@@ -3,7 +3,7 @@ import Testing
 @testable import VaultKeys
 
 @Suite struct UnlockingTests {
-  @Test func everyKindOfSlotGivesTheSameDatabaseKey() throws {
+  @Test("Each kind of key slot gives the same database key") func everyKindOfSlotGivesTheSameDatabaseKey() throws {
     let (_, first) = try Keyring.create(with: passphrase("correct horse"), label: "me", settings: .cheap)
     let code = try RecoveryCode.random()
     let all = try first.adding(keyFile(1), label: "usb", settings: .cheap)
@@ -19,14 +19,14 @@ import Testing
     }
   }
 
-  @Test func theDefaultsAreThoseThatAreDocumented() throws {
+  @Test("A new slot has the documented derivation parameters") func theDefaultsAreThoseThatAreDocumented() throws {
     let (keyring, unlocked) = try Keyring.create(with: passphrase("real cost"))
     #expect(keyring.slots[0].derivation == (try KeyDerivation(opsLimit: 3, memLimitBytes: 67_108_864)))
     #expect(!keyring.needsUpgrade)
     #expect(try keyring.unlock(with: passphrase("real cost")).databaseKey.isEqual(to: unlocked.databaseKey))
   }
 
-  @Test func aWrongSecretIsNoDamage() throws {
+  @Test("A wrong secret is reported as wrong, not as damage") func aWrongSecretIsNoDamage() throws {
     let (_, first) = try Keyring.create(with: passphrase("right"), settings: .cheap)
     let keyring = try first.adding(keyFile(1), settings: .cheap).keyring
     #expect(code { _ = try keyring.unlock(with: passphrase("wrong")) } == .wrongSecret)
@@ -34,7 +34,7 @@ import Testing
     #expect(code { _ = try keyring.unlock(with: try RecoveryCode.random().unlockSecret()) } == .noSlotOfThatKind)
   }
 
-  @Test func whatCanBeNoSecretIsSaidBeforeAnyKeyIsTried() throws {
+  @Test("An impossible secret is refused with its own code") func whatCanBeNoSecretIsSaidBeforeAnyKeyIsTried() throws {
     let (keyring, _) = try Keyring.create(with: passphrase("right"), settings: .cheap)
     let long = secure(bytes: [UInt8](repeating: 65, count: (1 << 20) + 1))
     #expect(code { _ = try keyring.unlock(with: passphrase("")) } == .emptySecret)
@@ -44,7 +44,8 @@ import Testing
     #expect(code { _ = try Keyring.create(with: passphrase(""), settings: .cheap) } == .emptySecret)
   }
 
-  @Test func thePassphraseIsBytesWithoutNormalisation() throws {
+  @Test("A passphrase is compared by its bytes, without Unicode normalization")
+  func thePassphraseIsBytesWithoutNormalisation() throws {
     let composed = secure("\u{E9}")
     let decomposed = secure("e\u{301}")
     let (keyring, _) = try Keyring.create(with: .passphrase(composed), settings: .cheap)
@@ -53,7 +54,7 @@ import Testing
     _ = try binary.unlock(with: .passphrase(secure(bytes: [0, 0xFF, 0])))
   }
 
-  @Test func errorsHaveAHintAndNoSecret() throws {
+  @Test("Errors have a hint and do not contain the secret") func errorsHaveAHintAndNoSecret() throws {
     let (keyring, _) = try Keyring.create(with: passphrase("right"), settings: .cheap)
     #expect {
       _ = try keyring.unlock(with: passphrase("hunter2"))
@@ -63,7 +64,7 @@ import Testing
     }
   }
 
-  @Test func printingShowsNoKey() throws {
+  @Test("Printing an unlocked keyring shows no key") func printingShowsNoKey() throws {
     let (_, unlocked) = try Keyring.create(with: passphrase("right"), settings: .cheap)
     var dumped = ""
     dump(unlocked, to: &dumped)

@@ -15,7 +15,9 @@ import Testing
 
   init() throws { bench = try AttachmentBench() }
 
-  @Test(arguments: [0, 1, 65_535, 65_536, 1 << 20, (1 << 20) + 1, 3_500_000])
+  @Test(
+    "An attached file returns its content and is stored encrypted with mode 600",
+    arguments: [0, 1, 65_535, 65_536, 1 << 20, (1 << 20) + 1, 3_500_000])
   func whatGoesInComesOut(_ size: Int) throws {
     let attachment = try bench.attach(bytes: size)
     let source = try Data(contentsOf: URL(filePath: bench.folder.path + "/a.bin"))
@@ -31,7 +33,8 @@ import Testing
       try FileManager.default.attributesOfItem(atPath: bench.stored(attachment))[.posixPermissions] as? Int == 0o600)
   }
 
-  @Test func aPartIsReadWithoutTheRest() throws {
+  @Test("A range of a file is read without the rest, and damage elsewhere does not prevent reading")
+  func aPartIsReadWithoutTheRest() throws {
     let attachment = try bench.attach(bytes: 5_000_000)
     let source = try Data(contentsOf: URL(filePath: bench.folder.path + "/a.bin"))
     let reader = try vault.openAttachment(attachment)
@@ -49,7 +52,7 @@ import Testing
     #expect(vaultErrorCode { _ = try again.read(2_999_000..<3_001_000) } == .damaged)
   }
 
-  @Test func itTakesOverWhatItsOwnerRefersTo() throws {
+  @Test("A new photo record takes over the references of its owner") func itTakesOverWhatItsOwnerRefersTo() throws {
     let attachment = try bench.attach()
     let photo = try #require(try vault.database.read { try Photo.all.fetchFirst($0) })
     #expect(photo.uuid == attachment)
@@ -62,7 +65,8 @@ import Testing
     #expect(try bench.count("SELECT count(*) FROM OfflineSyncQueue WHERE entityType = 'Photo'") == 1)
   }
 
-  @Test func aKindOfRecordWithoutAttachmentsIsRefused() throws {
+  @Test("Attaching to an entity without attachments or to a missing record is refused")
+  func aKindOfRecordWithoutAttachmentsIsRefused() throws {
     let material = try vault.database.write { try $0.insert(Material(name: "Oak")) }
     let file = try bench.file("a.bin", bytes: 10)
     #expect(
@@ -74,7 +78,8 @@ import Testing
     #expect(try bench.files().isEmpty)
   }
 
-  @Test func theSamePhotoTakenInTwiceIsStoredOnce() throws {
+  @Test("The same content attached twice is stored once and stays until both records are gone")
+  func theSamePhotoTakenInTwiceIsStoredOnce() throws {
     let first = try bench.attach("a.bin")
     let second = try bench.attach("b.bin")
     let other = try bench.attach("c.bin", seed: 2)
@@ -89,20 +94,22 @@ import Testing
     #expect(try bench.files().count == 1)
   }
 
-  @Test func inOneCallAsWell() throws {
+  @Test("Equal files attached in one call are stored once") func inOneCallAsWell() throws {
     let files = [try bench.file("a.bin", bytes: 100), try bench.file("b.bin", bytes: 100)]
     #expect(try vault.attach(files, to: try vault.entities.entity("AtmosphericLog"), bench.log).count == 2)
     #expect(try bench.files().count == 1)
   }
 
-  @Test func aContentWhoseFileIsGoneIsStoredAnew() throws {
+  @Test("A content whose file is missing is stored again") func aContentWhoseFileIsGoneIsStoredAnew() throws {
     let first = try bench.attach("a.bin")
     try FileManager.default.removeItem(atPath: bench.stored(first))
     let second = try bench.attach("b.bin")
     #expect(try bench.content(second).count == 3000)
   }
 
-  @Test func itIsPartOfTheTransactionOfTheCaller() throws {
+  @Test("Attaching a prepared file is part of the caller's transaction") func itIsPartOfTheTransactionOfTheCaller()
+    throws
+  {
     let prepared = try vault.prepareAttachment(from: try bench.file("a.bin", bytes: 2000))
     #expect(try bench.files().map { $0.hasSuffix(".part") } == [true])
     struct Undone: Error {}
@@ -123,7 +130,7 @@ import Testing
     withExtendedLifetime(prepared) {}
   }
 
-  @Test func whatWasNotAttachedLeavesNothing() throws {
+  @Test("A prepared file that is not attached leaves no file") func whatWasNotAttachedLeavesNothing() throws {
     do { _ = try vault.prepareAttachment(from: try bench.file("a.bin", bytes: 2000)) }
     #expect(try bench.files().isEmpty)
     // A transaction that fails leaves nothing either.
@@ -137,7 +144,9 @@ import Testing
     #expect(try bench.files().isEmpty)
   }
 
-  @Test func aFileThatChangesWhileItIsReadIsRefusedByName() throws {
+  @Test("A file that changes while being read is refused by name") func aFileThatChangesWhileItIsReadIsRefusedByName()
+    throws
+  {
     for (change, says) in [
       ("grow", "changed"), ("shrink", "changed"), ("touch", "changed"), ("remove", "removed"), ("replace", "replaced"),
     ] {
@@ -172,7 +181,7 @@ import Testing
     }
   }
 
-  @Test func whatIsNoFileIsRefused() throws {
+  @Test("A folder, a pipe, a device and a missing file are refused") func whatIsNoFileIsRefused() throws {
     let pipe = bench.folder.path + "/pipe"
     #expect(mkfifo(pipe, 0o600) == 0)
     for path in [bench.folder.path, pipe, "/dev/zero", bench.folder.path + "/none"] {
@@ -182,7 +191,7 @@ import Testing
     #expect(try bench.files().isEmpty)
   }
 
-  @Test func endingItInTheMiddleLeavesNothing() throws {
+  @Test("A cancelled preparation leaves no file") func endingItInTheMiddleLeavesNothing() throws {
     let file = try bench.file("a.bin", bytes: 4 << 20)
     #expect(throws: CancellationError.self) {
       _ = try vault.prepareAttachment(from: file) { done, _ in if done > 2 << 20 { throw CancellationError() } }
@@ -200,9 +209,11 @@ import Testing
     #expect(try bench.files().isEmpty)
   }
 
-  @Test(arguments: [
-    "a\nb.jpg", "\u{1b}[31mred", "../..", " spaces ", "wörter 写真.jpg", "'; DROP TABLE OfflinePhoto; --", "-rf",
-  ])
+  @Test(
+    "Any file name is stored unchanged and exported safely",
+    arguments: [
+      "a\nb.jpg", "\u{1b}[31mred", "../..", " spaces ", "wörter 写真.jpg", "'; DROP TABLE OfflinePhoto; --", "-rf",
+    ])
   func anyNameIsTakenAsItIs(_ name: String) throws {
     let plain = name == "../.." ? "dots" : name
     let attachment = try bench.attach(plain, bytes: 10)

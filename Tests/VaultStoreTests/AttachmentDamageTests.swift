@@ -51,7 +51,8 @@ import VaultKeys
   }
 
   /// A user who has the original adds it again.
-  @Test func aDamagedFileDoesNotStandForAGoodOne() throws {
+  @Test("A damaged file is not reused for a new attachment of the same content")
+  func aDamagedFileDoesNotStandForAGoodOne() throws {
     var random = Seeded(4)
     try harm(.flipped, &random)
     let again = try bench.attach("again.bin", bytes: 3 << 20, seed: 1)
@@ -62,7 +63,7 @@ import VaultKeys
     #expect(try vault.attachment(third).contentUuid == vault.attachment(again).contentUuid)
   }
 
-  @Test(arguments: Harm.allCases)
+  @Test("A damaged file is found and named, and its content is not exported", arguments: Harm.allCases)
   func itIsFoundAndNamedAndNothingElseIsHarmed(_ kind: Harm) throws {
     let seed = UInt64.random(in: 1...999_999)
     var random = Seeded(seed)
@@ -86,7 +87,8 @@ import VaultKeys
     #expect(diagnosis.findings("attachments").map(\.severity) == [.damage], "\(diagnosis.findings)")
   }
 
-  @Test func aContentThatIsNotTheOneOfTheRecordIsFound() throws {
+  @Test("A content with another digest is reported as damaged") func aContentThatIsNotTheOneOfTheRecordIsFound() throws
+  {
     let content = try #require(try vault.attachment(victim).contentUuid)
     _ = try vault.database.write {
       try $0.execute("UPDATE AttachmentContent SET digest = \(PhotoBench.digest) WHERE contentUuid = \(content)")
@@ -95,7 +97,7 @@ import VaultKeys
     #expect(vaultErrorCode { _ = try vault.exportAttachment(victim, to: bench.folder.path + "/out") } == .damaged)
   }
 
-  @Test func aRecordThatNamesAContentOfAnotherKeyIsFound() throws {
+  @Test("A record with the key of another content is found") func aRecordThatNamesAContentOfAnotherKeyIsFound() throws {
     _ = try vault.database.write {
       try $0.execute("UPDATE OfflinePhoto SET contentKey = zeroblob(32) WHERE photoId = 1")
     }
@@ -105,7 +107,7 @@ import VaultKeys
     #expect(try bench.content(victim).count == 3 << 20)
   }
 
-  @Test func whatTheServerHasIsFetchedAgain() throws {
+  @Test("A damaged file that the server holds is downloaded again") func whatTheServerHasIsFetchedAgain() throws {
     try bench.markAtServer()
     var random = Seeded(1)
     try harm(.flipped, &random)
@@ -158,7 +160,7 @@ import VaultKeys
     #expect(try bench.count("SELECT count(*) FROM AttachmentTransfer WHERE direction = 'upload'") == 1)
   }
 
-  @Test func openingTheVaultSweeps() throws {
+  @Test("Opening the vault removes partial files") func openingTheVaultSweeps() throws {
     let path = bench.path + "/attachments/00/01900000-0000-7000-8000-000000000000.part"
     try FileManager.default.createDirectory(atPath: bench.path + "/attachments/00", withIntermediateDirectories: true)
     try Data("x".utf8).write(to: URL(filePath: path))
@@ -167,7 +169,9 @@ import VaultKeys
     #expect(try bench.files().count == 2)
   }
 
-  @Test func nothingIsSweptWhileSomebodyTakesAFileIn() throws {
+  @Test("A sweep keeps the partial file of a preparation in progress") func nothingIsSweptWhileSomebodyTakesAFileIn()
+    throws
+  {
     let prepared = try vault.prepareAttachment(from: try bench.file("n", bytes: 10, seed: 5))
     try Vault.open(at: bench.path, with: keyFileSecret(1), schemas: [RestorationSchema.schema]).close()
     #expect(try bench.files().contains { $0.hasSuffix(".part") })
@@ -176,7 +180,7 @@ import VaultKeys
     withExtendedLifetime(prepared) {}
   }
 
-  @Test func doctorSweepsWhatIsLeftBehind() throws {
+  @Test("Doctor finds and removes orphaned files") func doctorSweepsWhatIsLeftBehind() throws {
     let path = bench.path + "/attachments/00/01900000-0000-7000-8000-000000000000"
     try FileManager.default.createDirectory(
       atPath: bench.path + "/attachments/00", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

@@ -24,7 +24,7 @@ import VaultKeys
     }
   }
 
-  @Test func rotationDoesNotTouchFiles() throws {
+  @Test("A key rotation leaves attachment files unchanged") func rotationDoesNotTouchFiles() throws {
     let attachment = try bench.attach(bytes: 100_000)
     let before = try states()
     let content = try bench.content(attachment)
@@ -39,7 +39,8 @@ import VaultKeys
     #expect(try reader.read(0..<reader.byteCount) == content)
   }
 
-  @Test func aDeletedPhotoComesBackUntilItIsPurged() throws {
+  @Test("A deleted photo keeps its file and key until the deletion is purged")
+  func aDeletedPhotoComesBackUntilItIsPurged() throws {
     let attachment = try bench.attach()
     try bench.markAtServer()
     #expect(try vault.removeAttachments([attachment]) == 1)
@@ -65,13 +66,15 @@ import VaultKeys
     #expect(try bench.files().isEmpty)
   }
 
-  @Test func whatTheDatabaseKeptOfADeletedKeyIsOverwritten() throws {
+  @Test("The database overwrites deleted content") func whatTheDatabaseKeptOfADeletedKeyIsOverwritten() throws {
     #expect(try bench.count("PRAGMA secure_delete") == 1)
     let written = try vault.database.write { try $0.fetchOne("PRAGMA secure_delete", as: Int.self) }
     #expect(written == 1)
   }
 
-  @Test func whatGoesWithAProjectComesBackWithIt() throws {
+  @Test("The photos of a deleted project are restored with the project") func whatGoesWithAProjectComesBackWithIt()
+    throws
+  {
     let attachment = try bench.attach()
     try bench.markAtServer()
     _ = try vault.delete(try vault.entities.entity("Project"), [bench.project])
@@ -113,7 +116,7 @@ import VaultKeys
     #expect(try bench.content(unsent).count == 100_000)
   }
 
-  @Test func whatHasJustComeIsNotTheFirstToGo() throws {
+  @Test("Eviction keeps the content that was just added") func whatHasJustComeIsNotTheFirstToGo() throws {
     let photo = try bench.attach()
     try bench.markAtServer()
     try vault.setPreference(.storageLimit, "0")
@@ -121,7 +124,7 @@ import VaultKeys
     #expect(try vault.attachment(photo).full == "here")
   }
 
-  @Test func whatTheDiskHasNoRoomForWaits() throws {
+  @Test("A download waits until the disk has enough free space") func whatTheDiskHasNoRoomForWaits() throws {
     let photo = try bench.attach(bytes: 100_000)
     try bench.markAtServer()
     _ = try vault.syncNow { try $0.evict(downTo: 0, keeping: nil) }
@@ -144,7 +147,7 @@ import VaultKeys
   }
 
   /// The record has another content from now on: the key of the old one is removed, and its file afterwards.
-  @Test func anotherContentShredsTheFormerOne() throws {
+  @Test("A record that loses its content loses the key and the file") func anotherContentShredsTheFormerOne() throws {
     let photo = try bench.attach()
     try vault.database.write { db in
       _ = try db.execute("UPDATE OfflinePhoto SET contentUuid = NULL, contentKey = NULL, contentDigest = NULL")
@@ -156,7 +159,8 @@ import VaultKeys
   }
 
   /// A salvaged vault has the record and the file, and does not know that they belong together.
-  @Test func aFileThatItsKeyOpensIsTakenInWithoutADigest() throws {
+  @Test("A sweep recognizes a stored file without a digest by its key and queues the upload")
+  func aFileThatItsKeyOpensIsTakenInWithoutADigest() throws {
     let photo = try bench.attach()
     try vault.database.write { db in
       _ = try db.execute("DELETE FROM AttachmentTransfer")
@@ -168,7 +172,9 @@ import VaultKeys
   }
 
   /// Nothing says any more that a file is to be sent: the doctor does.
-  @Test func aFileThatIsNotOnItsWayIsFound() throws {
+  @Test("A file that is neither at the server nor queued is found and queued") func aFileThatIsNotOnItsWayIsFound()
+    throws
+  {
     try bench.attach()
     #expect(
       try vault.database.read { try VaultInvariants.violations(vault.syncCatalog, in: $0) } == [])
@@ -180,7 +186,7 @@ import VaultKeys
   }
 
   /// Neither a conflict nor an operation contains the key, and a purged record leaves no key behind.
-  @Test func keysStandInTheirRecordsAlone() throws {
+  @Test("Neither conflicts nor operations contain content keys") func keysStandInTheirRecordsAlone() throws {
     let photo = try bench.attach()
     try vault.database.write { db in
       try db.execute(
@@ -263,7 +269,8 @@ import VaultKeys
     return try vault.database.read { try $0.fetchOne("SELECT count(*) FROM OfflinePhoto", as: Int.self) ?? 0 }
   }
 
-  @Test func anEvictedContentIsTakenInAgainAsANewOne() throws {
+  @Test("An evicted content that is attached again becomes a new content")
+  func anEvictedContentIsTakenInAgainAsANewOne() throws {
     let photo = try bench.attach()
     try bench.markAtServer()
     _ = try vault.syncNow { try $0.evict(downTo: 0, keeping: nil) }
@@ -273,7 +280,8 @@ import VaultKeys
     #expect(try vault.attachment(photo).contentUuid != vault.attachment(again).contentUuid)
   }
 
-  @Test func aBackupHasThemAndTheyOpenInTheRestoredVault() throws {
+  @Test("A backup contains the attachments, and the restored vault opens them")
+  func aBackupHasThemAndTheyOpenInTheRestoredVault() throws {
     let attachment = try bench.attach(bytes: 2_000_000)
     let content = try bench.content(attachment)
     try Data("small".utf8).write(to: URL(filePath: bench.stored(attachment) + ".thumbnail"))
@@ -294,7 +302,7 @@ import VaultKeys
     #expect(try StoredFile.all(in: restored).count == 1)
   }
 
-  @Test func anExportOverwritesNothingWithoutBeingTold() throws {
+  @Test("An export overwrites a file only when asked") func anExportOverwritesNothingWithoutBeingTold() throws {
     let attachment = try bench.attach()
     let target = bench.folder.path + "/mine"
     try Data("mine".utf8).write(to: URL(filePath: target))
@@ -307,6 +315,7 @@ import VaultKeys
   }
 
   @Test(
+    "A storage limit accepts decimal and binary units",
     arguments: [
       ("2GB", 2_000_000_000), ("500 MB", 500_000_000), ("4GiB", 4 << 30), ("0", 0), ("123", 123),
       ("1tb", 1_000_000_000_000),
@@ -317,7 +326,7 @@ import VaultKeys
     #expect(ByteCount.parse(try vault.preference(.storageLimit)) == bytes)
   }
 
-  @Test(arguments: ["", "GB", "-1", "1.5GB", "1XB", "99999999999TB"])
+  @Test("An invalid storage limit is refused", arguments: ["", "GB", "-1", "1.5GB", "1XB", "99999999999TB"])
   func otherLimitsAreRefused(_ text: String) throws {
     #expect(vaultErrorCode { try vault.setPreference(.storageLimit, text) } == .badValue)
   }

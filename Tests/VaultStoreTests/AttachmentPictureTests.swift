@@ -41,7 +41,8 @@ import Testing
         == ["thumbnail", "full"])
   }
 
-  @Test func aPictureThatIsMadeSmallerIsStoredSo() throws {
+  @Test("A recompressed picture is stored in its new size, and other files stay unchanged")
+  func aPictureThatIsMadeSmallerIsStoredSo() throws {
     try vault.setPreference(.recompress, "100")
     let uuid = try attach("rocket.jpg")
     let photo = try vault.attachment(uuid)
@@ -87,7 +88,7 @@ import Testing
     _ = try vault.attach([Self.data + "rocket.jpg"], to: project, bench.project)
   }
 
-  @Test func aBrokenPictureIsKeptWithANote() throws {
+  @Test("A truncated picture is stored unchanged with a note") func aBrokenPictureIsKeptWithANote() throws {
     let path = bench.folder.path + "/broken.jpg"
     try Data(contentsOf: URL(filePath: Self.data + "rocket.jpg")).prefix(300).write(to: URL(filePath: path))
     let uuid = try vault.attach([path], to: try vault.entities.entity("Project"), bench.project)[0]

@@ -65,7 +65,7 @@ struct PhotoBench {
 
   init() throws { bench = try PhotoBench() }
 
-  @Test(arguments: [true, false])
+  @Test("A record creates the content that it references", arguments: [true, false])
   func aRecordMakesTheContentThatItRefersTo(isTyped: Bool) throws {
     try bench.addPhoto(one, isTyped: isTyped)
     #expect(
@@ -99,7 +99,8 @@ struct PhotoBench {
     #expect(try bench.texts("SELECT hex(contentKey) FROM AttachmentContent") == [String(repeating: "07", count: 32)])
   }
 
-  @Test func theKeyGoesWithTheLastRecordAndNotBefore() throws {
+  @Test("A content key is removed when the last record is purged") func theKeyGoesWithTheLastRecordAndNotBefore() throws
+  {
     try bench.addPhoto(one)
     try bench.addPhoto(one)
     func purge(_ condition: SQL) throws {
@@ -120,7 +121,7 @@ struct PhotoBench {
     #expect(try bench.count("SELECT count(*) FROM AttachmentTransfer") == 0)
   }
 
-  @Test func thePurgeOfAProjectTakesTheKeysOfItsPhotos() throws {
+  @Test("Purging a project removes the keys of its photos") func thePurgeOfAProjectTakesTheKeysOfItsPhotos() throws {
     try bench.addPhoto(one)
     try bench.database.write { db in
       try WriteMode.purge(on: db) {
@@ -131,7 +132,8 @@ struct PhotoBench {
     #expect(try bench.count("SELECT count(*) FROM AttachmentContent") == 0)
   }
 
-  @Test func whatIsNoContentIsStoredLikeAnyOtherRecord() throws {
+  @Test("A record with an invalid content reference is stored without a content")
+  func whatIsNoContentIsStoredLikeAnyOtherRecord() throws {
     // A third-party schema, without FieldVault's CHECKs.
     let database = try Database.inMemory()
     let schema = Schema(
@@ -172,7 +174,8 @@ struct PhotoBench {
     #expect(found.1 == [one])
   }
 
-  @Test func aMigrationThatFillsTheColumnsMakesTheContents() throws {
+  @Test("A migration that fills content columns creates the contents")
+  func aMigrationThatFillsTheColumnsMakesTheContents() throws {
     try bench.addPhoto(nil)
     try bench.database.write { db in
       try DerivedTriggers.drop(in: db)

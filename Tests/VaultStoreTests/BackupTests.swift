@@ -41,7 +41,7 @@ import VaultKeys
 
   private func names() throws -> Set<String> { Set(try FileManager.default.contentsOfDirectory(atPath: folder.path)) }
 
-  @Test func whatWentInComesBack() throws {
+  @Test("A restored backup has the records and attachments") func whatWentInComesBack() throws {
     let photo = path + "/attachments/ab/0193-photo"
     try FileManager.default.createDirectory(atPath: path + "/attachments/ab", withIntermediateDirectories: false)
     let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
@@ -55,7 +55,7 @@ import VaultKeys
     #expect(try names() == ["job.vault", "job.backup", "again.vault"])
   }
 
-  @Test func itIsOfOneMomentWhileOthersWrite() throws {
+  @Test("A backup holds the state of one moment while others write") func itIsOfOneMomentWhileOthersWrite() throws {
     var writes = 0
     _ = try vault.backUp(to: backup) { _, _ in
       // Called at least for every megabyte: later writes are not in the backup.
@@ -67,7 +67,8 @@ import VaultKeys
     #expect(try titles(target) == ["Mill Lane"])
   }
 
-  @Test func itOpensWithTheSlotsOfItsMomentAfterARotation() throws {
+  @Test("A backup opens with the key slots of its time after a rotation")
+  func itOpensWithTheSlotsOfItsMomentAfterARotation() throws {
     _ = try vault.backUp(to: backup)
     _ = try vault.addSlot(keyFileSecret(2))
     _ = try vault.rotateKey(.rootKey(keeping: [keyFileSecret(2)]))
@@ -76,7 +77,7 @@ import VaultKeys
     #expect(try titles(target) == ["Mill Lane"])
   }
 
-  @Test func anOlderBackupIsReplacedAndNothingElseIs() throws {
+  @Test("A backup replaces an older backup and no other file") func anOlderBackupIsReplacedAndNothingElseIs() throws {
     _ = try vault.backUp(to: backup)
     try putProject("Harbour")
     _ = try vault.backUp(to: backup)
@@ -87,7 +88,9 @@ import VaultKeys
     #expect(try String(contentsOfFile: other, encoding: .utf8) == "a letter")
   }
 
-  @Test func aFailedBackupLeavesTheOldOneAndNoDraft() throws {
+  @Test("A failed backup keeps the old one and leaves no partial file") func aFailedBackupLeavesTheOldOneAndNoDraft()
+    throws
+  {
     _ = try vault.backUp(to: backup)
     let before = try Data(contentsOf: URL(filePath: backup))
     #expect(throws: CancellationError.self) {
@@ -97,20 +100,22 @@ import VaultKeys
     #expect(try names() == ["job.vault", "job.backup"])
   }
 
-  @Test func aDraftOfAKilledBackupIsReplaced() throws {
+  @Test("The partial file of a killed backup is replaced") func aDraftOfAKilledBackupIsReplaced() throws {
     _ = try folder.write("half", to: ".job.backup.making")
     _ = try vault.backUp(to: backup)
     #expect(try names() == ["job.vault", "job.backup"])
   }
 
-  @Test func nothingIsOverwrittenByARestore() throws {
+  @Test("A restore does not overwrite a vault") func nothingIsOverwrittenByARestore() throws {
     _ = try vault.backUp(to: backup)
     #expect {
       try Vault.restore(backup, to: path, with: keyFileSecret(1))
     } throws: { ($0 as? VaultError)?.code == .alreadyExists }
   }
 
-  @Test func everyFlippedByteIsDamageAndNeverAWrongSecret() throws {
+  @Test("A changed byte anywhere in a backup is reported as damage") func everyFlippedByteIsDamageAndNeverAWrongSecret()
+    throws
+  {
     _ = try vault.backUp(to: backup)
     let whole = try Data(contentsOf: URL(filePath: backup))
     var random = Seeded(20_261_121)
@@ -131,7 +136,8 @@ import VaultKeys
     #expect(try names() == ["job.vault", "job.backup"])
   }
 
-  @Test func aBackupThatIsCutShortOrLengthenedIsDamage() throws {
+  @Test("A truncated or extended backup is reported as damage") func aBackupThatIsCutShortOrLengthenedIsDamage() throws
+  {
     _ = try vault.backUp(to: backup)
     let whole = try Data(contentsOf: URL(filePath: backup))
     var random = Seeded(7)
@@ -158,7 +164,8 @@ import VaultKeys
     #expect(try titles(target) == ["Mill Lane"])
   }
 
-  @Test func aKeyringOfAnotherTimeCannotBePutInFront() throws {
+  @Test("A backup with an older keyring put in front is reported as damage")
+  func aKeyringOfAnotherTimeCannotBePutInFront() throws {
     let old = try KeyringFile.read(at: path + "/keyring.json").serialized()
     _ = try vault.addSlot(keyFileSecret(2))
     try vault.removeSlot(try vault.slots()[0].id)
@@ -176,9 +183,11 @@ import VaultKeys
     #expect { try restore(1) } throws: { ($0 as? VaultError)?.code == .damaged }
   }
 
-  @Test(arguments: [
-    "attachments/../x", "../vault.db", "attachments/ab/../../x", "attachments/ab/", "db", "attachments/ab/X", "",
-  ])
+  @Test(
+    "A file name in a backup that leads outside the vault is refused",
+    arguments: [
+      "attachments/../x", "../vault.db", "attachments/ab/../../x", "attachments/ab/", "db", "attachments/ab/X", "",
+    ])
   func namesThatLeadElsewhereAreRefused(_ name: String) {
     #expect(!BackupFormat.isAcceptable(name))
   }

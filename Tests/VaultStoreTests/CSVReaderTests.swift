@@ -18,18 +18,20 @@ import Testing
 
   private func records(_ text: String) throws -> [[String]] { try records(Array(text.utf8)) }
 
-  @Test(arguments: [
-    ("a,b\n1,2\n", [["a", "b"], ["1", "2"]]), ("a,b\r\n1,2\r\n", [["a", "b"], ["1", "2"]]), ("a\n1", [["a"], ["1"]]),
-    ("a,b\n,\n", [["a", "b"], ["", ""]]), ("a\n\n\nb\n", [["a"], ["b"]]), ("a\n\"\"\nb\n", [["a"], [""], ["b"]]),
-    ("\u{FEFF}a,b\n", [["a", "b"]]), ("\"a,b\",c\n", [["a,b", "c"]]), ("\"x\ny\",c\n", [["x\ny", "c"]]),
-    ("\"say \"\"hi\"\"\",c\n", [["say \"hi\"", "c"]]), ("5\"\" pipe,\"\"\"\"\n", [["5\"\" pipe", "\""]]), ("", []),
-    ("a,", [["a", ""]]), ("\"a\"\r\n\"b\"", [["a"], ["b"]]),
-  ])
+  @Test(
+    "CSV text is split into records",
+    arguments: [
+      ("a,b\n1,2\n", [["a", "b"], ["1", "2"]]), ("a,b\r\n1,2\r\n", [["a", "b"], ["1", "2"]]), ("a\n1", [["a"], ["1"]]),
+      ("a,b\n,\n", [["a", "b"], ["", ""]]), ("a\n\n\nb\n", [["a"], ["b"]]), ("a\n\"\"\nb\n", [["a"], [""], ["b"]]),
+      ("\u{FEFF}a,b\n", [["a", "b"]]), ("\"a,b\",c\n", [["a,b", "c"]]), ("\"x\ny\",c\n", [["x\ny", "c"]]),
+      ("\"say \"\"hi\"\"\",c\n", [["say \"hi\"", "c"]]), ("5\"\" pipe,\"\"\"\"\n", [["5\"\" pipe", "\""]]), ("", []),
+      ("a,", [["a", ""]]), ("\"a\"\r\n\"b\"", [["a"], ["b"]]),
+    ])
   func records(_ text: String, _ expected: [[String]]) throws {
     #expect(try records(text) == expected)
   }
 
-  @Test func anyRecordsReadBackAsWritten() throws {
+  @Test("Random quoted records read back as written") func anyRecordsReadBackAsWritten() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     var random = Seeded(seed)
     let alphabet = ["a", "\"", ",", "\n", "\r\n", "é", "😀", " ", "longer text", ""]
@@ -47,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func recordsLongerThanTheBufferReadBack() throws {
+  @Test("Records longer than the buffer are read whole") func recordsLongerThanTheBufferReadBack() throws {
     let long = String(repeating: "0123456789\"\",\n", count: 60_000)
     let read = try records("id,text\n1,\"\(long)\"\n2,short\n")
     #expect(read.count == 3)
@@ -64,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func brokenCharactersNameTheirLine() throws {
+  @Test("Invalid UTF-8 is reported with its line") func brokenCharactersNameTheirLine() throws {
     #expect {
       _ = try records(Array("a,b\n1,2\n".utf8) + [0x33, 0x2c, 0xff, 0x0a])
     } throws: { error in
@@ -72,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func linesAreCountedAcrossQuotedLineBreaks() throws {
+  @Test("Line numbers count quoted line breaks") func linesAreCountedAcrossQuotedLineBreaks() throws {
     let folder = try TemporaryFolder()
     let reader = CSVReader(try ByteSource(path: try folder.write("a\n\"x\ny\nz\"\nb\n", to: "x.csv")))
     var lines: [Int] = []

@@ -65,7 +65,8 @@ import VaultKeys
     return try PushOperation(json: Array(try #require(json).utf8))
   }
 
-  @Test func aRenamedColumnIsRenamedInWhatMayHaveBeenSent() throws {
+  @Test("A renamed column is renamed in sealed operations and in their base")
+  func aRenamedColumnIsRenamedInWhatMayHaveBeenSent() throws {
     try freeze()
     let newer = try migrate("ALTER TABLE \"OfflineThing\" RENAME COLUMN colour TO color; -- as they write it there")
     let operation = try payload(newer)
@@ -76,7 +77,8 @@ import VaultKeys
     #expect(try newer.strandedOperations().isEmpty)
   }
 
-  @Test func aTableThatIsBuiltAnewSaysWhatItRenames() throws {
+  @Test("A rebuilt table renames columns of sealed operations by its registry rows")
+  func aTableThatIsBuiltAnewSaysWhatItRenames() throws {
     try freeze()
     let newer = try migrate(
       """
@@ -90,7 +92,7 @@ import VaultKeys
     #expect(try newer.strandedOperations().isEmpty)
   }
 
-  @Test func anOperationThatCouldNotFollowIsNamed() throws {
+  @Test("A sealed operation with a dropped column is reported") func anOperationThatCouldNotFollowIsNamed() throws {
     try freeze()
     let newer = try migrate("ALTER TABLE OfflineThing DROP COLUMN colour;")
     let stranded = try newer.strandedOperations()
@@ -114,7 +116,9 @@ import VaultKeys
     #expect(batch.operations.map { $0.patch.fields } == [["color": "blue"]])
   }
 
-  @Test func whatStillGrowsIsMadeFromTheNewColumns() throws {
+  @Test("A pending operation is sealed with the columns of the new schema") func whatStillGrowsIsMadeFromTheNewColumns()
+    throws
+  {
     let newer = try migrate("ALTER TABLE OfflineThing RENAME COLUMN colour TO color;")
     _ = try newer.syncNow { try $0.nextBatch(limit: 25) }
     let operation = try payload(newer)
@@ -292,7 +296,7 @@ import VaultKeys
       } == false)
   }
 
-  @Test func renamesAreFoundInAnySpelling() {
+  @Test("Renames of columns are found in any spelling") func renamesAreFoundInAnySpelling() {
     let sql = """
       -- ALTER TABLE a RENAME COLUMN no TO yes;
       alter table [a] rename column "b""c" to `d`;

@@ -34,7 +34,7 @@ import Testing
   }
 
   /// The base of a change keeps the row's bytes, and they come back when the change is given up.
-  @Test func bytesOfEveryLengthAreKeptInTheBase() throws {
+  @Test("Bytes of each length are base64 in the base") func bytesOfEveryLengthAreKeptInTheBase() throws {
     let key = try entities.entity("Photo").sharedColumns(in: entities).filter { $0.name == "contentKey" }
     var random = Seeded(7)
     for length in 0..<70 {
@@ -50,7 +50,7 @@ import Testing
   }
 
   /// Short decimals have a faster path than other numbers. All of them read back equal.
-  @Test func numbersInTheBaseReadBackAsTheyWere() throws {
+  @Test("Numbers in the base read back equal") func numbersInTheBaseReadBackAsTheyWere() throws {
     let key = try entities.entity("Room").sharedColumns(in: entities).filter { $0.name == "squareFootage" }
     let object = RowJSON.object(key, row: "record")
     let seed = UInt64.random(in: .min ... .max)
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func aDELETEMarksTheRowAndKeepsIt() throws {
+  @Test("DELETE marks the row as deleted and keeps it") func aDELETEMarksTheRowAndKeepsIt() throws {
     try makeTree()
     try database.write { _ = try $0.execute("DELETE FROM OfflineAtmosphericLog WHERE logId = 1") }
     #expect(try count("SELECT count(*) FROM OfflineAtmosphericLog") == 4)
@@ -112,7 +112,7 @@ import Testing
     #expect(marked == 13)
   }
 
-  @Test func aPurgeRemovesTheRow() throws {
+  @Test("A purge removes the rows and their dependents") func aPurgeRemovesTheRow() throws {
     try makeTree()
     try database.write { db in
       try WriteMode.purge(on: db) {
@@ -122,7 +122,8 @@ import Testing
     #expect(try count("SELECT count(*) FROM OfflineAtmosphericLog") == 0)
   }
 
-  @Test func aChangeIsStampedAndMarkedForSync() throws {
+  @Test("A change sets the update time and marks the record as pending") func aChangeIsStampedAndMarkedForSync() throws
+  {
     try makeTree()
     try database.write { db in
       try WriteMode.sync(on: db) {
@@ -139,7 +140,7 @@ import Testing
     #expect(try count("SELECT count(*) FROM OfflineRoom WHERE isDirty = 1") == 1)
   }
 
-  @Test func whatSyncWritesIsNotStamped() throws {
+  @Test("A write of sync changes neither update time nor status") func whatSyncWritesIsNotStamped() throws {
     try makeTree()
     try database.write { db in
       try WriteMode.sync(on: db) {
@@ -152,7 +153,7 @@ import Testing
     #expect(!room.isDirty)
   }
 
-  @Test func whereAFileStandsOnThisDeviceIsNoChange() throws {
+  @Test("A change of a device-only column is not queued") func whereAFileStandsOnThisDeviceIsNoChange() throws {
     try makeTree()
     try database.write { db in
       try markAsSynced("AtmosphericLog", in: db, entities)
@@ -161,7 +162,9 @@ import Testing
     #expect(try count("SELECT isDirty FROM OfflineAtmosphericLog WHERE logId = 1") == 0)
   }
 
-  @Test func fullTextSearchFollowsInsertUpdateAndDelete() throws {
+  @Test("Full-text search follows inserts, updates and deletions") func fullTextSearchFollowsInsertUpdateAndDelete()
+    throws
+  {
     try makeTree()
     func found(_ words: String) throws -> [String] {
       try database.read { try Search($0, entities: entities).find(words).map(\.snippet) }
@@ -177,7 +180,9 @@ import Testing
     #expect(try found("dry").isEmpty)
   }
 
-  @Test(arguments: ["\"", "NEAR(", "title:x", "a AND", "*", "-wet", "(", "'; DROP TABLE OfflineNote; --"])
+  @Test(
+    "Search text cannot use the query language of FTS5",
+    arguments: ["\"", "NEAR(", "title:x", "a AND", "*", "-wet", "(", "'; DROP TABLE OfflineNote; --"])
   func noTextOfAPersonIsTheSearchLanguage(_ text: String) throws {
     do {
       _ = try database.read { try Search($0, entities: entities).find(text) }

@@ -16,7 +16,7 @@ import VaultKeys
 
   // MARK: Checks
 
-  @Test func aVaultThatIsWellHasNoFindings() throws {
+  @Test("A healthy vault has no findings") func aVaultThatIsWellHasNoFindings() throws {
     let diagnosis = try examine()
     #expect(diagnosis.findings.isEmpty && diagnosis.isOK && !diagnosis.isDamaged)
     #expect(diagnosis.checked.count >= 10 && diagnosis.unchecked.isEmpty)
@@ -24,7 +24,7 @@ import VaultKeys
     #expect(report.done.isEmpty && report.failed.isEmpty && report.salvaged == nil && after.isOK)
   }
 
-  @Test func aWrongSecretIsNoFinding() throws {
+  @Test("A wrong secret and a missing vault are errors, not findings") func aWrongSecretIsNoFinding() throws {
     let doctor = try Doctor(path: path) { try keyFileSecret(2) }
     #expect { try doctor.examine() } throws: { ($0 as? KeyError)?.code == .wrongSecret }
     #expect { try Doctor(path: folder.path + "/none") { try keyFileSecret(1) } } throws: {
@@ -32,7 +32,7 @@ import VaultKeys
     }
   }
 
-  @Test func aChangedKeyringIsDamage() throws {
+  @Test("A changed or missing keyring is damage") func aChangedKeyringIsDamage() throws {
     var text = try Data(contentsOf: URL(filePath: path + "/keyring.json"))
     text[40] ^= 1
     try text.write(to: URL(filePath: path + "/keyring.json"))
@@ -43,12 +43,12 @@ import VaultKeys
     #expect(!diagnosis.unchecked.isEmpty)
   }
 
-  @Test func aMissingGenerationIsDamage() throws {
+  @Test("A missing generation is damage") func aMissingGenerationIsDamage() throws {
     try FileManager.default.removeItem(atPath: path + "/db/0001")
     #expect(try examine().findings("generations").map(\.severity) == [.damage])
   }
 
-  @Test func aWeakPassphraseIsNoted() throws {
+  @Test("A weak passphrase is noted") func aWeakPassphraseIsNoted() throws {
     let vault = try Vault.open(at: path, with: keyFileSecret(1))
     var settings = KeyringSettings.standard
     settings.derivation = .smallest
@@ -59,7 +59,7 @@ import VaultKeys
     #expect(diagnosis.findings.map(\.severity) == [.note] && diagnosis.isOK)
   }
 
-  @Test func everyChangedPageIsFound() throws {
+  @Test("Each changed page is found") func everyChangedPageIsFound() throws {
     let count = try pageCount()
     let whole = try Data(contentsOf: URL(filePath: databasePath))
     for page in stride(from: 1, through: count, by: max(count / 12, 1)) {
@@ -71,12 +71,12 @@ import VaultKeys
     #expect(try examine().findings.filter { $0.check != "permissions" }.isEmpty)
   }
 
-  @Test func aFileCutShortIsDamage() throws {
+  @Test("A truncated database is damage") func aFileCutShortIsDamage() throws {
     #expect(truncate(databasePath, off_t((try pageCount() - 3) * 4096)) == 0)
     #expect(try examine().findings("opens").map(\.severity) == [.damage])
   }
 
-  @Test func aReaderThatKeepsTheLogIsNamed() throws {
+  @Test("A reader that keeps the log from being emptied is a warning") func aReaderThatKeepsTheLogIsNamed() throws {
     let database = try Database(path: databasePath, key: try #require(PlainKey(key)))
     try database.read { db throws in
       _ = try db.fetchOne("SELECT count(*) FROM OfflineNote", as: Int.self)
@@ -98,7 +98,7 @@ import VaultKeys
     #expect(try examine().isOK)
   }
 
-  @Test func aReferenceToNothingIsFound() throws {
+  @Test("A dangling reference is found with its row") func aReferenceToNothingIsFound() throws {
     let database = try Database(path: databasePath, key: try #require(PlainKey(key)))
     try database.withWriter { try $0.set(.foreignKeys(false)) }
     try database.write { _ = try $0.execute("UPDATE OfflineNote SET projectId = 77 WHERE noteId = 5") }
@@ -107,7 +107,7 @@ import VaultKeys
     #expect(found.count == 1 && found.first?.what.contains("OfflineNote, row 5,") == true)
   }
 
-  @Test func aChangeOfTheSchemaByHandIsFound() throws {
+  @Test("A schema change made by hand is found") func aChangeOfTheSchemaByHandIsFound() throws {
     try write { _ = try $0.execute("CREATE TABLE extra (a)") }
     let diagnosis = try examine()
     #expect(checks(diagnosis) == ["schema"] && diagnosis.findings[0].what.contains("table extra is unexpected"))
@@ -116,7 +116,7 @@ import VaultKeys
 
   // MARK: Repairs
 
-  @Test func triggersAreMadeAnew() throws {
+  @Test("A missing trigger is found and created again") func triggersAreMadeAnew() throws {
     try write { db in try db.asMigration { _ = try db.execute("DROP TRIGGER fieldvault_delete_OfflineNote") } }
     #expect(try checks(examine()) == ["triggers"])
     let (report, after) = try repair()
@@ -124,7 +124,7 @@ import VaultKeys
     #expect(try FileManager.default.contentsOfDirectory(atPath: path + "/db") == ["0001"])
   }
 
-  @Test func aChangeWithoutItsOperationIsFoundAndQueued() throws {
+  @Test("A change without an operation is found and queued") func aChangeWithoutItsOperationIsFoundAndQueued() throws {
     try write { db in
       try db.execute("DELETE FROM OfflineSyncQueue WHERE entityType = 'Note' AND entityId <= 20")
       try db.execute("UPDATE OfflineSyncQueue SET status = 'conflict' WHERE entityType = 'Note' AND entityId = 30")
@@ -136,7 +136,7 @@ import VaultKeys
     #expect(report.done == ["queued what had no operation"] && after.findings.isEmpty)
   }
 
-  @Test func searchIsMadeAnew() throws {
+  @Test("An incomplete search index is found and rebuilt") func searchIsMadeAnew() throws {
     try write { db throws in
       let name = "fieldvault_search_insert_NoteSearch"
       let trigger = try #require(
@@ -155,7 +155,8 @@ import VaultKeys
     #expect(try vault.database.read { try Search($0, entities: vault.entities).find("unheard").count } == 1)
   }
 
-  @Test func anIndexWithoutRecordsDoesNotStandInTheWay() throws {
+  @Test("Rebuilding search indexes leaves contentless and standalone indexes intact")
+  func anIndexWithoutRecordsDoesNotStandInTheWay() throws {
     try write { db throws in
       try db.execute("CREATE VIRTUAL TABLE bare USING fts5(text, content='')")
       try db.execute("INSERT INTO bare (rowid, text) VALUES (1, 'wet')")
@@ -174,7 +175,7 @@ import VaultKeys
     }
   }
 
-  @Test func indexesAreMadeAnew() throws {
+  @Test("A wrong index is found and rebuilt") func indexesAreMadeAnew() throws {
     // The definition of the index says something else than its pages hold.
     let sql = "UPDATE sqlite_schema SET sql = replace(sql, 'roomId IS NOT NULL', 'roomId IS NULL') "
     let isRun = try shell(
@@ -206,7 +207,7 @@ import VaultKeys
     return process.terminationStatus == 0
   }
 
-  @Test func permissionsAreMended() throws {
+  @Test("Wrong permissions are found and corrected") func permissionsAreMended() throws {
     #expect(chmod(databasePath, 0o644) == 0 && chmod(path + "/attachments", 0o755) == 0)
     #expect(try checks(examine()) == ["permissions", "permissions"])
     let (report, after) = try repair()
@@ -215,7 +216,7 @@ import VaultKeys
     #expect(mode == 0o600)
   }
 
-  @Test func leftoversGoAndStrangersStay() throws {
+  @Test("Leftovers of the vault are removed, and unknown files stay") func leftoversGoAndStrangersStay() throws {
     _ = try folder.write("x", to: "job.vault/db/0007/vault.db")
     _ = try folder.write("x", to: "job.vault/.keyring.json.tmp")
     _ = try folder.write("x", to: "job.vault.making/keyring.json")
@@ -232,7 +233,7 @@ import VaultKeys
     #expect(Files.exists(stranger) && Files.exists(databasePath))
   }
 
-  @Test func aDraftThatIsBeingMadeStays() throws {
+  @Test("A staged vault in progress is no finding") func aDraftThatIsBeingMadeStays() throws {
     let draft = try StagedVault(for: VaultLayout(folder: folder.path + "/job.salvaged.vault"))
     #expect(try examine().findings.isEmpty)
     draft.abandon()

@@ -38,7 +38,8 @@ import VaultKeys
     #expect(rest == ["thumbnail 1", "full 1", "none"])
   }
 
-  @Test func whatWasUnderWayWhenAWorkerDiedIsTakenAgain() throws {
+  @Test("A transfer in flight at a crash resumes with its address and offset")
+  func whatWasUnderWayWhenAWorkerDiedIsTakenAgain() throws {
     try bench.addPhoto(contents[0], isTyped: false, version: 1)
     try bench.markHere(contents[0])
     let first = try #require(try bench.sync { try $0.nextUpload() })
@@ -92,7 +93,9 @@ import VaultKeys
 
   /// Transfers that become due during a run belong to the next run, and a time further ahead than any delay is of
   /// another clock.
-  @Test func whatIsDueIsDueByATimeAndByAnyClock() throws {
+  @Test("A transfer is due by a given time, also after the clock moved back") func whatIsDueIsDueByATimeAndByAnyClock()
+    throws
+  {
     try bench.addPhoto(contents[0], isTyped: false, version: 1)
     try bench.markHere(contents[0])
     let now: Int64 = 1_000_000
@@ -124,7 +127,9 @@ import VaultKeys
     #expect(try bench.count("SELECT max(retryCount) FROM AttachmentTransfer") == 0)
   }
 
-  @Test func whatEndedMeanwhileIsNotChangedByALateAnswer() throws {
+  @Test("A late response does not change a completed transfer") func whatEndedMeanwhileIsNotChangedByALateAnswer()
+    throws
+  {
     try bench.addPhoto(contents[0], isTyped: false, version: 1)
     try bench.markHere(contents[0])
     let transfer = try #require(try bench.sync { try $0.nextUpload() })
@@ -151,7 +156,8 @@ import VaultKeys
     #expect(all == ["full 0", "full 1", "full 2", "none"])
   }
 
-  @Test func theRuleFetchesNoMoreThanTheLimitAllows() throws {
+  @Test("Automatic downloads respect the storage limit, and requested ones do not")
+  func theRuleFetchesNoMoreThanTheLimitAllows() throws {
     for content in contents { try bench.addPhoto(content, thumbnail: nil, isTyped: false, version: 1) }
     try bench.database.write { db in
       try SyncSettings.set(.download, "all", in: db)
@@ -188,7 +194,9 @@ import VaultKeys
     }
   }
 
-  @Test func anotherServerIsSentEverythingThatIsHere() throws {
+  @Test("After a change of server each local file is queued for upload") func anotherServerIsSentEverythingThatIsHere()
+    throws
+  {
     try bench.addPhoto(contents[0], isTyped: false, version: 1)
     try bench.markHere(contents[0])
     try bench.addPhoto(contents[1], isTyped: false, version: 1)
@@ -208,7 +216,8 @@ import VaultKeys
     #expect(try bench.texts("SELECT uploadStatus FROM OfflinePhoto ORDER BY photoId") == ["pending", "pending"])
   }
 
-  @Test func aDownloadAppearsInItsPlaceWithTheRow() throws {
+  @Test("A completed download moves into place with its row, and a purged content leaves no file")
+  func aDownloadAppearsInItsPlaceWithTheRow() throws {
     let folder = try TemporaryFolder()
     let layout = VaultLayout(folder: folder.path)
     try bench.addPhoto(contents[0], isTyped: false, version: 1)
@@ -254,7 +263,7 @@ import VaultKeys
     #expect(try bench.sync { try $0.evict(downTo: 0, keeping: nil) } == 1)
   }
 
-  @Test func whatWaitsAndWhatIsUsedIsCounted() throws {
+  @Test("Used and waiting bytes are counted") func whatWaitsAndWhatIsUsedIsCounted() throws {
     try bench.addPhoto(contents[0], isTyped: false, version: 1)
     try bench.markHere(contents[0], bytes: 600)
     var usage = try bench.database.read { try AttachmentUsage.read(from: $0) }

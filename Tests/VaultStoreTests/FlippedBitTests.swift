@@ -32,7 +32,7 @@ import VaultKeys
     try damaged.write(to: file)
   }
 
-  @Test func everyByteOfTheHeader() throws {
+  @Test("A flipped bit in each header byte of the database is damage") func everyByteOfTheHeader() throws {
     for place in 0..<100 {
       try flip(place, place % 8)
       #expect("byte \(place)") {
@@ -41,7 +41,7 @@ import VaultKeys
     }
   }
 
-  @Test func anyBitOfAnyPage() throws {
+  @Test("A flipped bit in any page is found by doctor") func anyBitOfAnyPage() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     var random = Seeded(seed)
     for _ in 0..<40 {

@@ -45,7 +45,7 @@ import Testing
 
   private var logs: Int { get throws { try database.read { try AtmosphericLog.all.count($0) } } }
 
-  @Test func rowsBecomeRecords() throws {
+  @Test("Imported CSV rows become pending records") func rowsBecomeRecords() throws {
     let result = try importing(
       "time,temp,rh,room\n2013-01-01T06:00:00Z,39.02,59.37,attic\n2013-01-01 08:00+01:00,NA1,1,attic\n"
         .replacingOccurrences(
@@ -58,16 +58,18 @@ import Testing
     #expect(log.isDirty && log.syncStatus == .pending)
   }
 
-  @Test(arguments: [
-    ("2013-01-01T06:00:00Z,warm,50,attic", "temperature", "is not a number"),
-    ("2013-01-01T06:00:00Z,70,101,attic", "relativeHumidity", "breaks the rule relativeHumidity BETWEEN 0 AND 100"),
-    ("2013-01-01T06:00:00Z,NA,50,attic", "temperature", "is missing"),
-    ("2013-01-01T06:00:00,70,50,attic", "date", "is not a time with its zone; write it as 2013-01-31T06:00:00Z"),
-    ("2013-02-30T06:00:00Z,70,50,attic", "date", "is not a time with its zone; write it as 2013-01-31T06:00:00Z"),
-    ("2013-01-01T06:00:00Z,70,50,kitchen", "roomId", "names a Room by its title that does not exist"),
-    ("2013-01-01T06:00:00Z,70,50,twin", "roomId", "names a Room by its title, which several have"),
-    ("2013-01-01T06:00:00Z,0x10,50,attic", "temperature", "is not a number"),
-  ])
+  @Test(
+    "An invalid row is reported with line and field, or skipped on request",
+    arguments: [
+      ("2013-01-01T06:00:00Z,warm,50,attic", "temperature", "is not a number"),
+      ("2013-01-01T06:00:00Z,70,101,attic", "relativeHumidity", "breaks the rule relativeHumidity BETWEEN 0 AND 100"),
+      ("2013-01-01T06:00:00Z,NA,50,attic", "temperature", "is missing"),
+      ("2013-01-01T06:00:00,70,50,attic", "date", "is not a time with its zone; write it as 2013-01-31T06:00:00Z"),
+      ("2013-02-30T06:00:00Z,70,50,attic", "date", "is not a time with its zone; write it as 2013-01-31T06:00:00Z"),
+      ("2013-01-01T06:00:00Z,70,50,kitchen", "roomId", "names a Room by its title that does not exist"),
+      ("2013-01-01T06:00:00Z,70,50,twin", "roomId", "names a Room by its title, which several have"),
+      ("2013-01-01T06:00:00Z,0x10,50,attic", "temperature", "is not a number"),
+    ])
   func aRowThatCannotBeTakenIsNamed(_ row: String, _ field: String, _ message: String) throws {
     let good = "2013-01-01T06:00:00Z,70,50,attic\n"
     do {
@@ -85,7 +87,7 @@ import Testing
     #expect(try logs == 2)
   }
 
-  @Test func aRowTooShortIsNamed() throws {
+  @Test("A row with too few fields is reported with its line") func aRowTooShortIsNamed() throws {
     do {
       _ = try importing("time,temp,rh,room\n2013-01-01T06:00:00Z,70\n2013-01-01T06:00:00Z,70\n", plan)
       Issue.record("the import was accepted")
@@ -152,7 +154,7 @@ import Testing
     #expect(try database.read { try AtmosphericLog.all.where { $0.roomId == 2 }.count($0) } == 2)
   }
 
-  @Test func aUUIDThatStandsAlreadyIsRefused() throws {
+  @Test("A repeated UUID is reported with its line") func aUUIDThatStandsAlreadyIsRefused() throws {
     let row = "01a1fd1f-d900-7000-acea-ec2d1c71a742,2013-01-01T06:00:00Z,70,50,attic\n"
     do {
       _ = try importing("uuid,time,temp,rh,room\n\(row)\(row)", plan)
@@ -163,7 +165,7 @@ import Testing
     }
   }
 
-  @Test func aFieldThatFieldVaultKeepsIsNotImported() throws {
+  @Test("A common field cannot be imported") func aFieldThatFieldVaultKeepsIsNotImported() throws {
     var wrong = plan
     wrong.mapping.append(("syncStatus", "temp"))
     #expect {
@@ -173,7 +175,7 @@ import Testing
     }
   }
 
-  @Test func objectsOnLinesAndInAnArrayBecomeRecordsToo() throws {
+  @Test("NDJSON and JSON arrays are imported") func objectsOnLinesAndInAnArrayBecomeRecordsToo() throws {
     let object =
       "{\"projectId\":1,\"roomId\":2,\"date\":\"2013-01-01T06:00:00Z\",\"relativeHumidity\":50,\"temperature\":70.5}"
     #expect(try importing("\(object)\n\n\(object)\n", ImportPlan(), name: "x.ndjson").imported == 2)
@@ -246,7 +248,7 @@ import Testing
     }
   }
 
-  @Test func numbersKeepTheir64Bits() throws {
+  @Test("Imported JSON keeps 64-bit integers") func numbersKeepTheir64Bits() throws {
     try database.write { db in
       let fields = try JSONFields(
         object: "{\"a\":9007199254740993,\"b\":0.1,\"c\":null,\"d\":[1, 2],\"e\":true}",
@@ -260,7 +262,7 @@ import Testing
   }
 
   /// SQLite reads the first three as the neighbouring number. It would read the names of the others as paths.
-  @Test func fractionsAreReadAsTheNumberNextToThem() throws {
+  @Test("Imported JSON fractions are read as the nearest number") func fractionsAreReadAsTheNumberNextToThem() throws {
     let object =
       #"{"a":49434.6314844556,"b":[447385.4698699],"c":552548.877588837,"$.a":0.5,"[0]":1e300,"":2.5,"[x]":3.5,"e\\":4.5,"f\"":5.5,"d é.":-2.5e-7}"#
     let values = try database.read { db in

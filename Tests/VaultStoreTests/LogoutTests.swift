@@ -46,7 +46,9 @@ import Testing
     #expect(types == ["Company", "Material", "User"])
   }
 
-  @Test func theTokenGoesAndTheAccountStays() throws {
+  @Test("Logout removes the token and keeps the account and referenced records") func theTokenGoesAndTheAccountStays()
+    throws
+  {
     #expect(try logout() == 1)
     #expect(try setting(.remoteToken) == nil && setting(.user) == nil)
     #expect(try setting(.account) == "x" && setting(.remoteURL) == "x" && setting(.cursor) == "x")
@@ -58,7 +60,7 @@ import Testing
     #expect(try count("OfflineSyncQueue") == 0)
   }
 
-  @Test func whatIsNotSentStays() throws {
+  @Test("Logout keeps unsent records") func whatIsNotSentStays() throws {
     try database.write { try $0.insert(Material(name: "Pine")) }
     _ = try database.write { try $0.execute("UPDATE OfflineMaterial SET dryStandard = 12 WHERE name = 'Oak'") }
     #expect(try logout() == 0)
@@ -67,7 +69,9 @@ import Testing
     #expect(try setting(.reconcileNext) == nil)
   }
 
-  @Test func aReasonToCompareIsNotReplacedByALesserOne() throws {
+  @Test("Logout does not replace a stronger reason for a comparison") func aReasonToCompareIsNotReplacedByALesserOne()
+    throws
+  {
     try database.write { try SyncSettings.compareNext("projects", in: $0) }
     #expect(try logout() == 1)
     #expect(try setting(.reconcileNext) == "projects")

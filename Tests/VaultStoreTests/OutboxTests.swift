@@ -62,7 +62,7 @@ import Testing
   }
 
   /// Operations have names of version 7, each its own, and times as strftime writes them.
-  @Test func operationsHaveNamesAndTimes() throws {
+  @Test("Operations have unique version 7 ids and valid times") func operationsHaveNamesAndTimes() throws {
     try run(
       """
       INSERT INTO OfflineRoom (projectId, title)
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func whatIsMadeIsQueuedInTheOrderInWhichItWasMade() throws {
+  @Test("Created records are queued in order of creation") func whatIsMadeIsQueuedInTheOrderInWhichItWasMade() throws {
     #expect(
       try queue() == [
         "create Project 1", "create Location 1", "create Room 1", "create AtmosphericLog 1", "create AtmosphericLog 2",
@@ -94,14 +94,16 @@ import Testing
     #expect(try value("SELECT count(DISTINCT operationId) FROM OfflineSyncQueue", as: Int.self) == 5)
   }
 
-  @Test func aCreateThatIsChangedIsStillOneCreate() throws {
+  @Test("Edits of an unsent record coalesce into its create") func aCreateThatIsChangedIsStillOneCreate() throws {
     try run("UPDATE OfflineRoom SET title = 'Attic'")
     try run("UPDATE OfflineRoom SET title = 'Cellar'")
     #expect(try queue().filter { $0.contains("Room") } == ["create Room 1"])
     #expect(try value("SELECT count(*) FROM SyncBase", as: Int.self) == 0)
   }
 
-  @Test func anEditOfASyncedRecordIsAnUpdateWithItsBase() throws {
+  @Test("An edit of a synced record is an update with its base") func anEditOfASyncedRecordIsAnUpdateWithItsBase()
+    throws
+  {
     try synchronise()
     try run("UPDATE OfflineAtmosphericLog SET temperature = 80, isExternal = 1 WHERE logId = 2")
     try run("UPDATE OfflineAtmosphericLog SET temperature = 81 WHERE logId = 2")
@@ -116,7 +118,9 @@ import Testing
     #expect(expected["roomId"] != nil && expected["photoLocalPath"] == nil)
   }
 
-  @Test func aRecordThatIsChangedBackLeavesTheQueue() throws {
+  @Test("A record that is edited back to its base leaves the outbox") func aRecordThatIsChangedBackLeavesTheQueue()
+    throws
+  {
     try synchronise()
     let before: String? = try value("SELECT updatedAt FROM OfflineRoom")
     try run("UPDATE OfflineRoom SET title = 'Attic', squareFootage = 0.1")
@@ -130,20 +134,22 @@ import Testing
     #expect(try value("SELECT count(*) FROM SyncBase", as: Int.self) == 0)
   }
 
-  @Test func writingTheSameValueIsNoChange() throws {
+  @Test("Writing equal values is no change") func writingTheSameValueIsNoChange() throws {
     try synchronise()
     try run("UPDATE OfflineRoom SET title = title, updatedAt = updatedAt")
     #expect(try queue().isEmpty)
   }
 
-  @Test func whatWasNeverSentNeedsNoDeletion() throws {
+  @Test("Deleting an unsent record removes its operations") func whatWasNeverSentNeedsNoDeletion() throws {
     try run("DELETE FROM OfflineRoom")
     #expect(try queue() == ["create Project 1", "create Location 1"])
     #expect(try value("SELECT sum(isDirty) FROM OfflineAtmosphericLog", as: Int.self) == 0)
     #expect(try value("SELECT sum(isDeleted) FROM OfflineAtmosphericLog", as: Int.self) == 2)
   }
 
-  @Test func theServerIsToldTheOneDeletion() throws {
+  @Test("Deleting a parent queues one deletion for its unchanged dependents") func theServerIsToldTheOneDeletion()
+    throws
+  {
     try synchronise()
     try run("UPDATE OfflineAtmosphericLog SET temperature = 80 WHERE logId = 2")
     try run("DELETE FROM OfflineProject")
@@ -153,7 +159,7 @@ import Testing
     #expect(try value("SELECT count(*) FROM SyncCascade WHERE isUnderWay = 1", as: Int.self) == 0)
   }
 
-  @Test func whatADeletionTookComesBackWithIt() throws {
+  @Test("Restoring a parent restores the dependents of that deletion") func whatADeletionTookComesBackWithIt() throws {
     try synchronise()
     try run("UPDATE OfflineAtmosphericLog SET temperature = 80 WHERE logId = 2")
     try database.write { db in
@@ -171,7 +177,7 @@ import Testing
     #expect(try value("SELECT isDirty FROM OfflineProject", as: Bool.self) == false)
   }
 
-  @Test func editsQueueBehindWhatMayHaveBeenSent() throws {
+  @Test("Edits of a record in flight form the next operation") func editsQueueBehindWhatMayHaveBeenSent() throws {
     try freeze("Room")
     try run("UPDATE OfflineRoom SET title = 'Attic'")
     try run("UPDATE OfflineRoom SET title = 'Cellar'")
@@ -183,7 +189,9 @@ import Testing
       ])
   }
 
-  @Test func editingAFailedRecordQueuesItAgain() throws {
+  @Test("Editing a failed record queues its operation again under the same id") func editingAFailedRecordQueuesItAgain()
+    throws
+  {
     try run(
       "UPDATE OfflineSyncQueue SET status = 'failed', errorStatus = 422, retryCount = 1 WHERE entityType = 'Room'")
     let id: String? = try value("SELECT operationId FROM OfflineSyncQueue WHERE entityType = 'Room'")
@@ -237,7 +245,7 @@ import Testing
     #expect(try value("SELECT isDirty FROM OfflineRoom", as: Bool.self) == false)
   }
 
-  @Test func aRecordCannotBeMadeCleanByHand() throws {
+  @Test("Sync columns cannot be changed by SQL") func aRecordCannotBeMadeCleanByHand() throws {
     try run("UPDATE OfflineRoom SET isDirty = 0, syncStatus = 'synced', serverId = 5")
     #expect(try value("SELECT isDirty FROM OfflineRoom", as: Bool.self) == true)
     #expect(try value("SELECT syncStatus FROM OfflineRoom", as: String.self) == "pending")
@@ -245,7 +253,9 @@ import Testing
     #expect(throws: SQLError.self) { try run("UPDATE OfflineRoom SET roomId = 9") }
   }
 
-  @Test func aMoveRemembersTheOldParent() throws {
+  @Test("A move to another parent remembers the old parent until the move is undone") func aMoveRemembersTheOldParent()
+    throws
+  {
     try database.write { _ = try $0.insert(Location(projectId: 1, title: "first floor")) }
     try synchronise()
     try run("UPDATE OfflineRoom SET locationId = 2")
@@ -255,7 +265,7 @@ import Testing
     #expect(try value("SELECT count(*) FROM SyncMoved", as: Int.self) == 0)
   }
 
-  @Test func whatAMigrationWroteIsQueued() throws {
+  @Test("Rows that a migration inserts are queued") func whatAMigrationWroteIsQueued() throws {
     try database.write { db in
       try DerivedTriggers.drop(in: db)
       try db.execute("INSERT INTO OfflineRoom (projectId, title) VALUES (1, 'made by a migration')")
@@ -267,7 +277,9 @@ import Testing
 
   /// For any sequence of a user's writes: a record is dirty if and only if it has an operation, and at most one is
   /// pending.
-  @Test(arguments: [1, 7, 20_261_121, UInt64.random(in: 1...UInt64.max)])
+  @Test(
+    "After random writes a record is dirty if and only if it has an operation",
+    arguments: [1, 7, 20_261_121, UInt64.random(in: 1...UInt64.max)])
   func aRecordIsDirtyExactlyWhenItHasAnOperation(seed: UInt64) throws {
     var random = Seeded(seed)
     let tables = [("OfflineProject", "projectId"), ("OfflineLocation", "locationId"), ("OfflineRoom", "roomId")]

@@ -32,7 +32,7 @@ import VaultKeys
 
   private func reopen(_ number: UInt8 = 1) throws -> Vault { try Vault.open(at: path, with: keyFileSecret(number)) }
 
-  @Test func theKeyChangesAndTheContentStays() throws {
+  @Test("A rotation changes the database key and keeps the content") func theKeyChangesAndTheContentStays() throws {
     let oldKey = try vault.withDatabaseKey { Array($0) }
     let plan = try vault.rotateKey(.databaseKey)
     #expect(plan.generation == 1 && plan.nextGeneration == 2 && plan.droppedSlots.isEmpty)
@@ -49,7 +49,7 @@ import VaultKeys
     #expect(try titles(reopen()) == ["Mill Lane", "Harbour"])
   }
 
-  @Test func aPlanChangesNothing() throws {
+  @Test("Planning a rotation changes nothing") func aPlanChangesNothing() throws {
     let before = try Data(contentsOf: URL(filePath: path + "/keyring.json"))
     let plan = try vault.planRotation(.databaseKey)
     #expect(plan.nextGeneration == 2 && plan.neededBytes > plan.databaseBytes && plan.otherHolders.isEmpty)
@@ -57,7 +57,8 @@ import VaultKeys
     #expect(try generations() == ["0001"])
   }
 
-  @Test func aNewRootKeyKeepsTheSlotsWhoseSecretsAreAtHand() throws {
+  @Test("A new root key keeps the slots with given secrets and drops the others")
+  func aNewRootKeyKeepsTheSlotsWhoseSecretsAreAtHand() throws {
     _ = try vault.addSlot(keyFileSecret(2), label: "office")
     _ = try vault.addSlot(keyFileSecret(3))
     let plan = try vault.rotateKey(.rootKey(keeping: [keyFileSecret(1), keyFileSecret(2)]))
@@ -68,7 +69,7 @@ import VaultKeys
     #expect { try reopen(3) } throws: { ($0 as? KeyError)?.code == .wrongSecret }
   }
 
-  @Test func aVaultThatIsOpenElsewhereIsNotRotated() throws {
+  @Test("A vault that is open elsewhere is not rotated") func aVaultThatIsOpenElsewhereIsNotRotated() throws {
     let other = try reopen()
     #expect { try vault.rotateKey(.databaseKey) } throws: { ($0 as? VaultError)?.code == .busy }
     #expect(try generations() == ["0001"])
@@ -80,7 +81,7 @@ import VaultKeys
     withExtendedLifetime(other) {}
   }
 
-  @Test func rotationsAtTheSameTimeFollowOneAnother() throws {
+  @Test("Concurrent rotations run one after another") func rotationsAtTheSameTimeFollowOneAnother() throws {
     let (vault, path) = (vault, path)
     let other = Atomic(0)
     DispatchQueue.concurrentPerform(iterations: 6) { number in
@@ -115,14 +116,16 @@ import VaultKeys
     #expect(try generations() == ["0003"])
   }
 
-  @Test func aGenerationThatCannotBeOpenedClosesTheVault() throws {
+  @Test("A new generation that cannot be opened closes the vault") func aGenerationThatCannotBeOpenedClosesTheVault()
+    throws
+  {
     let next = try vault.newestKeyring().withNewRootKey(keeping: [keyFileSecret(1)]).unlocked
     try KeyringFile.write(next.keyring, at: path + "/keyring.json")
     #expect { try vault.rotateKey(.databaseKey) } throws: { ($0 as? KeyError)?.code == .wrongSecret }
     #expect(throws: SQLError.self) { try titles(vault) }
   }
 
-  @Test func readersGoOnUntilTheSwitch() throws {
+  @Test("A read in progress continues during a rotation") func readersGoOnUntilTheSwitch() throws {
     try vault.database.read { db throws in
       let done = DispatchSemaphore(value: 0)
       Thread.detachNewThread { [vault] in
@@ -148,7 +151,7 @@ import VaultKeys
     #expect(!files.fileExists(atPath: path + "/.keyring.json.tmp"))
   }
 
-  @Test func aCopyThatIsNotTheSameIsNotTaken() throws {
+  @Test("A rotation refuses a copy that differs from the original") func aCopyThatIsNotTheSameIsNotTaken() throws {
     // The rotation is stopped between the copy and its comparison, where the copy is changed.
     #expect {
       try vault.rotateKey(.databaseKey) { step in
@@ -164,7 +167,7 @@ import VaultKeys
     #expect(try titles(vault) == ["Mill Lane"])
   }
 
-  @Test func slotsComeAndGoButTheLastOneStays() throws {
+  @Test("Key slots can be added and removed, except the last one") func slotsComeAndGoButTheLastOneStays() throws {
     let slot = try vault.addSlot(keyFileSecret(2), label: "office")
     #expect(try vault.slots().count == 2)
     try vault.removeSlot(vault.openedSlotID)
@@ -193,7 +196,7 @@ import VaultKeys
     #expect(store.kept.withLock { $0.isEmpty })
   }
 
-  @Test func slotsThatTwoProcessesAddAreBothThere() throws {
+  @Test("Key slots added by two open vaults are both kept") func slotsThatTwoProcessesAddAreBothThere() throws {
     let other = try reopen()
     _ = try vault.addSlot(keyFileSecret(2))
     _ = try other.addSlot(keyFileSecret(3))
@@ -202,7 +205,9 @@ import VaultKeys
     #expect(try other.slots().count == 2)
   }
 
-  @Test func aCheapPassphraseCostsTheStandardAfterItIsUsed() throws {
+  @Test("Opening with a weak passphrase slot upgrades the slot") func aCheapPassphraseCostsTheStandardAfterItIsUsed()
+    throws
+  {
     var settings = KeyringSettings.standard
     settings.derivation = try KeyDerivation(opsLimit: 2, memLimitBytes: 19 << 20)
     let cheap = try vault.newestKeyring().adding(passphraseSecret("weak and cheap"), settings: settings)

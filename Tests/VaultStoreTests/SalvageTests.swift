@@ -31,7 +31,8 @@ import VaultKeys
     throw CancellationError()
   }
 
-  @Test func whatCanBeReadIsSavedAndTheRestIsNamed() throws {
+  @Test("A salvage saves readable rows and attachments and names the lost ranges")
+  func whatCanBeReadIsSavedAndTheRestIsNamed() throws {
     let leaf = try noteLeaf()
     try damage([leaf])
     _ = try folder.write("sealed", to: "job.vault/attachments/a1/photo")
@@ -66,7 +67,9 @@ import VaultKeys
     #expect(try self.repair().report.salvaged?.vault == folder.path + "/job.salvaged-2.vault")
   }
 
-  @Test func recordsWithoutTheirSchemaFilesAreSaved() throws {
+  @Test("A salvage saves records when the table of migrations is damaged") func recordsWithoutTheirSchemaFilesAreSaved()
+    throws
+  {
     try damage([try rootPage(of: "SchemaMigration")])
     let saved = try #require(try repair().report.salvaged)
     #expect(!saved.problems.isEmpty)
@@ -76,14 +79,15 @@ import VaultKeys
     vault.close()
   }
 
-  @Test func aFileCutShortIsSavedUpToItsEnd() throws {
+  @Test("A salvage saves a truncated database up to its end") func aFileCutShortIsSavedUpToItsEnd() throws {
     #expect(truncate(databasePath, off_t((try pageCount() - 8) * 4096)) == 0)
     let saved = try #require(try repair().report.salvaged)
     let notes = try #require(saved.tables.first { $0.name == "OfflineNote" })
     #expect(notes.rows > 400 && notes.rows < 600 && !notes.lost.isEmpty)
   }
 
-  @Test func anOwnTableAndItsWordsAreSaved() throws {
+  @Test("A salvage saves other tables, their indexes and full-text tables") func anOwnTableAndItsWordsAreSaved() throws
+  {
     try write { db throws in
       try db.execute("CREATE TABLE plain (a)")
       try db.execute("INSERT INTO plain (rowid, a) VALUES (-5, x'00ff'), (9, 'nine')")
@@ -102,14 +106,15 @@ import VaultKeys
     }
   }
 
-  @Test func nothingIsSavedWhenTheBeginningIsDamaged() throws {
+  @Test("A database with a damaged first page cannot be salvaged") func nothingIsSavedWhenTheBeginningIsDamaged() throws
+  {
     try damage([1])
     let report = try repair().report
     #expect(report.salvaged == nil && report.failed.count == 1)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["job.vault"])
   }
 
-  @Test func aSalvageNeedsTheVaultForItself() throws {
+  @Test("A salvage of an open vault is refused") func aSalvageNeedsTheVaultForItself() throws {
     try damage([try rootPage(of: "OfflineAlbum")])
     let other = try VaultLock(path: path + "/lock", mode: .shared)
     #expect { try repair() } throws: { ($0 as? VaultError)?.code == .busy }
@@ -119,7 +124,7 @@ import VaultKeys
 
 /// Ranges of rowids.
 @Suite struct SalvageRangeTests {
-  @Test func halvesMakeTheWhole() {
+  @Test("Two halves of a range merge into the range") func halvesMakeTheWhole() {
     for range in [0...1, -5...9, Int64.min...Int64.max, 3...Int64.max] as [ClosedRange<Int64>] {
       let halves = SalvageFiller.halves(of: range)
       #expect(halves[0].lowerBound == range.lowerBound && halves[1].upperBound == range.upperBound)
@@ -127,7 +132,7 @@ import VaultKeys
     }
   }
 
-  @Test func theWidestRangeComesFirst() {
+  @Test("The widest range is taken first") func theWidestRangeComesFirst() {
     var ranges: [ClosedRange<Int64>] = [1...5, -10...100, 7...8]
     #expect(SalvageFiller.takeWidest(&ranges) == -10...100)
     #expect(ranges == [1...5, 7...8])

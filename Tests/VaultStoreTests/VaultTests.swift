@@ -26,7 +26,7 @@ import VaultKeys
     return nil
   }
 
-  @Test func filesAndFoldersAreForTheirOwnerAlone() throws {
+  @Test("Files have mode 600 and folders mode 700") func filesAndFoldersAreForTheirOwnerAlone() throws {
     let mask = umask(0)
     defer { umask(mask) }
     let vault = try make()
@@ -40,7 +40,7 @@ import VaultKeys
     }
   }
 
-  @Test func nothingIsOverwritten() throws {
+  @Test("Creating a vault does not overwrite") func nothingIsOverwritten() throws {
     try make().close()
     #expect(code { _ = try make() } == .alreadyExists)
   }
@@ -97,7 +97,7 @@ import VaultKeys
     #expect(openOrCreateVault(at: path) == "open")
   }
 
-  @Test func aSchemaThatFailsLeavesNothingBehind() throws {
+  @Test("A failing schema leaves no partial vault") func aSchemaThatFailsLeavesNothingBehind() throws {
     let broken = Schema(name: "broken", migrations: [MigrationFile(version: 1, name: "x", sql: "CREATE TABEL x")])
     #expect(throws: SQLError.self) {
       try Vault.create(
@@ -124,7 +124,7 @@ import VaultKeys
     }
   }
 
-  @Test func aWrongPassphraseIsNotDamage() throws {
+  @Test("A wrong passphrase is reported as wrong, not as damage") func aWrongPassphraseIsNotDamage() throws {
     try make().close()
     #expect {
       _ = try Vault.open(at: path, with: passphraseSecret("another"))
@@ -133,7 +133,8 @@ import VaultKeys
     }
   }
 
-  @Test func whatIsNoVaultAndWhatIsDamagedAreToldApart() throws {
+  @Test("A folder without a vault and a damaged vault have different codes")
+  func whatIsNoVaultAndWhatIsDamagedAreToldApart() throws {
     #expect(code { _ = try Vault.open(at: path, with: passphraseSecret()) } == .notAVault)
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     #expect(code { _ = try Vault.open(at: path, with: passphraseSecret()) } == .notAVault)
@@ -145,7 +146,7 @@ import VaultKeys
     #expect(code { _ = try Vault.open(at: path, with: passphraseSecret()) } == .damaged)
   }
 
-  @Test func theDatabaseOfAnotherVaultIsDamageToo() throws {
+  @Test("The keyring of another vault is reported as damage") func theDatabaseOfAnotherVaultIsDamageToo() throws {
     try make().close()
     let other = folder.path + "/other.vault"
     try Vault.create(at: other, schemas: [], secret: passphraseSecret()).close()
@@ -154,7 +155,8 @@ import VaultKeys
     #expect(code { _ = try Vault.open(at: path, with: passphraseSecret()) } == .damaged)
   }
 
-  @Test func aNewerProgramMigratesAndTheCommandLineRefuses() throws {
+  @Test("Opening migrates an outdated vault or refuses it, as requested")
+  func aNewerProgramMigratesAndTheCommandLineRefuses() throws {
     let first = Schema(
       name: "own", migrations: [MigrationFile(version: 1, name: "a", sql: "CREATE TABLE a (uuid TEXT) STRICT;")])
     let second = Schema(
@@ -170,7 +172,7 @@ import VaultKeys
     #expect(try vault.migrator(known: [second]).verify(vault.database).isEmpty)
   }
 
-  @Test func aVaultGetsASchemaThatItDidNotHave() throws {
+  @Test("Opening can add a schema, and a failing one changes nothing") func aVaultGetsASchemaThatItDidNotHave() throws {
     try make().close()
     func adding(_ sql: String) -> [(source: SchemaSource, schema: Schema)] {
       let schema = Schema(name: "more", migrations: [MigrationFile(version: 1, name: "a", sql: sql)])
@@ -192,7 +194,7 @@ import VaultKeys
     #expect(try again.migrator(known: [RestorationSchema.schema]).verify(again.database).isEmpty)
   }
 
-  @Test func aTableThatWasChangedByHandIsFound() throws {
+  @Test("Schema changes made by hand are found") func aTableThatWasChangedByHandIsFound() throws {
     let vault = try make()
     try vault.database.write { db in
       try db.asMigration { _ = try db.execute("DROP INDEX OfflineRoom_project") }
@@ -202,7 +204,7 @@ import VaultKeys
     #expect(differences.map { "\($0.kind) \($0.name)" } == ["missing OfflineRoom_project", "unexpected extra"])
   }
 
-  @Test func nothingThatWasRecordedIsReadableOnTheDisk() throws {
+  @Test("No file of a vault contains plaintext") func nothingThatWasRecordedIsReadableOnTheDisk() throws {
     let vault = try make()
     let marker = "Zwiebelkuchen behind the wallpaper"
     _ = try vault.put(try vault.entities.entity("Project"), [("title", .text(marker))])

@@ -8,7 +8,7 @@ import Testing
     "\"\u{301}; DROP TABLE OfflineRoom; --", "nul\0\"; --", "`x`", "[x]", "%_", "t0.title", "",
   ]
 
-  @Test(arguments: hostile) func values(_ text: String) throws {
+  @Test("A hostile value stays a value", arguments: hostile) func values(_ text: String) throws {
     let database = try Database.house()
     try database.write { db in
       #expect(try db.fetchOne("SELECT \(text)", as: String.self) == text)
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test(arguments: hostile) func names(_ text: String) throws {
+  @Test("A hostile name stays a name", arguments: hostile) func names(_ text: String) throws {
     let database = try Database.house()
     try database.write { db in
       do {
@@ -39,14 +39,17 @@ import Testing
     }
   }
 
-  @Test(arguments: hostile) func namesOfTables(_ text: String) throws {
+  @Test("A table name outside the query is never written into the SQL", arguments: hostile) func namesOfTables(
+    _ text: String
+  ) throws {
     let columns = Room.Columns(qualifier: text)
     let query = Room.where { _ in columns.title == "x" }
     // A name of a table that is not in the query is replaced by the next free one and never written.
     #expect(try query.sql.text.hasSuffix("FROM OfflineRoom AS t0 WHERE t1.title = ? AND t0.isDeleted = 0"))
   }
 
-  @Test func aSecondStatementIsRefused() throws {
+  @Test("A second statement, an unknown quoted name and a missing argument are refused")
+  func aSecondStatementIsRefused() throws {
     try Database.house().write { db in
       for sql in ["SELECT 1; DROP TABLE OfflineLog", "SELECT 1; --x\n SELECT 2", "SELECT 1;\0 DROP TABLE OfflineLog"] {
         let error = #expect(throws: SQLError.self) { try db.execute(SQL(raw: sql)) }
@@ -58,7 +61,7 @@ import Testing
     }
   }
 
-  @Test func tuples() throws {
+  @Test("Rows are fetched as tuples") func tuples() throws {
     let rows = try Database.house().read { db in
       try db.fetchRows("SELECT title, floor FROM OfflineRoom WHERE floor > \(0) ORDER BY 1", as: String.self, Int.self)
     }

@@ -14,13 +14,13 @@ import Testing
 
   // MARK: Keys and files
 
-  @Test func theSameKeyOpensAgain() throws {
+  @Test("A database reopens with the same key") func theSameKeyOpensAgain() throws {
     let vault = try TemporaryVault()
     try vault.openHouse().close()
     #expect(try vault.open().read { try $0.fetchOne("SELECT count(*) FROM OfflineRoom", as: Int.self) } == 4)
   }
 
-  @Test func aWrongKeyIsRefused() throws {
+  @Test("A wrong key is refused with a hint and leaves the file unchanged") func aWrongKeyIsRefused() throws {
     let vault = try TemporaryVault()
     try vault.openHouse().close()
     let error = try refusal { try Database(path: vault.path, key: PlainKey.random()) }
@@ -30,7 +30,7 @@ import Testing
     #expect(try vault.open().read { try $0.fetchOne("SELECT count(*) FROM OfflineRoom", as: Int.self) } == 4)
   }
 
-  @Test func aPlaintextDatabaseIsRefused() throws {
+  @Test("A plaintext database is refused and left unchanged") func aPlaintextDatabaseIsRefused() throws {
     let vault = try TemporaryVault()
     var plain: OpaquePointer?
     #expect(sqlite3_open(vault.path, &plain) == SQLITE_OK)
@@ -42,14 +42,16 @@ import Testing
     #expect(try contents(vault.path) == before)
   }
 
-  @Test func anotherKindOfFileIsRefused() throws {
+  @Test("A file that is not a database is refused") func anotherKindOfFileIsRefused() throws {
     let vault = try TemporaryVault()
     try Data(String(repeating: "not a database at all. ", count: 1000).utf8).write(to: URL(fileURLWithPath: vault.path))
     #expect(try refusal { try vault.open() }.code == .notADatabase)
   }
 
   /// Cut inside the first page, behind it, and in the middle of the tables.
-  @Test(arguments: [2000, 4096, 6000, 20_000]) func aTruncatedFileIsNotTakenForWhole(length: Int) throws {
+  @Test("Reading a truncated file fails", arguments: [2000, 4096, 6000, 20_000]) func aTruncatedFileIsNotTakenForWhole(
+    length: Int
+  ) throws {
     let vault = try TemporaryVault()
     try vault.openHouse().close()
     let whole = try contents(vault.path)
@@ -67,7 +69,7 @@ import Testing
     #expect([.notADatabase, .damaged, .inputOutput].contains(error.code), "\(error.code): \(error)")
   }
 
-  @Test func aChangedByteIsNoticed() throws {
+  @Test("A changed byte in each page is detected when the file is opened") func aChangedByteIsNoticed() throws {
     let vault = try TemporaryVault()
     try vault.openHouse().close()
     var bytes = try contents(vault.path)
@@ -77,14 +79,14 @@ import Testing
     #expect([.notADatabase, .damaged, .inputOutput].contains(error.code), "\(error.code): \(error)")
   }
 
-  @Test func aMissingFolderCannotBeOpened() throws {
+  @Test("A path in a missing folder is refused with a hint") func aMissingFolderCannotBeOpened() throws {
     let vault = try TemporaryVault()
     let error = try refusal { try Database(path: vault.folder.path + "/missing/test.db", key: vault.key) }
     #expect(error.code == .cannotOpen)
     #expect(error.hint == "check that the folder exists and can be written")
   }
 
-  @Test func aKeyOfAnotherLengthIsRefused() {
+  @Test("A key has exactly 32 bytes") func aKeyOfAnotherLengthIsRefused() {
     #expect(PlainKey([UInt8](repeating: 1, count: 31)) == nil)
     #expect(PlainKey([UInt8](repeating: 1, count: 33)) == nil)
     #expect(PlainKey([UInt8](repeating: 1, count: 32)) != nil)
@@ -92,7 +94,7 @@ import Testing
 
   // MARK: Read-only
 
-  @Test func readOnlyRefusesWrites() throws {
+  @Test("A read-only database refuses writes") func readOnlyRefusesWrites() throws {
     let vault = try TemporaryVault()
     let owner = try vault.openHouse()
     var configuration = Configuration()
@@ -104,7 +106,7 @@ import Testing
     #expect(try owner.read { try $0.fetchOne("SELECT count(*) FROM OfflineLog", as: Int.self) } == 4)
   }
 
-  @Test func readOnlyMakesNoFile() throws {
+  @Test("Opening a missing file read-only creates no file") func readOnlyMakesNoFile() throws {
     let vault = try TemporaryVault()
     var configuration = Configuration()
     configuration.isReadOnly = true
@@ -114,7 +116,7 @@ import Testing
 
   // MARK: What the files show
 
-  @Test func noFileShowsWhatWasWritten() throws {
+  @Test("Neither the database nor its log contains plaintext") func noFileShowsWhatWasWritten() throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     let marker = "a marker that nothing else holds"
@@ -147,7 +149,7 @@ import Testing
     return error.constraint
   }
 
-  @Test func aConstraintNamesTableAndColumn() throws {
+  @Test("A constraint violation names its table and column") func aConstraintNamesTableAndColumn() throws {
     #expect(
       try violation("UPDATE OfflineRoom SET uuid = (SELECT uuid FROM OfflineRoom WHERE roomId = 1)")
         == .unique(["OfflineRoom.uuid"]))
@@ -163,7 +165,7 @@ import Testing
     #expect(try violation("UPDATE OfflineRoom SET squareFootage = 'big'") == .type("OfflineRoom.squareFootage"))
   }
 
-  @Test func aConstraintOverTwoColumnsNamesBoth() throws {
+  @Test("A violated UNIQUE constraint over two columns names both") func aConstraintOverTwoColumnsNamesBoth() throws {
     let database = try Database.empty()
     try database.write { db in
       try db.execute("CREATE TABLE Pair (a INTEGER, b INTEGER, UNIQUE (a, b)) STRICT")
@@ -175,7 +177,7 @@ import Testing
     #expect(error?.constraint == .unique(["Pair.a", "Pair.b"]))
   }
 
-  @Test func anErrorShowsNoValue() throws {
+  @Test("An error does not contain bound values") func anErrorShowsNoValue() throws {
     let database = try Database.house()
     let secret = "0181 4321"
     let error = try #require(

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct SQLTextTests {
-  @Test func tokensCoverTheTextWithoutAGap() {
+  @Test("Tokens cover any text without gaps") func tokensCoverTheTextWithoutAGap() {
     var generator = Seeded(testSeed)
     let pieces = Array("'\"`[]-/*;?:@$#xX09az_ \n.()é").map(String.init) + ["--", "/*", "*/", "''", "x'", "SELECT"]
     for _ in 0..<5000 {
@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  @Test func quotedTextIsOneToken() {
+  @Test("Quoted text is one token") func quotedTextIsOneToken() {
     var generator = Seeded(testSeed)
     for _ in 0..<2000 {
       let text = (0..<Int.random(in: 0...12, using: &generator))
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func kinds() {
+  @Test("Each token has its kind") func kinds() {
     func kinds(_ sql: String) -> [SQLText.Kind] {
       SQLText.tokens(of: Array(sql.utf8)).map(\.kind).filter { $0 != .space }
     }
@@ -44,7 +44,7 @@ import Testing
     #expect(kinds("`a``b`") == [.quotedName])
   }
 
-  @Test func blankText() {
+  @Test("Text of white space, comments and semicolons is blank") func blankText() {
     for text in ["", " \n", ";", "-- x", "/* x", " ; -- x\n;"] { #expect(SQLText.isBlank(text.utf8), "\(text)") }
     for text in ["x", "; x", "/**/1", "'", "\0"] { #expect(!SQLText.isBlank(text.utf8), "\(text)") }
   }

@@ -2,7 +2,7 @@
 import Testing
 
 @Suite struct StatementCacheTests {
-  @Test func theSameCompositionIsPreparedOnce() throws {
+  @Test("A query with other arguments reuses its prepared statement") func theSameCompositionIsPreparedOnce() throws {
     try Database.house().read { db in
       func statement(_ floor: Int64) throws -> ObjectIdentifier {
         try db.withStatement(try Room.where { $0.floor == floor }.order { $0.title.ascending }.sql.text) {
@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test func theLeastRecentlyUsedMakesRoom() throws {
+  @Test("The cache evicts the least recently used statement") func theLeastRecentlyUsedMakesRoom() throws {
     try Database.inMemory().read { db in
       let kept = try db.withStatement("SELECT 'kept'" as String) { ObjectIdentifier($0) }
       for number in 0..<1000 {
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test func aStatementIsResetAfterAnError() throws {
+  @Test("A statement can be used again after an error") func aStatementIsResetAfterAnError() throws {
     try Database.house().write { db in
       for _ in 0..<2 {
         #expect(throws: SQLError.self) { try db.insert(Room(projectId: 9, title: "")) }

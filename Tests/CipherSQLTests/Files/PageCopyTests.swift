@@ -29,7 +29,9 @@ import Testing
     try database.read { try $0.problem(withCopyAt: copyPath, key: otherKey) }
   }
 
-  @Test func everythingComesAlong() throws {
+  @Test("A copy under another key has all rows, the search index and the user version") func everythingComesAlong()
+    throws
+  {
     try copy()
     #expect(try problem() == nil)
     let there = try Database(path: copyPath, key: otherKey)
@@ -41,7 +43,7 @@ import Testing
     #expect(throws: SQLError.self) { try Database(path: copyPath, key: vault.key) }
   }
 
-  @Test func theCopyIsOfTheMomentInWhichItsReadBegan() throws {
+  @Test("A copy holds the state at the beginning of its read") func theCopyIsOfTheMomentInWhichItsReadBegan() throws {
     try database.read { db throws in
       _ = try db.fetchOne("SELECT count(*) FROM OfflineRoom", as: Int.self)
       let done = DispatchSemaphore(value: 0)
@@ -57,11 +59,13 @@ import Testing
     #expect(try there.read { try $0.fetchOne("SELECT count(*) FROM OfflineLog", as: Int.self) } == 4)
   }
 
-  @Test(arguments: [
-    ("UPDATE OfflineRoom SET note = 'dry' WHERE roomId = 1", "OfflineRoom"), ("UPDATE plain SET a = 1.0", "plain"),
-    ("UPDATE plain SET rowid = 78", "plain"), ("DELETE FROM OfflineLog WHERE logId = 3", "OfflineLog"),
-    ("CREATE INDEX more ON plain (a)", "definitions"),
-  ])
+  @Test(
+    "A difference between copy and original is found in its table",
+    arguments: [
+      ("UPDATE OfflineRoom SET note = 'dry' WHERE roomId = 1", "OfflineRoom"), ("UPDATE plain SET a = 1.0", "plain"),
+      ("UPDATE plain SET rowid = 78", "plain"), ("DELETE FROM OfflineLog WHERE logId = 3", "OfflineLog"),
+      ("CREATE INDEX more ON plain (a)", "definitions"),
+    ])
   func aDifferenceIsFound(_ change: String, _ place: String) throws {
     try copy()
     let there = try Database(path: copyPath, key: otherKey)
@@ -79,7 +83,7 @@ import Testing
     #expect(try problem()?.contains("user_version") == true)
   }
 
-  @Test func aChangedPageOfTheCopyIsFound() throws {
+  @Test("A changed page of the copy is found") func aChangedPageOfTheCopyIsFound() throws {
     try copy()
     let file = try #require(FileHandle(forUpdatingAtPath: copyPath))
     try file.seek(toOffset: 4096 * 2 + 100)
@@ -88,7 +92,8 @@ import Testing
     #expect(try problem() != nil)
   }
 
-  @Test func theFileStaysAsItIsWhileOthersWrite() throws {
+  @Test("The file does not change while its bytes are read, although others write")
+  func theFileStaysAsItIsWhileOthersWrite() throws {
     let before = try database.read { try $0.fetchOne("SELECT count(*) FROM OfflineLog", as: Int.self) }
     try database.withUnchangingFile { path, bytes in
       let kept = try Data(contentsOf: URL(filePath: path))
@@ -114,7 +119,7 @@ import Testing
     #expect(try database.withWriter { try $0.checkpoint() })
   }
 
-  @Test func readsGoOnWhileTheFileIsReplaced() throws {
+  @Test("Reads continue on the old file while the file is replaced") func readsGoOnWhileTheFileIsReplaced() throws {
     try database.read { before throws in
       let old = try before.fetchOne("SELECT count(*) FROM OfflineRoom", as: Int.self)
       let done = DispatchSemaphore(value: 0)
@@ -141,7 +146,7 @@ import Testing
     #expect(try old.read { try $0.fetchOne("SELECT count(*) FROM OfflineLog", as: Int.self) } != 0)
   }
 
-  @Test func nothingIsReplacedWhenTheBodyFails() throws {
+  @Test("A failed replacement keeps the old file") func nothingIsReplacedWhenTheBodyFails() throws {
     #expect(throws: CancellationError.self) {
       try database.replaceFile { _ in throw CancellationError() }
     }
@@ -149,7 +154,7 @@ import Testing
     _ = try database.write { try $0.execute("DELETE FROM OfflineLog") }
   }
 
-  @Test func waitingWritersGoOnWithTheNewFile() async throws {
+  @Test("Waiting writers continue on the new file") func waitingWritersGoOnWithTheNewFile() async throws {
     let database = database
     let (copyPath, otherKey) = (copyPath, otherKey)
     try await withThrowingTaskGroup(of: Void.self) { group in

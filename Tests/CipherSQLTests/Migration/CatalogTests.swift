@@ -11,32 +11,37 @@ import Testing
     return try #require(try database.read { try Catalog.read(from: $0) }.table(name))
   }
 
-  @Test(arguments: [
-    ("INTEGER CHECK (c IN (0, 1))", Catalog.ColumnType.bool), ("INTEGER CHECK (c IN (0, 1, 2))", .integer),
-    ("TEXT CHECK (c IN ('a', 'it''s'))", .enumeration(["a", "it's"])), ("TEXT CHECK (c NOT IN ('a'))", .text),
-    ("TEXT CHECK (c = 'a' OR C = 'it''s' or c = 'z')", .enumeration(["a", "it's", "z"])),
-    ("TEXT CHECK (c = 'a' OR c = 'b' OR other = 'c')", .text), ("TEXT CHECK (c = 'a' OR c = 'b' AND c = 'c')", .text),
-    ("TEXT CHECK (c = 'a' OR c <> 'b')", .text),
-    ("TEXT CHECK (c IS strftime('%Y-%m-%dT%H:%M:%fZ', c))", .timestamp),
-    ("TEXT CHECK(c  is\n STRFTIME('%Y-%m-%dT%H:%M:%fZ',\"c\") -- utc\n)", .timestamp),
-    ("TEXT CHECK (c IS date(c))", .day), ("TEXT CHECK (json_valid(c))", .json), ("BLOB", .blob), ("ANY", .any),
-    ("TEXT NOT NULL DEFAULT 'x' CHECK (length(c) > 0) CHECK (c IS date(c))", .day), ("REAL CHECK (c IN (0, 1))", .real),
-    ("TEXT CHECK (c GLOB '????????-????-????-????-????????????' AND length(unhex(c, '-')) IS 16)", .uuid),
-  ])
+  @Test(
+    "The declared type and the CHECKs give the column type",
+    arguments: [
+      ("INTEGER CHECK (c IN (0, 1))", Catalog.ColumnType.bool), ("INTEGER CHECK (c IN (0, 1, 2))", .integer),
+      ("TEXT CHECK (c IN ('a', 'it''s'))", .enumeration(["a", "it's"])), ("TEXT CHECK (c NOT IN ('a'))", .text),
+      ("TEXT CHECK (c = 'a' OR C = 'it''s' or c = 'z')", .enumeration(["a", "it's", "z"])),
+      ("TEXT CHECK (c = 'a' OR c = 'b' OR other = 'c')", .text), ("TEXT CHECK (c = 'a' OR c = 'b' AND c = 'c')", .text),
+      ("TEXT CHECK (c = 'a' OR c <> 'b')", .text),
+      ("TEXT CHECK (c IS strftime('%Y-%m-%dT%H:%M:%fZ', c))", .timestamp),
+      ("TEXT CHECK(c  is\n STRFTIME('%Y-%m-%dT%H:%M:%fZ',\"c\") -- utc\n)", .timestamp),
+      ("TEXT CHECK (c IS date(c))", .day), ("TEXT CHECK (json_valid(c))", .json), ("BLOB", .blob), ("ANY", .any),
+      ("TEXT NOT NULL DEFAULT 'x' CHECK (length(c) > 0) CHECK (c IS date(c))", .day),
+      ("REAL CHECK (c IN (0, 1))", .real),
+      ("TEXT CHECK (c GLOB '????????-????-????-????-????????????' AND length(unhex(c, '-')) IS 16)", .uuid),
+    ])
   func theChecksGiveTheType(_ declaration: String, _ type: Catalog.ColumnType) throws {
     #expect(
       try table("CREATE TABLE t (c \(declaration), other TEXT CHECK (other IN ('z'))) STRICT").column("c")?.type == type
     )
   }
 
-  @Test func aCheckOfTheTableAboutOneColumnCountsForIt() throws {
+  @Test("A table CHECK about one column gives the type of that column") func aCheckOfTheTableAboutOneColumnCountsForIt()
+    throws
+  {
     let found = try table(
       "CREATE TABLE t (a INTEGER, b INTEGER, CHECK (a IN (0, 1)), CONSTRAINT x CHECK (b > a)) STRICT")
     #expect(found.column("a")?.type == .bool)
     #expect(found.column("b")?.type == .integer)
   }
 
-  @Test func commentsBelongToTheirColumn() throws {
+  @Test("Comments become the documentation of their column") func commentsBelongToTheirColumn() throws {
     let found = try table(
       """
       CREATE TABLE t ( -- not of a column
@@ -51,7 +56,7 @@ import Testing
     #expect(found.column("c d")?.documentation == "of c\nand more")
   }
 
-  @Test func keysReferencesAndUniqueColumns() throws {
+  @Test("The catalog lists primary key, foreign keys and unique keys") func keysReferencesAndUniqueColumns() throws {
     let found = try table(
       """
       CREATE TABLE t (
@@ -68,7 +73,7 @@ import Testing
     #expect(found.uniqueKeys == [["code"], ["x", "y"]])
   }
 
-  @Test func anFTSTableKnowsItsContent() throws {
+  @Test("A full-text table has its content table and rowid column") func anFTSTableKnowsItsContent() throws {
     let database = try Database.inMemory()
     try database.write { db in
       try db.execute("CREATE TABLE note (noteId INTEGER PRIMARY KEY, body TEXT) STRICT")
@@ -82,7 +87,9 @@ import Testing
   }
 
   /// Spaces, comments and the case of keywords change nothing.
-  @Test func anyLayoutOfTheSameTableIsTheSameTable() throws {
+  @Test("Layout, comments and keyword case do not change the catalog") func anyLayoutOfTheSameTableIsTheSameTable()
+    throws
+  {
     let seed = UInt64.random(in: 0...UInt64.max)
     var generator = Seeded(seed)
     func random(_ bound: Int) -> Int { generator.number(0..<bound) }

@@ -26,7 +26,9 @@ import Testing
     }
   }
 
-  @Test func whatIsAppliedIsRecordedAndNotAppliedAgain() throws {
+  @Test("An applied migration is recorded and not applied again") func whatIsAppliedIsRecordedAndNotAppliedAgain()
+    throws
+  {
     let database = try Database.inMemory()
     let done = try Migrator(schemas: [schema([first])]).apply(to: database)
     #expect(done.map(\.version) == [1])
@@ -39,7 +41,7 @@ import Testing
     #expect(records.map(\.sql) == [first.1, second.1])
   }
 
-  @Test func theChecksumIsSHA256() {
+  @Test("The checksum is SHA-256") func theChecksumIsSHA256() {
     // FIPS 180-4, the example "abc".
     let file = MigrationFile(version: 1, name: "x", sql: "abc")
     #expect(file.checksum == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
@@ -61,7 +63,7 @@ import Testing
     #expect(try database.read { try MigrationRecord.all(in: $0) }.map(\.version) == [1])
   }
 
-  @Test func aSyntaxErrorNamesItsOwnLine() throws {
+  @Test("A syntax error is reported with file and line") func aSyntaxErrorNamesItsOwnLine() throws {
     let broken = schema([(1, "CREATE TABLE a (\n  x TEXT,\n  y TEXT CHEK (y)\n) STRICT;")])
     #expect(
       message { try Migrator(schemas: [broken]).apply(to: try .inMemory()) }
@@ -103,7 +105,8 @@ import Testing
     }
   }
 
-  @Test func gapsDuplicatesAndANewerDatabaseAreRefused() throws {
+  @Test("A missing version, a repeated version and a newer database are refused")
+  func gapsDuplicatesAndANewerDatabaseAreRefused() throws {
     let database = try Database.inMemory()
     #expect(
       message { try Migrator(schemas: [schema([first, (3, "SELECT 1")])]).apply(to: database) }
@@ -118,9 +121,11 @@ import Testing
         == "migration: the database is at version 2 of schema 'shop', and this program knows versions up to 1")
   }
 
-  @Test(arguments: [
-    "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT x", "PRAGMA foreign_keys = OFF", "VACUUM", "ATTACH 'x' AS y",
-  ])
+  @Test(
+    "Transaction statements, pragmas and ATTACH in a schema file are refused",
+    arguments: [
+      "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT x", "PRAGMA foreign_keys = OFF", "VACUUM", "ATTACH 'x' AS y",
+    ])
   func whatDoesNotBelongIntoAFileIsRefused(_ statement: String) throws {
     let database = try Database.inMemory()
     let text = message { try Migrator(schemas: [schema([(1, first.1 + statement + ";")])]).apply(to: database) }
@@ -128,7 +133,7 @@ import Testing
     #expect(try tables(database).isEmpty)
   }
 
-  @Test func referencesAreCheckedBeforeTheCommit() throws {
+  @Test("A migration with dangling references is rolled back") func referencesAreCheckedBeforeTheCommit() throws {
     let database = try Database.inMemory()
     let child =
       "CREATE TABLE child (itemId INTEGER REFERENCES item (itemId)) STRICT;\nINSERT INTO child VALUES (7), (8);"
@@ -140,7 +145,7 @@ import Testing
     #expect(try database.read { try $0.fetchOne("PRAGMA foreign_keys", as: Int.self) } == 1)
   }
 
-  @Test func rebuildingATableKeepsTheRowsThatReferToIt() throws {
+  @Test("Rebuilding a table keeps the rows that reference it") func rebuildingATableKeepsTheRowsThatReferToIt() throws {
     let database = try Database.inMemory()
     let child = (2, "CREATE TABLE child (itemId INTEGER REFERENCES item (itemId) ON DELETE CASCADE) STRICT;")
     try Migrator(schemas: [schema([first, child])]).apply(to: database)
@@ -163,7 +168,7 @@ import Testing
     #expect(try migrator.verify(database).isEmpty)
   }
 
-  @Test func verifyShowsWhatWasChangedByHand() throws {
+  @Test("Verification reports schema changes made by hand") func verifyShowsWhatWasChangedByHand() throws {
     let database = try Database.inMemory()
     let migrator = Migrator(schemas: [schema([first, (2, "CREATE INDEX byName ON item (name);")])])
     try migrator.apply(to: database)

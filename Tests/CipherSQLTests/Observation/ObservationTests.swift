@@ -7,7 +7,9 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct ObservationTests {
   // MARK: What is yielded
 
-  @Test func yieldsTheFirstValueAndThenEachNewOne() async throws {
+  @Test("An observation yields the first value and each later one") func yieldsTheFirstValueAndThenEachNewOne()
+    async throws
+  {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     var watch = Watch(database, roomTitles)
@@ -22,7 +24,7 @@ import Testing
     watch.task.cancel()
   }
 
-  @Test func worksInMemory() async throws {
+  @Test("An in-memory database can be observed") func worksInMemory() async throws {
     let database = try Database.house()
     var watch = Watch(database, roomTitles)
     #expect(await watch.next()?.count == 4)
@@ -31,7 +33,7 @@ import Testing
     watch.task.cancel()
   }
 
-  @Test func aViewAndATriggerAreFollowed() async throws {
+  @Test("An observation follows views and trigger writes") func aViewAndATriggerAreFollowed() async throws {
     let database = try Database.house()
     try await database.write { db in
       try db.execute("CREATE VIEW Wet AS SELECT title FROM OfflineRoom WHERE note = 'damp'")
@@ -51,7 +53,7 @@ import Testing
     tally.task.cancel()
   }
 
-  @Test func anUnchangedResultIsNotYielded() async throws {
+  @Test("An unchanged result is not yielded") func anUnchangedResultIsNotYielded() async throws {
     let database = try Database.house()
     var watch = Watch(database, roomTitles)
     #expect(await watch.next()?.first == "Attic")
@@ -63,7 +65,9 @@ import Testing
     watch.task.cancel()
   }
 
-  @Test func twoObserversBothHear() async throws {
+  @Test("Two observers both receive changes, and one continues after the other ends") func twoObserversBothHear()
+    async throws
+  {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     var first = Watch(database, roomTitles)
@@ -83,7 +87,7 @@ import Testing
 
   // MARK: How it ends
 
-  @Test func endsWhenTheTaskIsCancelled() async throws {
+  @Test("Cancelling the task ends the observation") func endsWhenTheTaskIsCancelled() async throws {
     let database = try Database.house()
     var watch = Watch(database, roomTitles)
     #expect(await watch.next() != nil)
@@ -94,7 +98,7 @@ import Testing
     #expect(!database.hub.hasObservers)
   }
 
-  @Test func endsWhenTheDatabaseCloses() async throws {
+  @Test("Closing the database ends the observation") func endsWhenTheDatabaseCloses() async throws {
     let database = try Database.house()
     let iterator = database.observe(roomTitles).makeAsyncIterator()
     #expect(try await iterator.next() != nil)
@@ -102,7 +106,7 @@ import Testing
     #expect(try await iterator.next() == nil)
   }
 
-  @Test func anErrorOfTheQueryIsThrown() async throws {
+  @Test("An observation throws the error of its query") func anErrorOfTheQueryIsThrown() async throws {
     let database = try Database.house()
     let iterator = database.observe { db in try db.fetch("SELECT x FROM Nowhere", as: String.self) }.makeAsyncIterator()
     let error = await #expect(throws: SQLError.self) { try await iterator.next() }
@@ -111,7 +115,7 @@ import Testing
 
   // MARK: What wakes it
 
-  @Test func anotherTableOrColumnDoesNotWake() throws {
+  @Test("A change of another table or column does not notify") func anotherTableOrColumnDoesNotWake() throws {
     let database = try Database.house()
     let query: SQL = "SELECT title FROM OfflineRoom WHERE isDeleted = 0"
     #expect(try !wakes(database, query: query) { try $0.execute("UPDATE OfflineProject SET title = 'x'") })
@@ -120,7 +124,7 @@ import Testing
     #expect(try wakes(database, query: query) { try $0.execute("UPDATE OfflineRoom SET title = 'x'") })
   }
 
-  @Test func aStatementThatFindsNoRowDoesNotWake() throws {
+  @Test("A statement that changes no row does not notify") func aStatementThatFindsNoRowDoesNotWake() throws {
     let database = try Database.house()
     let query: SQL = "SELECT title FROM OfflineRoom"
     #expect(
@@ -128,7 +132,7 @@ import Testing
     #expect(try !wakes(database, query: query) { try $0.execute("DELETE FROM OfflineRoom WHERE roomId = 77") })
   }
 
-  @Test func aRolledBackTransactionDoesNotWake() throws {
+  @Test("A rolled-back transaction does not notify") func aRolledBackTransactionDoesNotWake() throws {
     struct Refusal: Error {}
     let database = try Database.house()
     let regions = Counter()
@@ -145,14 +149,14 @@ import Testing
     #expect(regions.value == 0)
   }
 
-  @Test func aCountHearsOfRowsOnly() throws {
+  @Test("A count is notified of inserted and deleted rows only") func aCountHearsOfRowsOnly() throws {
     let database = try Database.house()
     let query: SQL = "SELECT count(*) FROM OfflineLog"
     #expect(try !wakes(database, query: query) { try $0.execute("UPDATE OfflineLog SET text = 'x'") })
     #expect(try wakes(database, query: query) { try $0.execute("DELETE FROM OfflineLog WHERE logId = 1") })
   }
 
-  @Test func deletingAllRowsAtOnceWakes() throws {
+  @Test("Deleting all rows at once notifies") func deletingAllRowsAtOnceWakes() throws {
     let database = try Database.empty()
     try database.write { db in
       try db.execute("CREATE TABLE Plain (x INTEGER) STRICT")
@@ -161,7 +165,7 @@ import Testing
     #expect(try wakes(database, query: "SELECT x FROM Plain") { try $0.execute("DELETE FROM Plain") })
   }
 
-  @Test func aTableWithoutRowidWakes() throws {
+  @Test("A change of a WITHOUT ROWID table notifies") func aTableWithoutRowidWakes() throws {
     let database = try Database.empty()
     try database.write { try $0.execute("CREATE TABLE Pair (a TEXT PRIMARY KEY, b TEXT) STRICT, WITHOUT ROWID") }
     let query: SQL = "SELECT b FROM Pair"
@@ -170,7 +174,7 @@ import Testing
     #expect(try wakes(database, query: query) { try $0.execute("DELETE FROM Pair WHERE a = 'a'") })
   }
 
-  @Test func aForeignKeyActionWakes() throws {
+  @Test("A foreign key action notifies") func aForeignKeyActionWakes() throws {
     let database = try Database.empty()
     try database.write { db in
       try db.execute("CREATE TABLE Parent (id INTEGER PRIMARY KEY) STRICT")
@@ -191,7 +195,7 @@ import Testing
       try wakes(database, query: "SELECT count(*) FROM Child") { try $0.execute("DELETE FROM Parent WHERE id = 2") })
   }
 
-  @Test func aFullTextTableWakes() throws {
+  @Test("A change of a full-text table notifies") func aFullTextTableWakes() throws {
     let database = try Database.empty()
     try database.write { try $0.execute("CREATE VIRTUAL TABLE Words USING fts5(body)") }
     let query: SQL = "SELECT body FROM Words WHERE Words MATCH 'damp'"
@@ -203,7 +207,7 @@ import Testing
   // MARK: Nothing is missed
 
   /// Writes fall at any moment of an observer's life: before it registers, while it reads, while it waits.
-  @Test(arguments: [true, false])
+  @Test("An observer receives the last write at any moment of its life", arguments: [true, false])
   func theLastWriteIsNeverMissed(inMemory: Bool) async throws {
     var generator = Seeded(testSeed)
     let vault = try TemporaryVault()

@@ -25,13 +25,13 @@ import Testing
     }
   }
 
-  @Test func aCacheThatIsTooSmallIsNamed() throws {
+  @Test("A page cache smaller than the working set gives advice") func aCacheThatIsTooSmallIsNamed() throws {
     let text = try #require(try advice(cacheBytes: 1 << 20, rounds: 3))
     #expect(text.hasPrefix("the page cache of 1 MiB does not hold what is worked with: "))
     #expect(text.hasSuffix("4 MiB would serve better"))
   }
 
-  @Test func aCacheThatHoldsTheWorkingSetIsNot() throws {
+  @Test("A page cache that holds the working set gives no advice") func aCacheThatHoldsTheWorkingSetIsNot() throws {
     #expect(try advice(cacheBytes: 32 << 20, rounds: 30) == nil)
   }
 }

@@ -23,7 +23,8 @@ import Testing
     try await database.read { try $0.fetchOne("SELECT count(*) FROM OfflineProject", as: Int.self) }
   }
 
-  @Test(arguments: [true, false]) func aLongReadIsInterrupted(inMemory: Bool) async throws {
+  @Test("Cancelling a task interrupts its read, and the connection remains usable", arguments: [true, false])
+  func aLongReadIsInterrupted(inMemory: Bool) async throws {
     let vault = try TemporaryVault()
     let database = inMemory ? try Database.house() : try vault.openHouse(oneReader())
     let hasBegun = Counter()
@@ -43,7 +44,7 @@ import Testing
   }
 
   /// Long calls on all processors leave threads for the tasks that may cancel them.
-  @Test func manyLongReadsDoNotHoldUpTasks() async throws {
+  @Test("Long reads on all connections leave threads for tasks") func manyLongReadsDoNotHoldUpTasks() async throws {
     let vault = try TemporaryVault()
     var configuration = Configuration()
     configuration.readerCount = ProcessInfo.processInfo.activeProcessorCount + 2
@@ -62,7 +63,7 @@ import Testing
     for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
   }
 
-  @Test func aLoopOverRowsEndsBetweenThem() async throws {
+  @Test("Cancellation ends a loop over rows") func aLoopOverRowsEndsBetweenThem() async throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse(oneReader())
     let rows = Counter()
@@ -93,7 +94,7 @@ import Testing
     #expect(runs.value == 0)
   }
 
-  @Test func aTaskThatWaitsForTheWriterLeavesTheLine() async throws {
+  @Test("A cancelled task leaves the queue of writers") func aTaskThatWaitsForTheWriterLeavesTheLine() async throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     let release = DispatchSemaphore(value: 0)
@@ -120,7 +121,7 @@ import Testing
     #expect(runs.all == ["next"])
   }
 
-  @Test func aCancelledWriteLeavesNothing() async throws {
+  @Test("A cancelled write is rolled back") func aCancelledWriteLeavesNothing() async throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     let hasWritten = Counter()
@@ -163,7 +164,9 @@ import Testing
   }
 
   /// The commit stands, so the call must not say that it was cancelled, although the checkpoint behind it was.
-  @Test func aCancellationAfterTheCommitDoesNotDenyIt() async throws {
+  @Test("A cancellation after the commit does not fail the write") func aCancellationAfterTheCommitDoesNotDenyIt()
+    async throws
+  {
     let vault = try TemporaryVault()
     let database = try vault.open()
     try await database.write { try $0.execute("CREATE TABLE Block (bytes BLOB NOT NULL) STRICT") }
@@ -185,7 +188,8 @@ import Testing
 
   // MARK: The next user
 
-  @Test(arguments: [true, false]) func theNextUserIsNeverInterrupted(inMemory: Bool) async throws {
+  @Test("A cancellation does not interrupt the next user of the connection", arguments: [true, false])
+  func theNextUserIsNeverInterrupted(inMemory: Bool) async throws {
     var generator = Seeded(testSeed)
     let vault = try TemporaryVault()
     let database = inMemory ? try Database.house() : try vault.openHouse(oneReader())
@@ -210,7 +214,7 @@ import Testing
   }
 
   /// The same, with the cancellation put where it would hurt: into the statement of the next user.
-  @Test func aCancellationBehindTheEndDoesNothing() throws {
+  @Test("A cancellation after the end of a call has no effect") func aCancellationBehindTheEndDoesNothing() throws {
     let database = try Database.house()
     try database.read { db in
       let earlier = CancellableCall()
@@ -228,7 +232,7 @@ import Testing
 
   /// A cancellation that comes between the start of a call and its BEGIN leaves no transaction open, in which all later
   /// calls would fail. SQLite asks about it once in a thousand steps of its machine, over all runs of the same BEGIN.
-  @Test func aCancelledBeginLeavesNoTransaction() throws {
+  @Test("A cancelled BEGIN leaves no open transaction") func aCancelledBeginLeavesNoTransaction() throws {
     let database = try Database.house()
     try database.withWriter { db in
       for begin in [{ try db.inTransaction {} }, { try db.inSnapshot { _ in } }] {
@@ -248,7 +252,7 @@ import Testing
   }
 
   /// The same for savepoints: each ends before the one around it.
-  @Test func aCancelledSavepointEndsItself() throws {
+  @Test("A cancelled savepoint is released") func aCancelledSavepointEndsItself() throws {
     let database = try Database.house()
     try database.write { db in
       for attempt in 0..<1000 {
@@ -264,7 +268,8 @@ import Testing
   }
 
   /// The result of a write is true: it was committed, or it was cancelled.
-  @Test(arguments: [true, false]) func aCancelledWriteTellsTheTruth(inMemory: Bool) async throws {
+  @Test("A cancelled write either commits or throws a cancellation error", arguments: [true, false])
+  func aCancelledWriteTellsTheTruth(inMemory: Bool) async throws {
     var generator = Seeded(testSeed)
     let vault = try TemporaryVault()
     let database = inMemory ? try Database.empty() : try vault.open()
@@ -290,7 +295,9 @@ import Testing
 
   /// Also in the middle of savepoints and of full-text search, which keeps a statement of its own open: the caller hears of
   /// the cancellation and of nothing that came of it, and the next one finds nothing of it.
-  @Test func aCancelledSavepointLeavesNothing() async throws {
+  @Test("A cancelled savepoint leaves no change and no open statement") func aCancelledSavepointLeavesNothing()
+    async throws
+  {
     var generator = Seeded(testSeed)
     let vault = try TemporaryVault()
     let database = try vault.openHouse()

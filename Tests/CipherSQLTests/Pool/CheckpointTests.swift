@@ -66,7 +66,7 @@ import Testing
   /// Checkpoints begin at 4 MiB. One that a reader delays too long is tried again when the log is half as long
   /// again, so 20 MiB leave room for three that fail on a loaded machine. Without any that starts the log anew it
   /// would reach 50 MiB.
-  @Test func theLogStaysShortWhileReadersOverlap() throws {
+  @Test("The log stays below 20 MiB while readers overlap") func theLogStaysShortWhileReadersOverlap() throws {
     let vault = try TemporaryVault()
     let database = try openBlocks(vault)
     let relay = Relay(database)
@@ -83,7 +83,7 @@ import Testing
     #expect(try database.read { try $0.fetchOne("SELECT count(*) FROM Block", as: Int.self) } == 800)
   }
 
-  @Test func theLogStaysShortWithoutReaders() throws {
+  @Test("The log stays below 6 MiB without readers") func theLogStaysShortWithoutReaders() throws {
     let vault = try TemporaryVault()
     let database = try openBlocks(vault)
     for _ in 0..<12 {
@@ -93,7 +93,7 @@ import Testing
   }
 
   /// While one read lasts, no checkpoint can start the log anew; the first commit behind it can.
-  @Test func aLongReadDelaysButDoesNotStopIt() throws {
+  @Test("A long read delays the checkpoint until the read ends") func aLongReadDelaysButDoesNotStopIt() throws {
     let vault = try TemporaryVault()
     let database = try openBlocks(vault)
     try database.write(addBlocks)
@@ -109,7 +109,7 @@ import Testing
     #expect(try database.read { try $0.fetchOne("SELECT count(*) FROM Block", as: Int.self) } == 16 * 13)
   }
 
-  @Test func aCheckpointByHandEmptiesTheLog() throws {
+  @Test("A manual checkpoint empties the log") func aCheckpointByHandEmptiesTheLog() throws {
     let vault = try TemporaryVault()
     let database = try openBlocks(vault)
     try database.write(addBlocks)
@@ -118,7 +118,8 @@ import Testing
     #expect(try logBytes(vault) == 0)
   }
 
-  @Test func aCheckpointByHandSaysThatAReaderWasInTheWay() throws {
+  @Test("A manual checkpoint reports a reader that prevents the truncation")
+  func aCheckpointByHandSaysThatAReaderWasInTheWay() throws {
     let vault = try TemporaryVault()
     var configuration = Configuration()
     configuration.busyTimeout = .milliseconds(1)

@@ -45,7 +45,9 @@ import Testing
     for thread in threads { try await eventually { thread.value == 1 } }
   }
 
-  @Test(arguments: [1, 4]) func readersAndWritersKeepAnInvariant(readerCount: Int) async throws {
+  @Test("Concurrent readers never see a partial transfer", arguments: [1, 4]) func readersAndWritersKeepAnInvariant(
+    readerCount: Int
+  ) async throws {
     let vault = try TemporaryVault()
     var configuration = Configuration()
     configuration.readerCount = readerCount
@@ -104,7 +106,7 @@ import Testing
     #expect(try await database.read(Self.sum) == Self.total)
   }
 
-  @Test func aDatabaseInMemoryServesTasksAndThreads() async throws {
+  @Test("An in-memory database serves tasks and threads") func aDatabaseInMemoryServesTasksAndThreads() async throws {
     let database = try Database.inMemory()
     try await database.write(fillAccounts)
     var threads: [Counter] = []
@@ -139,7 +141,7 @@ import Testing
     return holder
   }
 
-  @Test func writersAreServedInTheOrderOfTheirArrival() async throws {
+  @Test("Writers are served in order of arrival") func writersAreServedInTheOrderOfTheirArrival() async throws {
     let vault = try TemporaryVault()
     let database = try vault.open()
     let order = Notes<Int>()
@@ -189,7 +191,7 @@ import Testing
     #expect(isServed.all == [true])
   }
 
-  @Test func aReaderThatWaitsIsServed() async throws {
+  @Test("A waiting reader gets the next free connection") func aReaderThatWaitsIsServed() async throws {
     let vault = try TemporaryVault()
     var configuration = Configuration()
     configuration.readerCount = 1
@@ -215,7 +217,7 @@ import Testing
 
   // MARK: Closing
 
-  @Test func closingTellsThoseWhoWait() async throws {
+  @Test("Closing fails waiting calls at once") func closingTellsThoseWhoWait() async throws {
     let vault = try TemporaryVault()
     let database = try vault.open()
     let release = DispatchSemaphore(value: 0)
@@ -238,7 +240,9 @@ import Testing
   }
 
   /// The connection of an awaited call is given back on another thread, which may still be busy with it for a moment.
-  @Test(arguments: [0, 3]) func noFileIsOpenWhenClosingReturns(readers: Int) async throws {
+  @Test("No file is open when close returns", arguments: [0, 3]) func noFileIsOpenWhenClosingReturns(readers: Int)
+    async throws
+  {
     for _ in 0..<60 {
       let vault = try TemporaryVault()
       let database = try vault.open()
@@ -255,7 +259,7 @@ import Testing
     }
   }
 
-  @Test func closingWaitsForCallsUnderWay() async throws {
+  @Test("Closing waits for calls in progress up to its limit") func closingWaitsForCallsUnderWay() async throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     let (writeEnd, readEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -279,7 +283,9 @@ import Testing
     try await wait(for: [writing])
   }
 
-  @Test func aWriteUnderWayOutlivesTheClosing() async throws {
+  @Test("A write in progress commits after the database was closed") func aWriteUnderWayOutlivesTheClosing()
+    async throws
+  {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     let release = DispatchSemaphore(value: 0)
@@ -304,7 +310,9 @@ import Testing
   // MARK: A connection that does not open
 
   /// Each waiter gets an answer when the connection that it waits for cannot be opened.
-  @Test func aFailureToOpenReachesAllWhoWait() async throws {
+  @Test("A connection that cannot be opened fails all waiting calls") func aFailureToOpenReachesAllWhoWait()
+    async throws
+  {
     let release = DispatchSemaphore(value: 0)
     let attempts = Counter()
     let pool = ConnectionPool<Connection>(capacity: 1, nesting: NestingGuard()) {

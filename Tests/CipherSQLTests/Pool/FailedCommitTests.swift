@@ -45,11 +45,11 @@ import Testing
     }
   }
 
-  @Test func itComesBackAfterACrash() throws {
+  @Test("A failed commit in the log reappears after a crash") func itComesBackAfterACrash() throws {
     #expect(try Bench().countAfterACrash() == 5)
   }
 
-  @Test func itIsBuried() throws {
+  @Test("A flushed failed commit does not reappear after a crash") func itIsBuried() throws {
     let bench = try Bench()
     let number = try bench.database.read { try $0.fetchOne("PRAGMA user_version", as: Int.self) }
     try bench.database.flushFailedCommits()
@@ -59,7 +59,7 @@ import Testing
   }
 
   /// A transaction without a change, and one that writes equal values, leave it in the log.
-  @Test func notEveryTransactionBuriesIt() throws {
+  @Test("Transactions without a change do not flush a failed commit") func notEveryTransactionBuriesIt() throws {
     let bench = try Bench()
     try bench.database.write { _ = try $0.fetchOne("SELECT 1", as: Int.self) }
     try bench.database.write { try $0.execute("UPDATE OfflineLog SET text = text") }

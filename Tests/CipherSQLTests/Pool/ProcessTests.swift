@@ -76,7 +76,8 @@ struct ProcessTests {
     try database.read { try $0.fetch("SELECT title FROM OfflineProject ORDER BY projectId", as: String.self) }
   }
 
-  @Test func theShellReadsWhatWasWritten() throws {
+  @Test("The sqlcipher shell reads committed writes, and its writes are visible here")
+  func theShellReadsWhatWasWritten() throws {
     let vault = try vault()
     let database = try vault.openHouse()
     let shell = try Shell(vault)
@@ -88,7 +89,7 @@ struct ProcessTests {
     try shell.finish()
   }
 
-  @Test func aWriteWaitsForTheOtherProcess() throws {
+  @Test("A write waits for the transaction of another process") func aWriteWaitsForTheOtherProcess() throws {
     let vault = try vault()
     var configuration = Configuration()
     configuration.busyTimeout = .seconds(60)
@@ -124,7 +125,7 @@ struct ProcessTests {
     #expect(try titles(database) == ["Mill Lane", "Harbour", "Quay", "Dock"])
   }
 
-  @Test func aShortBusyTimeoutEndsInBusy() throws {
+  @Test("A write fails with busy after the timeout") func aShortBusyTimeoutEndsInBusy() throws {
     let vault = try vault()
     var configuration = Configuration()
     configuration.busyTimeout = .milliseconds(20)
@@ -144,7 +145,7 @@ struct ProcessTests {
     try shell.finish()
   }
 
-  @Test func twoProcessesLoseNothing() throws {
+  @Test("Concurrent writes of two processes lose no row") func twoProcessesLoseNothing() throws {
     let vault = try vault()
     var configuration = Configuration()
     configuration.busyTimeout = .seconds(60)
@@ -174,7 +175,7 @@ struct ProcessTests {
   }
 
   /// A process that is killed in the middle of a transaction leaves nothing of it and no lock.
-  @Test func aKilledProcessLeavesNoLock() throws {
+  @Test("A killed process leaves no lock and no partial transaction") func aKilledProcessLeavesNoLock() throws {
     let vault = try vault()
     let database = try vault.openHouse()
     let shell = try Shell(vault)

@@ -14,7 +14,7 @@ import Testing
 
   // MARK: Reading
 
-  @Test func aReadSeesOneStateWhileAWriterCommits() throws {
+  @Test("A read sees one state while a writer commits") func aReadSeesOneStateWhileAWriterCommits() throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     try database.read { db in
@@ -27,7 +27,7 @@ import Testing
     #expect(try database.read { try $0.fetchOne(Self.count, as: Int.self) } == 3)
   }
 
-  @Test func anOpenWriteIsNotSeen() throws {
+  @Test("A read does not see an uncommitted write") func anOpenWriteIsNotSeen() throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     try database.write { db in
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test func aReadCannotWrite() throws {
+  @Test("A read transaction refuses writes") func aReadCannotWrite() throws {
     let vault = try TemporaryVault()
     let database = try vault.openHouse()
     let error = #expect(throws: SQLError.self) {
@@ -47,7 +47,7 @@ import Testing
     #expect(try database.read { try $0.fetchOne("SELECT count(*) FROM OfflineLog", as: Int.self) } == 4)
   }
 
-  @Test func aReadThatThrowsEndsItsTransaction() throws {
+  @Test("A read that throws ends its transaction") func aReadThatThrowsEndsItsTransaction() throws {
     let vault = try TemporaryVault()
     var configuration = Configuration()
     configuration.readerCount = 1
@@ -144,7 +144,7 @@ import Testing
 
   // MARK: Writing
 
-  @Test(arguments: [true, false])
+  @Test("A write that throws is rolled back", arguments: [true, false])
   func aWriteThatThrowsLeavesNoTrace(inMemory: Bool) throws {
     let vault = try TemporaryVault()
     let database = inMemory ? try Database.house() : try vault.openHouse()
@@ -164,7 +164,7 @@ import Testing
     #expect(try database.read { try $0.fetchOne(Self.count, as: Int.self) } == 3)
   }
 
-  @Test func aStatementThatFailsUndoesItselfOnly() throws {
+  @Test("A failed statement undoes only itself") func aStatementThatFailsUndoesItselfOnly() throws {
     let database = try Database.house()
     try database.write { db in
       try addProject(db, "Quay")
@@ -185,7 +185,7 @@ import Testing
     }
   }
 
-  @Test func aSavepointRollsBackItsPartOnly() throws {
+  @Test("A savepoint rolls back only its own part") func aSavepointRollsBackItsPartOnly() throws {
     let database = try Database.empty()
     try database.write { db in
       try addProject(db, "one")
@@ -216,7 +216,8 @@ import Testing
   }
 
   /// As a full or failing disk undoes all of a transaction: a savepoint behind that would begin another one and commit it.
-  @Test func nothingIsStoredBehindATransactionThatIsOver() throws {
+  @Test("Statements after an implicit rollback store nothing") func nothingIsStoredBehindATransactionThatIsOver() throws
+  {
     let database = try Database.empty()
     try database.write { try addProject($0, "first") }
     func code(_ body: () throws -> Void) throws -> SQLError.Code? {
@@ -241,7 +242,7 @@ import Testing
     #expect(titles == ["first"])
   }
 
-  @Test(arguments: [true, false])
+  @Test("An error at the commit rolls back the transaction", arguments: [true, false])
   func anErrorAtTheCommitLeavesNothing(inMemory: Bool) throws {
     let vault = try TemporaryVault()
     let database = inMemory ? try Database.inMemory() : try vault.open()

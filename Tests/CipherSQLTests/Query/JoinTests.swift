@@ -7,7 +7,7 @@ import Testing
 
   init() throws { database = try Database.house() }
 
-  @Test func innerJoin() throws {
+  @Test("An inner join returns pairs and uses an index") func innerJoin() throws {
     let query = Log.all.join(Room.self) { log, room in log.roomId == room.roomId }
       .where { log, room in room.title == "Attic" }
       .order { log, _ in log.logId.descending }
@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test func leftJoinKeepsWhatHasNoPartner() throws {
+  @Test("A left join keeps rows without a partner") func leftJoinKeepsWhatHasNoPartner() throws {
     let query = Log.all.leftJoin(Room.self) { log, room in log.roomId == room.roomId }
       .order { log, _ in log.logId.ascending }
     #expect(try query.sql.text.contains("LEFT JOIN OfflineRoom AS t1 ON t0.roomId IS t1.roomId AND t1.isDeleted = 0"))
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test func columnsOfALeftJoinAreOptional() throws {
+  @Test("Columns of a left join are optional") func columnsOfALeftJoinAreOptional() throws {
     let query = Log.all.leftJoin(Room.self) { log, room in log.roomId == room.roomId }
       .where { _, room in room.title == nil || room.title != "Cellar" }
       .order { log, _ in log.logId.ascending }
@@ -51,7 +51,7 @@ import Testing
     #expect(rows.map(\.2) == ["damp", "damp", nil, nil])
   }
 
-  @Test func threeTables() throws {
+  @Test("Three tables can be joined and grouped") func threeTables() throws {
     let counts = Log.all
       .join(Room.self) { log, room in log.roomId == room.roomId }
       .join(Project.self) { _, room, project in room.projectId == project.projectId }
@@ -62,7 +62,7 @@ import Testing
     #expect(rows[0] == ("Mill Lane", 2))
   }
 
-  @Test func aTableWithItself() throws {
+  @Test("A table can be joined with itself") func aTableWithItself() throws {
     let query = Room.all.join(Room.self) { lower, upper in
       lower.projectId == upper.projectId && lower.floor < upper.floor
     }
@@ -71,7 +71,7 @@ import Testing
     #expect(pairs.map { $0.0.title + "/" + $0.1.title } == ["Kitchen/Attic"])
   }
 
-  @Test func subqueries() throws {
+  @Test("Subqueries serve as list, existence test and scalar") func subqueries() throws {
     let large = Room.where { $0.squareFootage > 150 }
     let withLarge = Project.where { $0.projectId.in(large.select { $0.projectId }) }
     #expect(
@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  @Test func aSubqueryOfTheSameTable() throws {
+  @Test("A subquery can use the table of its outer query") func aSubqueryOfTheSameTable() throws {
     // The top room of each project.
     let query = Room.where { room in
       !exists(Room.where { $0.projectId == room.projectId && $0.floor > room.floor })
@@ -107,7 +107,7 @@ import Testing
     #expect(try database.read { try query.fetch($0).map(\.title) } == ["Attic", "Cellar"])
   }
 
-  @Test func aQueryInsideItselfIsRefused() throws {
+  @Test("A query inside itself is refused") func aQueryInsideItselfIsRefused() throws {
     let rooms = Room.where { $0.floor > 0 }
     let query = rooms.where { outer in exists(rooms.where { $0.projectId == outer.projectId }) }
     let error = #expect(throws: SQLError.self) { try query.sql }

@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test func everyOrderingGivesEveryRowOnce() throws {
+  @Test("Pages in any ordering return each row once") func everyOrderingGivesEveryRowOnce() throws {
     let all = Room.all
     try checkPages(all, whole: all.order { $0.roomId.ascending })
     try checkPages(all.order { $0.floor.ascending }, whole: all.order { [$0.floor.ascending, $0.roomId.ascending] })
@@ -57,7 +57,7 @@ import Testing
     try checkPages(explicit, whole: explicit)
   }
 
-  @Test func nullHasItsPlace() throws {
+  @Test("Pages in an ordering with nulls return each row once") func nullHasItsPlace() throws {
     let all = Room.all
     try checkPages(
       all.order { $0.squareFootage.ascending }, whole: all.order { [$0.squareFootage.ascending, $0.roomId.ascending] })
@@ -72,7 +72,7 @@ import Testing
       whole: all.order { [$0.note.ascending.nullsLast, $0.squareFootage.descending.nullsFirst, $0.roomId.descending] })
   }
 
-  @Test func aPageSeeksInTheIndex() throws {
+  @Test("A page seeks in the index without sorting") func aPageSeeksInTheIndex() throws {
     let query = Room.where { $0.projectId == 1 }.order { $0.updatedAt.descending }
     try database.read { db in
       let first = try query.pageStatement(size: 50, after: nil).0
@@ -87,7 +87,7 @@ import Testing
     }
   }
 
-  @Test func mixedDirectionsSeekByTheFirstColumn() throws {
+  @Test("A page in mixed directions seeks by the first column") func mixedDirectionsSeekByTheFirstColumn() throws {
     let query = Room.all.order { [$0.floor.descending, $0.title.ascending] }
     try database.read { db in
       let cursor = try query.page(db, size: 20).next
@@ -102,7 +102,7 @@ import Testing
     }
   }
 
-  @Test func aCursorTravelsAsText() throws {
+  @Test("A page cursor converts to text and back") func aCursorTravelsAsText() throws {
     let query = Room.all.order { [$0.note.descending, $0.squareFootage.ascending] }
     let cursor = try #require(try database.read { try query.page($0, size: 3).next })
     let data = try JSONEncoder().encode([cursor])
@@ -115,7 +115,7 @@ import Testing
     #expect(throws: DecodingError.self) { try JSONDecoder().decode(PageCursor.self, from: Data("\"9.q\"".utf8)) }
   }
 
-  @Test func aCursorBelongsToItsOrdering() throws {
+  @Test("A page cursor is refused by a query with another ordering") func aCursorBelongsToItsOrdering() throws {
     try database.read { db in
       let cursor = try Room.all.order { $0.floor.ascending }.page(db, size: 3).next
       for other in [Room.all.order { $0.floor.descending }, Room.all.order { $0.title.ascending }, Room.all] {

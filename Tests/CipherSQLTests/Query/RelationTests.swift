@@ -9,7 +9,7 @@ import Testing
 
   init() throws { database = try Database.house() }
 
-  @Test func toOne() throws {
+  @Test("A to-one relation returns each record with its target or nil") func toOne() throws {
     try database.read { db in
       let logs = try Log.all.order { $0.logId.ascending }.fetch(db)
       let pairs = try logs.with(Log.room, db)
@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  @Test func toMany() throws {
+  @Test("A to-many relation returns each record with its ordered targets") func toMany() throws {
     try database.read { db in
       let projects = try Project.all.order { $0.projectId.ascending }.fetch(db)
       let pairs = try projects.with(Project.rooms, db) { $0.order { $0.title.descending } }
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test func aFewStatementsForManyRecords() throws {
+  @Test("A relation of many records needs one statement per 500 keys") func aFewStatementsForManyRecords() throws {
     try database.write { db in
       for number in 10..<1210 {
         try db.insert(Room(roomId: Int64(number), projectId: 1, title: "Room \(number)"))

@@ -7,7 +7,7 @@ import Testing
 
   init() throws { database = try Database.house() }
 
-  @Test func columnsAsTuples() throws {
+  @Test("Selected columns are fetched as tuples") func columnsAsTuples() throws {
     let query = Room.all.order { $0.title.ascending }.select { ($0.title, $0.squareFootage) }
     #expect(
       try query.sql.text
@@ -17,12 +17,12 @@ import Testing
     #expect(rows.map(\.1) == [120, nil, 200])
   }
 
-  @Test func oneColumn() throws {
+  @Test("One selected column is fetched as an array") func oneColumn() throws {
     let titles = try database.read { try Room.where { $0.floor > 0 }.select { $0.title }.fetch($0) }
     #expect(titles.sorted() == ["Attic", "Kitchen"])
   }
 
-  @Test func aggregates() throws {
+  @Test("Aggregates are computed over the selected rows") func aggregates() throws {
     let query = Room.all.select {
       (countAll(), $0.squareFootage.count(), $0.squareFootage.sum(), $0.squareFootage.average(), $0.title.min())
     }
@@ -38,7 +38,7 @@ import Testing
     #expect(none == (nil, nil))
   }
 
-  @Test func groups() throws {
+  @Test("Groups are filtered by HAVING and ordered") func groups() throws {
     let query = Room.all.includingDeleted()
       .group { $0.projectId }.having { _ in countAll() > 1 }
       .order { $0.projectId.ascending }
@@ -53,7 +53,7 @@ import Testing
     #expect(rows[0] == (1, 2, 320))
   }
 
-  @Test func groupByTwo() throws {
+  @Test("Rows are grouped by two columns") func groupByTwo() throws {
     let rows = try database.read {
       try Room.all.group { ($0.projectId, $0.status) }.order { [$0.projectId.ascending, $0.status.ascending] }
         .select { ($0.projectId, $0.status, countAll()) }.fetch($0)
@@ -62,13 +62,13 @@ import Testing
     #expect(rows.map(\.1) == [.active, .done, .none])
   }
 
-  @Test func distinct() throws {
+  @Test("A distinct selection returns each value once") func distinct() throws {
     let query = Room.all.includingDeleted().select { $0.floor }.distinct()
     #expect(try query.sql.text == "SELECT DISTINCT t0.floor FROM OfflineRoom AS t0")
     #expect(try database.read { try query.fetch($0) }.sorted() == [0, 1, 2])
   }
 
-  @Test func countingAndExistence() throws {
+  @Test("Count and existence respect limits, groups and deleted rows") func countingAndExistence() throws {
     try database.read { db throws in
       #expect(try Room.all.count(db) == 3)
       #expect(try Room.all.includingDeleted().count(db) == 4)
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test func stepping() throws {
+  @Test("Rows can be read one at a time") func stepping() throws {
     try database.read { db in
       var titles: [String] = []
       try Room.all.order { $0.title.descending }.forEach(db) { titles.append($0.title) }
@@ -99,7 +99,7 @@ import Testing
     }
   }
 
-  @Test func theOrderOfNull() throws {
+  @Test("NULLS LAST orders nulls last") func theOrderOfNull() throws {
     let query = Room.all.order { $0.squareFootage.ascending.nullsLast }
     #expect(try query.sql.text.hasSuffix("ORDER BY t0.squareFootage NULLS LAST"))
     #expect(try database.read { try query.fetch($0).map(\.title) } == ["Attic", "Kitchen", "Cellar"])

@@ -19,7 +19,7 @@ import Testing
     #expect(found.map(\.title) == titles, sourceLocation: location)
   }
 
-  @Test func theWholeStatement() throws {
+  @Test("A query gives the complete SQL statement with its arguments") func theWholeStatement() throws {
     let sql = try Room.where { $0.projectId == 1 && $0.squareFootage > 10 }
       .order { [$0.updatedAt.descending, $0.roomId.ascending] }
       .limit(50, offset: 10).sql
@@ -33,7 +33,7 @@ import Testing
     #expect(sql.arguments == [.integer(1), .real(10), .integer(50), .integer(10)])
   }
 
-  @Test func comparisons() throws {
+  @Test("Comparisons become SQL operators") func comparisons() throws {
     try check(Room.where { $0.floor == 1 }, "t0.floor = ?", ["Kitchen"])
     try check(Room.where { $0.floor != 1 }, "t0.floor <> ?", ["Attic", "Cellar"])
     try check(Room.where { $0.floor < 1 }, "t0.floor < ?", ["Cellar"])
@@ -44,7 +44,7 @@ import Testing
     try check(Room.where { $0.roomId > $0.floor }, "t0.roomId > t0.floor", ["Kitchen", "Cellar"])
   }
 
-  @Test func optionalsReadAsInSwift() throws {
+  @Test("Comparisons with optionals follow Swift") func optionalsReadAsInSwift() throws {
     try check(Room.where { $0.note == nil }, "t0.note IS NULL", ["Kitchen", "Cellar"])
     try check(Room.where { $0.note != nil }, "t0.note IS NOT NULL", ["Attic"])
     try check(Room.where { $0.note == "damp" }, "t0.note IS ?", ["Attic"])
@@ -60,7 +60,7 @@ import Testing
     try check(Room.where { ($0.note ?? "dry") == "dry" }, "coalesce(t0.note, ?) = ?", ["Kitchen", "Cellar"])
   }
 
-  @Test func enumerationsAndDates() throws {
+  @Test("Enumerations and dates can be compared") func enumerationsAndDates() throws {
     try check(Room.where { $0.status == .done }, "t0.status = ?", ["Kitchen"])
     // A case named `none` is the case and not a missing value.
     try check(Room.where { $0.status == .none }, "t0.status = ?", ["Cellar"])
@@ -70,7 +70,7 @@ import Testing
     try check(Room.where { $0.updatedAt.between(start..<end) }, "t0.updatedAt >= ? AND t0.updatedAt < ?", ["Attic"])
   }
 
-  @Test func logic() throws {
+  @Test("Logical operators keep their precedence") func logic() throws {
     try check(
       Room.where { ($0.floor == 1 || $0.floor == 2) && $0.status == .active },
       "(t0.floor = ? OR t0.floor = ?) AND t0.status = ?", ["Attic"])
@@ -82,7 +82,7 @@ import Testing
     try check(Room.where { $0.floor > 0 }.where { $0.floor < 2 }, "t0.floor > ? AND t0.floor < ?", ["Kitchen"])
   }
 
-  @Test func arithmetic() throws {
+  @Test("Arithmetic operators keep their precedence") func arithmetic() throws {
     try check(Room.where { $0.floor + $0.roomId * 2 > 5 }, "t0.floor + t0.roomId * ? > ?", ["Cellar"])
     try check(Room.where { ($0.floor + 1) * 2 == 4 }, "(t0.floor + ?) * ? = ?", ["Kitchen"])
     try check(Room.where { $0.roomId - ($0.floor - 1) == 4 }, "t0.roomId - (t0.floor - ?) = ?", ["Cellar"])
@@ -91,14 +91,14 @@ import Testing
     try check(Room.where { -$0.floor < -1 }, "-(t0.floor) < ?", ["Attic"])
   }
 
-  @Test func lists() throws {
+  @Test("Lists and ranges become IN and BETWEEN") func lists() throws {
     try check(Room.where { $0.roomId.in([1, 3, 9]) }, "t0.roomId IN (?, ?, ?)", ["Attic", "Cellar"])
     try check(Room.where { $0.roomId.in([]) }, "t0.roomId IN ()", [])
     try check(Room.where { !$0.roomId.in([]) }, "NOT t0.roomId IN ()", ["Attic", "Kitchen", "Cellar"])
     try check(Room.where { $0.floor.between(1...2) }, "t0.floor BETWEEN ? AND ?", ["Attic", "Kitchen"])
   }
 
-  @Test func text() throws {
+  @Test("Text functions escape their patterns") func text() throws {
     try check(Room.where { $0.title.like("_itchen") }, "t0.title LIKE ?", ["Kitchen"])
     try check(Room.where { $0.title.contains("ell") }, "t0.title LIKE ? ESCAPE ?", ["Cellar"])
     try check(Room.where { $0.title.hasPrefix("A") }, "t0.title LIKE ? ESCAPE ?", ["Attic"])

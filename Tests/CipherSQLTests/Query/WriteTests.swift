@@ -8,7 +8,7 @@ import Testing
 
   init() throws { database = try Database.house() }
 
-  @Test func updateByQuery() throws {
+  @Test("An update by query changes the matching rows") func updateByQuery() throws {
     try database.write { db in
       let query = Room.where { $0.projectId == 1 }
       let changed = try query.update(db) {
@@ -23,14 +23,14 @@ import Testing
     }
   }
 
-  @Test func theTextOfAnUpdate() throws {
+  @Test("An update has the expected SQL text") func theTextOfAnUpdate() throws {
     let query = Room.where { $0.floor == 1 }
     #expect(
       try query.updateStatement([Room.Columns(qualifier: "").title.set("x")]).text
         == "UPDATE OfflineRoom AS t0 SET title = ? WHERE t0.floor = ? AND t0.isDeleted = 0")
   }
 
-  @Test func updateWithALimit() throws {
+  @Test("An update respects limit and order and refuses a distinct query") func updateWithALimit() throws {
     try database.write { db in
       let changed = try Room.all.order { $0.floor.descending }.limit(1).update(db) { $0.note.set(nil) }
       #expect(changed == 1)
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  @Test func deleteByQuery() throws {
+  @Test("A delete by query deletes the matching rows") func deleteByQuery() throws {
     try database.write { db throws in
       #expect(try Log.where { $0.roomId == nil }.delete(db) == 1)
       #expect(try Log.all.delete(db) == 3)
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func deleteWhereRowsAreMarked() throws {
+  @Test("A delete counts rows that a trigger marks as deleted") func deleteWhereRowsAreMarked() throws {
     try database.write { db in
       try db.execute(
         """
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test func chosenColumnsOfOneRecord() throws {
+  @Test("An update of chosen columns leaves the others unchanged") func chosenColumnsOfOneRecord() throws {
     try database.write { db in
       var room = try #require(try db.find(Room.self, 1))
       try Room.where { $0.roomId == 1 }.update(db) { $0.floor.set(7) }
@@ -106,7 +106,7 @@ import Testing
     }
   }
 
-  @Test func insertOrIgnore() throws {
+  @Test("insertOrIgnore ignores duplicates and refuses other violations") func insertOrIgnore() throws {
     try database.write { db in
       let room = try #require(try db.find(Room.self, 1))
       #expect(try !db.insertOrIgnore(room))
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  @Test func recordsByKey() throws {
+  @Test("Records are inserted, found, updated and deleted by key") func recordsByKey() throws {
     try database.write { db in
       var room = Room(projectId: 1, title: "Porch")
       try db.insert(&room)

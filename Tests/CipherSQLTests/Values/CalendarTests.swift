@@ -4,7 +4,7 @@ import Testing
 
 /// The calendar against SQLite's own.
 @Suite struct CalendarTests {
-  @Test func daysAsSQLiteCountsThem() throws {
+  @Test("Days since 1970 agree with SQLite") func daysAsSQLiteCountsThem() throws {
     var generator = Seeded(testSeed)
     let days = (0..<3000).map { _ in Int.random(in: -719_528...2_932_896, using: &generator) }
     try Database.inMemory().read { db in

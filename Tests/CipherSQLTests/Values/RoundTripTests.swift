@@ -13,7 +13,7 @@ import Testing
     try database.read { db in try db.fetchOne("SELECT \(value)", as: Value.self) }
   }
 
-  @Test func datesAsSQLiteWritesThem() throws {
+  @Test("Dates convert to the text that SQLite writes and back") func datesAsSQLiteWritesThem() throws {
     var generator = Seeded(testSeed)
     var times = (0..<2000).map { _ in Int64.random(in: TimestampText.range, using: &generator) }
     times += [TimestampText.range.lowerBound, TimestampText.range.upperBound, 0, -1, 1, 951_782_400_000]
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func datesThatAreNone() throws {
+  @Test("Invalid date text and dates out of range are refused") func datesThatAreNone() throws {
     for text in [
       "", "2024-01-01", "2024-02-30T00:00:00.000Z", "2023-02-29T00:00:00.000Z", "2024-13-01T00:00:00.000Z",
       "2024-01-01T24:00:00.000Z", "2024-01-01T00:60:00.000Z", "2024-01-01T00:00:00.000+", "2024-01-01 00:00:00.000Z",
@@ -46,7 +46,7 @@ import Testing
     #expect(error?.code == .typeMismatch)
   }
 
-  @Test func uuids() throws {
+  @Test("UUIDs convert to lower-case text and back") func uuids() throws {
     for _ in 0..<500 {
       let uuid = UUID()
       #expect(try roundTrip(uuid) == uuid)
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func doublesToTheLastBit() throws {
+  @Test("Doubles keep every bit, and NaN and infinity are refused") func doublesToTheLastBit() throws {
     var generator = Seeded(testSeed)
     let random = (0..<2000).map { _ in Double(bitPattern: generator.next()) }.filter(\.isFinite)
     for value in random + [0, 0.1, -0.1, .greatestFiniteMagnitude, .leastNonzeroMagnitude] {
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test func integers() throws {
+  @Test("Integers keep 64 bits, and narrowing overflow is refused") func integers() throws {
     for value in [Int64.min, .min + 1, -1, 0, 1, .max - 1, .max] { #expect(try roundTrip(value) == value) }
     let error = #expect(throws: SQLError.self) {
       try database.read { try $0.fetchOne("SELECT \(Int64.max)", as: Int32.self) }
@@ -79,7 +79,7 @@ import Testing
     #expect(error?.code == .typeMismatch)
   }
 
-  @Test func textAndBytes() throws {
+  @Test("Text and bytes are stored unchanged") func textAndBytes() throws {
     for text in ["", "a", "nul\0inside", "👩🏽‍🚒 ß é", String(repeating: "x", count: 1 << 20)] {
       #expect(try roundTrip(text) == text)
       #expect(try roundTrip(String?.some(text)) == text)
@@ -91,7 +91,7 @@ import Testing
     #expect(try database.read { try $0.fetchOne("SELECT typeof(\([UInt8]()))", as: String.self) } == "blob")
   }
 
-  @Test func theRest() throws {
+  @Test("Other value types convert in both directions and refuse other types") func theRest() throws {
     #expect(try roundTrip(true) == true)
     #expect(try roundTrip(RoomStatus.done) == .done)
     #expect(try roundTrip(CalendarDay(year: 2024, month: 2, day: 29)) == CalendarDay("2024-02-29"))

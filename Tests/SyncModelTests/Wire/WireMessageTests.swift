@@ -25,7 +25,7 @@ import Testing
     + #""fields":{"level":null,"squareFootage":120.5,"title":"Kitchen"},"isDeleted":false,"serverId":17,"#
     + #""updatedAt":"2026-03-01T08:00:00.001Z","userEditedFields":["title"],"version":3}"#
 
-  @Test func aRecord() throws {
+  @Test("A record is encoded and decoded as documented") func aRecord() throws {
     try expect(record, recordText)
   }
 
@@ -43,7 +43,7 @@ import Testing
         + #""serverId":17,"sharedVersion":3,"updatedAt":"2026-03-01T08:00:00.000Z","version":4}"#)
   }
 
-  @Test func aPageOfChanges() throws {
+  @Test("A page of changes is encoded and decoded as documented") func aPageOfChanges() throws {
     try expect(
       ChangesPage(
         serverTime: time, epoch: "e1", changes: [record], cursor: "c7", hasMore: true, remaining: 12,
@@ -53,7 +53,7 @@ import Testing
         + #""serverTime":"2026-03-01T08:00:00.000Z"}"#)
   }
 
-  @Test func aPush() throws {
+  @Test("A push is encoded and decoded as documented") func aPush() throws {
     let update = PushOperation(
       operationId: "op1", idempotencyKey: "k1", kind: .update, entityType: "Room", entityUuid: "u1", baseVersion: 2,
       baseEpoch: "e1", schemaVersion: 8,
@@ -80,7 +80,7 @@ import Testing
         + #""updatedAt":"2026-03-01T08:00:00.001Z"}]}"#)
   }
 
-  @Test func theResultsOfAPush() throws {
+  @Test("Each result of a push is encoded and decoded as documented") func theResultsOfAPush() throws {
     let problem = ServerProblem(
       type: "urn:example", title: "Not valid", status: 422, detail: "title is too long", field: "title")
     let results = [
@@ -129,7 +129,7 @@ import Testing
         + #"],"serverTime":"2026-03-01T08:00:00.000Z"}"#)
   }
 
-  @Test func theOtherAnswers() throws {
+  @Test("Each other response is encoded and decoded as documented") func theOtherAnswers() throws {
     try expect(
       ServerHealth(serverTime: time), #"{"protocol":2,"serverTime":"2026-03-01T08:00:00.000Z","service":"fieldvault"}"#)
     try expect(

@@ -4,22 +4,24 @@ import Testing
 
 /// Invalid messages: the member that the error names, and the members that are ignored.
 @Suite struct WireMistakeTests {
-  @Test(arguments: [
-    (#"[]"#, "", SyncModelError.Code.wrongMember),
-    (#"{}"#, "deviceId", .missingMember),
-    (#"{"deviceId":7,"operations":[]}"#, "deviceId", .wrongMember),
-    (#"{"deviceId":"d"}"#, "deviceCounter", .missingMember),
-    (#"{"deviceId":"d","deviceCounter":-1}"#, "deviceCounter", .wrongMember),
-    (#"{"deviceId":"d","deviceCounter":1}"#, "operations", .missingMember),
-    (#"{"deviceId":"d","deviceCounter":1,"cursor":1,"operations":[]}"#, "cursor", .wrongMember),
-    (#"{"deviceId":"d","deviceCounter":1,"operations":{}}"#, "operations", .wrongMember),
-    (#"{"deviceId":"d","deviceCounter":1,"operations":[7]}"#, "operations[0]", .wrongMember),
-    (#"{"deviceId":"d","deviceCounter":1,"operations":[{}]}"#, "operations[0].operationType", .missingMember),
-    (
-      #"{"deviceId":"d","deviceCounter":1,"operations":[{"operationType":"upsert"}]}"#, "operations[0].operationType",
-      .wrongMember
-    ),
-  ])
+  @Test(
+    "A missing or wrong member of a push is named by its path",
+    arguments: [
+      (#"[]"#, "", SyncModelError.Code.wrongMember),
+      (#"{}"#, "deviceId", .missingMember),
+      (#"{"deviceId":7,"operations":[]}"#, "deviceId", .wrongMember),
+      (#"{"deviceId":"d"}"#, "deviceCounter", .missingMember),
+      (#"{"deviceId":"d","deviceCounter":-1}"#, "deviceCounter", .wrongMember),
+      (#"{"deviceId":"d","deviceCounter":1}"#, "operations", .missingMember),
+      (#"{"deviceId":"d","deviceCounter":1,"cursor":1,"operations":[]}"#, "cursor", .wrongMember),
+      (#"{"deviceId":"d","deviceCounter":1,"operations":{}}"#, "operations", .wrongMember),
+      (#"{"deviceId":"d","deviceCounter":1,"operations":[7]}"#, "operations[0]", .wrongMember),
+      (#"{"deviceId":"d","deviceCounter":1,"operations":[{}]}"#, "operations[0].operationType", .missingMember),
+      (
+        #"{"deviceId":"d","deviceCounter":1,"operations":[{"operationType":"upsert"}]}"#, "operations[0].operationType",
+        .wrongMember
+      ),
+    ])
   func aWrongMemberIsNamed(text: String, member: String, code: SyncModelError.Code) {
     let error = #expect(throws: SyncModelError.self) { try PushRequest(json: Array(text.utf8)) }
     #expect(error?.member == member)
@@ -33,7 +35,7 @@ import Testing
     "baseEpoch": "e",
   ]
 
-  @Test func everyMemberHasItsType() throws {
+  @Test("A member of another type is refused with its name") func everyMemberHasItsType() throws {
     _ = try PushOperation(wire: .object(operation))
     for name in operation.names {
       var wrong = operation
@@ -45,7 +47,7 @@ import Testing
     }
   }
 
-  @Test func aTimeOrVersionThatCannotBeIsRefused() {
+  @Test("An invalid time or version is refused with its name") func aTimeOrVersionThatCannotBeIsRefused() {
     for (name, value) in [
       ("updatedAt", "2026-02-30T08:00:00.000Z"), ("editTimes", ["title": "yesterday"]), ("baseVersion", -1),
       ("schemaVersion", .number(1.5)),
@@ -57,13 +59,13 @@ import Testing
     }
   }
 
-  @Test func whatNobodyKnowsIsPassedOver() throws {
+  @Test("Unknown members are ignored") func whatNobodyKnowsIsPassedOver() throws {
     var more = operation
     more["colour"] = ["green"]
     #expect(try PushOperation(wire: .object(more)) == PushOperation(wire: .object(operation)))
   }
 
-  @Test func nullIsAbsentWhereAMemberMayBeAbsent() throws {
+  @Test("Null means absent for optional members") func nullIsAbsentWhereAMemberMayBeAbsent() throws {
     var sparse = operation
     for name in ["base", "editTimes", "isDeleted", "userEditedFields", "createdAt", "baseEpoch"] {
       sparse[name] = .null
@@ -74,7 +76,9 @@ import Testing
     #expect(read.createdAt == nil)
   }
 
-  @Test func aDeletionDeletesAndACreationDoesNot() throws {
+  @Test("A delete operation sets isDeleted and a create operation does not") func aDeletionDeletesAndACreationDoesNot()
+    throws
+  {
     var object = operation
     object["operationType"] = "delete"
     #expect(try PushOperation(wire: .object(object)).patch.isDeleted == true)
@@ -82,13 +86,13 @@ import Testing
     #expect(try PushOperation(wire: .object(object)).patch.isDeleted == nil)
   }
 
-  @Test func anErrorNamesNoValue() {
+  @Test("A wire error does not contain values") func anErrorNamesNoValue() {
     let text = #"{"deviceId":"d","deviceCounter":1,"operations":[{"operationType":"secret"}]}"#
     let error = #expect(throws: SyncModelError.self) { try PushRequest(json: Array(text.utf8)) }
     #expect(error.map { "\($0)" } == "one of create, update, delete is needed at operations[0].operationType")
   }
 
-  @Test func anotherServiceIsNoAccount() {
+  @Test("The account information of another service is refused") func anotherServiceIsNoAccount() {
     let text = #"{"service":"hotel","serverUuid":"s","account":"a","user":"u","schemas":[]}"#
     let error = #expect(throws: SyncModelError.self) { try AccountInfo(json: Array(text.utf8)) }
     #expect(error?.member == "service")

@@ -209,7 +209,9 @@ import Testing
   }
 
   /// Bytes after the last commit, as a crash leaves them, are not counted as sent.
-  @Test func whatACrashLeftBehindTheOffset() async throws {
+  @Test("Bytes after the last commit are discarded when an upload resumes") func whatACrashLeftBehindTheOffset()
+    async throws
+  {
     let folder = try newFolder()
     let storage = DiskFileStorage(in: folder)
     defer { storage.close() }
@@ -232,7 +234,8 @@ import Testing
 
   /// A commit that reached the log and not the disk fails, and comes back after a crash: the bytes that it counts have to
   /// be there, or it must not come.
-  @Test func aFailedCommitNeverCountsBytesThatWereCut() async throws {
+  @Test("A failed commit that reappears after a crash never counts truncated bytes")
+  func aFailedCommitNeverCountsBytesThatWereCut() async throws {
     let given = try newFolder()
     let before = DiskFileStorage(in: given)
     defer { before.close() }
@@ -274,7 +277,7 @@ import Testing
   }
 
   /// The same where it fails in this process: nothing is cut that the failed commit counts.
-  @Test func whatAFailedCommitCountsIsNotCut() async throws {
+  @Test("A failed commit truncates no bytes") func whatAFailedCommitCountsIsNotCut() async throws {
     let folder = try newFolder()
     let storage = DiskFileStorage(in: folder)
     let begun = try await upload(storage, 6)
@@ -287,7 +290,7 @@ import Testing
   }
 
   /// Reservations from before a crash do not count forever.
-  @Test func reservationsOfACrash() async throws {
+  @Test("A new writer replaces the reservation that a crash left behind") func reservationsOfACrash() async throws {
     let folder = try newFolder()
     let before = DiskFileStorage(in: folder)
     let new = NewUpload(
@@ -309,7 +312,7 @@ import Testing
   }
 
   /// Bytes that were lost, as when a backup was put back in part: the upload and the content begin anew.
-  @Test func bytesThatWereLost() async throws {
+  @Test("An upload and a content with lost bytes start again") func bytesThatWereLost() async throws {
     let folder = try newFolder()
     let storage = DiskFileStorage(in: folder)
     defer { storage.close() }
@@ -329,7 +332,9 @@ import Testing
   }
 
   /// Names of accounts' files are not those of uploads: knowing one does not tell the other.
-  @Test func namesOnTheDiskAreTheServersOwn() async throws {
+  @Test("File names on disk differ from upload ids and content names") func namesOnTheDiskAreTheServersOwn()
+    async throws
+  {
     let folder = try newFolder()
     let storage = DiskFileStorage(in: folder)
     defer { storage.close() }

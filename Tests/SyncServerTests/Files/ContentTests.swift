@@ -7,15 +7,17 @@ import Testing
 
 /// Finished contents, whole and in parts.
 @Suite struct ContentTests {
-  @Test(arguments: [
-    ("bytes=0-0", "0-0"), ("bytes=0-", "0-999"), ("bytes=10-19", "10-19"), ("bytes=-1", "999-999"),
-    ("bytes=-1000", "0-999"), ("bytes=-5000", "0-999"), ("bytes=999-", "999-999"), ("bytes=500-99999", "500-999"),
-    ("BYTES=1-2", "1-2"), ("bytes=0-9223372036854775807", "0-999"), ("bytes=5-99999999999999999999999", "5-999"),
-    ("bytes=1000-", "none"), ("bytes=-0", "none"), ("bytes=99999999999999999999-", "none"),
-    ("bytes=0-1,5-6", "whole"), ("bytes=", "whole"), ("bytes=-", "whole"), ("bytes=5-4", "whole"),
-    ("bytes=a-b", "whole"), ("bytes=--5", "whole"), ("bytes= 1-2", "whole"), ("lines=1-2", "whole"), ("", "whole"),
-    ("bytes=1-2-3", "whole"), ("bytes", "whole"),
-  ])
+  @Test(
+    "A Range header is read as RFC 9110 defines",
+    arguments: [
+      ("bytes=0-0", "0-0"), ("bytes=0-", "0-999"), ("bytes=10-19", "10-19"), ("bytes=-1", "999-999"),
+      ("bytes=-1000", "0-999"), ("bytes=-5000", "0-999"), ("bytes=999-", "999-999"), ("bytes=500-99999", "500-999"),
+      ("BYTES=1-2", "1-2"), ("bytes=0-9223372036854775807", "0-999"), ("bytes=5-99999999999999999999999", "5-999"),
+      ("bytes=1000-", "none"), ("bytes=-0", "none"), ("bytes=99999999999999999999-", "none"),
+      ("bytes=0-1,5-6", "whole"), ("bytes=", "whole"), ("bytes=-", "whole"), ("bytes=5-4", "whole"),
+      ("bytes=a-b", "whole"), ("bytes=--5", "whole"), ("bytes= 1-2", "whole"), ("lines=1-2", "whole"), ("", "whole"),
+      ("bytes=1-2-3", "whole"), ("bytes", "whole"),
+    ])
   func ranges(_ text: String, _ meant: String) {
     let expected: ByteRange =
       switch meant {
@@ -31,7 +33,7 @@ import Testing
     if meant != "whole" { #expect(ByteRange(text, of: 0) == .unsatisfiable) }
   }
 
-  @Test func whatIsMissingIsTold() async throws {
+  @Test("The server lists the missing files of a request") func whatIsMissingIsTold() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let content = Operation.newUuid()
@@ -60,7 +62,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func partsOverTheWire() async throws {
+  @Test("A content is served whole, in ranges and by entity tag") func partsOverTheWire() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let content = Operation.newUuid()
@@ -95,7 +97,7 @@ import Testing
   }
 
   /// A content that is removed and sent again is another.
-  @Test func tagsTellContentsApart() async throws {
+  @Test("A content that was removed and sent again has another entity tag") func tagsTellContentsApart() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let content = Operation.newUuid()
@@ -111,7 +113,7 @@ import Testing
   }
 
   /// A client that does not go on reading holds nothing but its own connection.
-  @Test func readersThatStopReading() async throws {
+  @Test("Stalled downloads do not block other downloads") func readersThatStopReading() async throws {
     let server = try TestServer { $0.http.idleSeconds = 2 }
     let client = try server.fileClient("ada")
     let content = Operation.newUuid()
@@ -129,7 +131,7 @@ import Testing
   }
 
   /// The two budgets do not touch each other.
-  @Test func filesDoNotKeepRecordsWaiting() async throws {
+  @Test("The rate limit of files does not apply to records") func filesDoNotKeepRecordsWaiting() async throws {
     let server = try TestServer { limits in
       limits.files.requestBurst = 3
       limits.files.requestsPerSecond = 1
@@ -143,7 +145,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func logHasNoDataOfUsers() async throws {
+  @Test("The log contains no user data") func logHasNoDataOfUsers() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let content = Operation.newUuid()

@@ -9,7 +9,7 @@ import Testing
 /// Connections that end too early, and requests that come at once.
 @Suite struct CutTests {
   /// Wherever a connection is cut: nothing that arrived is lost, nothing is stored that was not sent.
-  @Test func cutAnywhere() async throws {
+  @Test("An upload that is cut anywhere keeps the received bytes and resumes") func cutAnywhere() async throws {
     let seed = UInt64.random(in: 1...UInt64(UInt32.max))
     print("seed \(seed)")
     var random = Seeded(seed)
@@ -43,7 +43,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func oneAtATime() async throws {
+  @Test("A second writer of an upload is refused with 423") func oneAtATime() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let all = bytes(400_000)
@@ -62,7 +62,7 @@ import Testing
   }
 
   /// Many clients send the same upload concurrently, each with its own bytes: the stored bytes come from one of them.
-  @Test func neverMixed() async throws {
+  @Test("Concurrent writers never mix their bytes") func neverMixed() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
     for round in 0..<5 {
@@ -84,7 +84,8 @@ import Testing
   }
 
   /// A client that asks where to go on does not wait for its own dead connection.
-  @Test func askingEndsWhatHangs() async throws {
+  @Test("Asking for the offset or deleting an upload ends its hanging request") func askingEndsWhatHangs() async throws
+  {
     let server = try TestServer { $0.http.stopSeconds = 1 }
     let client = try server.fileClient("ada")
     let all = bytes(300_000)
@@ -115,7 +116,9 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func whatNobodyKnowsDoesNotStay() async throws {
+  @Test("An upload whose response was lost is removed and releases its quota") func whatNobodyKnowsDoesNotStay()
+    async throws
+  {
     let server = try TestServer { $0.files.quotaBytes = 100_000 }
     let client = try server.fileClient("ada")
     let head = client.head(
@@ -149,7 +152,7 @@ import Testing
   }
 
   /// The same when the first bytes were not even let in.
-  @Test func whatWasNotLetInDoesNotStay() async throws {
+  @Test("A refused upload does not count toward the quota") func whatWasNotLetInDoesNotStay() async throws {
     let server = try TestServer { limits in
       limits.files.quotaBytes = 100_000
       limits.files.uploadsAtOnce = 1
@@ -167,7 +170,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func slowUploadsAreLetGoAndKept() async throws {
+  @Test("A slow upload is disconnected and keeps its bytes") func slowUploadsAreLetGoAndKept() async throws {
     let server = try TestServer { limits in
       limits.http.bodySeconds = 1
       limits.http.streamBytesPerSecond = 10_000
@@ -189,7 +192,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func uploadsOfOneUserAreBounded() async throws {
+  @Test("The number of concurrent uploads per user is limited") func uploadsOfOneUserAreBounded() async throws {
     let server = try TestServer { $0.files.uploadsAtOnce = 2 }
     let client = try server.fileClient("ada")
     var open: [RawConnection] = []

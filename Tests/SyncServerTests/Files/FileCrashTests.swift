@@ -26,7 +26,7 @@ import Testing
   }
 
   /// The server is killed at any instruction: the offset covers all acknowledged bytes, and they are correct.
-  @Test func killedServerGoesOnWhereItWas() async throws {
+  @Test("After a crash the offset covers each acknowledged byte") func killedServerGoesOnWhereItWas() async throws {
     let seed = UInt64.random(in: 1...UInt64(UInt32.max))
     print("seed \(seed)")
     var random = Seeded(seed)
@@ -89,7 +89,7 @@ import Testing
   }
 
   /// A server that is stopped finishes the requests in flight.
-  @Test func stoppingLetsUploadsFinish() async throws {
+  @Test("A stopping server finishes uploads in flight") func stoppingLetsUploadsFinish() async throws {
     let folder = try TemporaryFolder()
     let token = try await addUser(folder)
     let server = try serve(folder)
@@ -108,7 +108,7 @@ import Testing
   }
 
   /// An upload that does not come to its end in time is cut, and goes on later.
-  @Test func stoppingKeepsWhatCame() async throws {
+  @Test("An upload that a stopping server cuts resumes at its offset") func stoppingKeepsWhatCame() async throws {
     let folder = try TemporaryFolder()
     let all = bytes(2_000_000)
     let first = try TestServer(in: folder) { $0.http.stopSeconds = 1 }

@@ -31,7 +31,8 @@ import Testing
     ])
 
   /// An account whose data cannot be read is told of, and the others are looked after all the same.
-  @Test func oneDamagedAccountDoesNotStopTheOthers() async throws {
+  @Test("A damaged account is logged and does not stop retention of the others")
+  func oneDamagedAccountDoesNotStopTheOthers() async throws {
     let folder = try TemporaryFolder()
     let data = try ServerFolder(folder.path + "/data", isCreating: true)
     let directory = try ServerDirectory(in: data)
@@ -74,7 +75,7 @@ import Testing
     directory.close()
   }
 
-  @Test func filesGoWithTheLastRecord() async throws {
+  @Test("A content is removed with its last record") func filesGoWithTheLastRecord() async throws {
     let folder = try TemporaryFolder()
     let data = try ServerFolder(folder.path + "/data", isCreating: true)
     let server = try FieldVaultServer(.init(folder: data, listen: "127.0.0.1:0", schemas: [schema]))

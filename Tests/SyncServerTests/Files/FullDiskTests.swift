@@ -16,7 +16,8 @@ import Testing
   /// The free bytes in addition to the reserve for the databases.
   private func leave(_ bytes: Int64) { free.withLock { $0 = AccountFiles.reserve + bytes } }
 
-  @Test func whatHasNoRoomIsNotSent() async throws {
+  @Test("An upload without free space is refused by its headers, and deleting is still possible")
+  func whatHasNoRoomIsNotSent() async throws {
     let server = try makeServer()
     let client = try server.fileClient("ada")
     let all = bytes(300_000)
@@ -41,7 +42,7 @@ import Testing
   }
 
   /// The room goes while a body is on its way, as when several come at once.
-  @Test func aBodyDoesNotTakeTheReserve() async throws {
+  @Test("A body in transit does not use up the reserve of the disk") func aBodyDoesNotTakeTheReserve() async throws {
     let server = try makeServer()
     let client = try server.fileClient("ada")
     let all = bytes(2_000_000)

@@ -45,7 +45,8 @@ import Testing
     }
   }
 
-  @Test(arguments: Way.allCases) func whatABodyAnnouncesCounts(_ way: Way) async throws {
+  @Test("The announced length of a body counts toward the quota at once", arguments: Way.allCases)
+  func whatABodyAnnouncesCounts(_ way: Way) async throws {
     let server = try TestServer { $0.files.quotaBytes = 100_000 }
     let client = try server.fileClient("ada")
     var first: RawConnection? = try RawConnection(to: client.url)
@@ -63,7 +64,8 @@ import Testing
     await server.server.stop()
   }
 
-  @Test(arguments: Way.allCases) func whatComesWithoutALengthCounts(_ way: Way) async throws {
+  @Test("A body without a length counts toward the quota as received", arguments: Way.allCases)
+  func whatComesWithoutALengthCounts(_ way: Way) async throws {
     let server = try TestServer { $0.files.quotaBytes = 3 << 20 }
     let client = try server.fileClient("ada")
     let chunk = Array("80000\r\n".utf8) + bytes(512 << 10) + Array("\r\n".utf8)
@@ -82,7 +84,7 @@ import Testing
   }
 
   /// Alone a body without a length may go up to the quota, and not beyond.
-  @Test func upToTheLastByteOfTheQuota() async throws {
+  @Test("A body without a length may use the quota to its last byte") func upToTheLastByteOfTheQuota() async throws {
     for (last, status) in [(0x7f000, 201), (0x7f001, 507)] {
       let server = try TestServer { $0.files.quotaBytes = 3 << 20 }
       let client = try server.fileClient("ada")

@@ -6,7 +6,7 @@ import Testing
 
 /// Requests that clients must not send, or cannot.
 @Suite struct TusRefusalTests {
-  @Test func headersThatAreNotUnderstood() async throws {
+  @Test("Invalid upload headers are refused and create no file") func headersThatAreNotUnderstood() async throws {
     let server = try TestServer { $0.files.fileBytes = 1_000_000 }
     let client = try server.fileClient("ada")
     func begin(_ headers: [String: String]) async throws -> Int {
@@ -46,7 +46,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func partsThatDoNotFit() async throws {
+  @Test("A part with a wrong offset, length or type is refused") func partsThatDoNotFit() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let path = try await client.begin(1_000).location
@@ -79,7 +79,9 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func bodiesWithoutALengthAreBounded() async throws {
+  @Test("A body without a length is limited by the rest of its upload") func bodiesWithoutALengthAreBounded()
+    async throws
+  {
     let server = try TestServer { $0.http.bodyBytes = 100_000 }
     let client = try server.fileClient("ada")
     let path = try await client.begin(50_000).location
@@ -100,7 +102,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func accountsAndUsersAreApart() async throws {
+  @Test("Contents belong to an account and uploads to a user") func accountsAndUsersAreApart() async throws {
     let server = try TestServer()
     let ada = try server.fileClient("ada")
     let bo = try server.fileClient("bo")
@@ -134,7 +136,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func pathsThatAreNone() async throws {
+  @Test("Invalid file paths are refused") func pathsThatAreNone() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let content = Operation.newUuid()
@@ -157,7 +159,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func quota() async throws {
+  @Test("The quota counts contents and announced uploads per user") func quota() async throws {
     let server = try TestServer { limits in
       limits.files.quotaBytes = 100_000
       limits.files.fileBytes = 90_000

@@ -16,7 +16,7 @@ import Testing
     return Data(digest.finishBytes()).base64EncodedString()
   }
 
-  @Test func capabilities() async throws {
+  @Test("OPTIONS lists the tus capabilities without a token") func capabilities() async throws {
     let server = try TestServer { $0.files.fileBytes = 12_345 }
     let stranger = FileClient(TestClient(url: server.server.url, token: nil))
     for path in ["/v1/files", "/v1/files/uploads/x"] {
@@ -31,7 +31,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func uploadInParts() async throws {
+  @Test("An upload in parts becomes a content with its last byte") func uploadInParts() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let content = Operation.newUuid()
@@ -66,7 +66,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func beginningWithBytes() async throws {
+  @Test("An upload may begin with bytes, whole or empty") func beginningWithBytes() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let all = bytes(50_000)
@@ -94,7 +94,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func lengthThatIsSaidLater() async throws {
+  @Test("An upload may announce its length later") func lengthThatIsSaidLater() async throws {
     let server = try TestServer { $0.files.fileBytes = 1_000 }
     let client = try server.fileClient("ada")
     let begun = try await client.request("POST", "/v1/files", ["Upload-Defer-Length": "1"])
@@ -119,7 +119,9 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func checksums() async throws {
+  @Test("A part with a wrong checksum is refused, and a cut part with a checksum is discarded") func checksums()
+    async throws
+  {
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let all = bytes(300_000)
@@ -146,7 +148,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func giving() async throws {
+  @Test("Deleting an upload removes its bytes and its content") func giving() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let begun = try await client.begin(1_000)
@@ -165,7 +167,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func methodsInAHeader() async throws {
+  @Test("X-HTTP-Method-Override replaces the method") func methodsInAHeader() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
     let begun = try await client.begin(4)
@@ -178,7 +180,7 @@ import Testing
     await server.server.stop()
   }
 
-  @Test func expiry() async throws {
+  @Test("An expired upload is refused with 410") func expiry() async throws {
     let server = try TestServer { $0.files.uploadSeconds = 1 }
     let client = try server.fileClient("ada")
     let begun = try await client.begin(10)

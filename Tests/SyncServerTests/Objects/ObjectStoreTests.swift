@@ -21,7 +21,7 @@ import Testing
     return path
   }
 
-  @Test func credentialsAreTwoLinesThatNobodyElseReads() throws {
+  @Test("Credentials are two lines of a private file") func credentialsAreTwoLinesThatNobodyElseReads() throws {
     let credentials = try ObjectStoreCredentials(file: try file("AKIDEXAMPLE\nse/cr+et=\n"))
     #expect(credentials.accessKeyId == "AKIDEXAMPLE")
     #expect(credentials.firstKey.withUnsafeBytes { Array($0) } == Array("AWS4se/cr+et=".utf8))
@@ -35,10 +35,12 @@ import Testing
     #expect(throws: ServerError.self) { try ObjectStoreCredentials(file: folder.path + "/nothing") }
   }
 
-  @Test(arguments: [
-    ("http://s3.example.org", "photos"), ("https://s3.example.org/photos", "photos"), ("s3.example.org", "photos"),
-    ("https://s3.example.org", "ab"), ("https://s3.example.org", "Photos"), ("https://s3.example.org", "a/../b"),
-  ])
+  @Test(
+    "An invalid endpoint or bucket is refused",
+    arguments: [
+      ("http://s3.example.org", "photos"), ("https://s3.example.org/photos", "photos"), ("s3.example.org", "photos"),
+      ("https://s3.example.org", "ab"), ("https://s3.example.org", "Photos"), ("https://s3.example.org", "a/../b"),
+    ])
   func aStoreThatIsNone(endpoint: String, bucket: String) throws {
     let credentials = try ObjectStoreCredentials(file: try file("a\nb"))
     let error = #expect(throws: ServerError.self) {
@@ -47,7 +49,9 @@ import Testing
     #expect(error?.code == .badObjectStore)
   }
 
-  @Test func anAddressSaysWhatMayBeSentAndForHowLong() throws {
+  @Test("A presigned address binds length, digest, type and expiry") func anAddressSaysWhatMayBeSentAndForHowLong()
+    throws
+  {
     var store = try objectStore("https://s3.example.org:443")
     store.clock = Clock(now: { 1_772_352_000_000 }, instant: Clock.system.instant, sleep: Clock.system.sleep)
     let digest = Data(repeating: 7, count: 32).base64EncodedString()
@@ -67,7 +71,7 @@ import Testing
     #expect(store.addressToFetch("folder/id").headers.isEmpty)
   }
 
-  @Test func typesOfFiles() {
+  @Test("Media types are validated and checked against the accepted list") func typesOfFiles() {
     for type in ["image/jpeg", "image/svg+xml", "application/octet-stream", "x/y.z-1"] {
       #expect(ContentTypes.isType(type))
     }

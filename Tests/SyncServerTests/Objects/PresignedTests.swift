@@ -99,7 +99,8 @@ struct PresignedTests {
     #expect(try await confirm(client, address.text("upload"), as: content).status == 200)
   }
 
-  @Test func aFileIsSeenByOthersWhenItIsConfirmed() async throws {
+  @Test("A file becomes visible to its account after the upload is confirmed")
+  func aFileIsSeenByOthersWhenItIsConfirmed() async throws {
     let process = try ObjectStoreProcess()
     let server = try server(process)
     let (ada, bo) = (try server.client("ada"), try server.client("bo"))
@@ -137,7 +138,7 @@ struct PresignedTests {
     await server.server.stop()
   }
 
-  @Test func whatIsNotForTheStoreGetsNoAddress() async throws {
+  @Test("A file of wrong size, type or name gets no address") func whatIsNotForTheStoreGetsNoAddress() async throws {
     let process = try ObjectStoreProcess()
     let server = try server(process) { limits in
       limits.files.fileBytes = 50_000
@@ -166,7 +167,9 @@ struct PresignedTests {
   }
 
   /// The store refuses other types, lengths or contents than the announced ones, and every request after ten minutes.
-  @Test func anAddressIsForOneFileAndForAWhile() async throws {
+  @Test("A presigned address accepts only its file and only for ten minutes") func anAddressIsForOneFileAndForAWhile()
+    async throws
+  {
     let process = try ObjectStoreProcess()
     let server = try server(process)
     let ada = try server.client("ada")
@@ -190,7 +193,9 @@ struct PresignedTests {
   }
 
   /// A store that takes everything, as moto alone does: then the server looks.
-  @Test func whatIsNotWhatWasAnnouncedIsNotConfirmed() async throws {
+  @Test("An object that differs from the announcement is not confirmed") func whatIsNotWhatWasAnnouncedIsNotConfirmed()
+    async throws
+  {
     let process = try ObjectStoreProcess(isPlain: true)
     let server = try server(process)
     let ada = try server.client("ada")
@@ -213,7 +218,7 @@ struct PresignedTests {
     await server.server.stop()
   }
 
-  @Test func theQuotaHoldsBeforeAnAddressIsGiven() async throws {
+  @Test("The quota is checked before an address is given") func theQuotaHoldsBeforeAnAddressIsGiven() async throws {
     let process = try ObjectStoreProcess()
     let server = try server(process) { $0.files.quotaBytes = 100_000 }
     let ada = try server.client("ada")
@@ -231,7 +236,8 @@ struct PresignedTests {
     await server.server.stop()
   }
 
-  @Test func aStoreThatIsAwayIsToldAndNothingIsLost() async throws {
+  @Test("An unreachable object store is reported as 503, and no file is reported missing")
+  func aStoreThatIsAwayIsToldAndNothingIsLost() async throws {
     let process = try ObjectStoreProcess()
     let server = try server(process)
     let ada = try server.client("ada")
@@ -254,7 +260,9 @@ struct PresignedTests {
     await server.server.stop()
   }
 
-  @Test func whatTheStoreHasLostIsMissingAndMakesWay() async throws {
+  @Test("An object that the store lost is missing and can be sent again") func whatTheStoreHasLostIsMissingAndMakesWay()
+    async throws
+  {
     let process = try ObjectStoreProcess()
     let server = try server(process)
     let ada = try server.client("ada")
@@ -274,7 +282,8 @@ struct PresignedTests {
   }
 
   /// Files from before there was an object store are fetched from the server; those in it are not lost when it is not named.
-  @Test func aServerMayBeginWithAnObjectStoreLater() async throws {
+  @Test("A server can start to use an object store later and keeps serving older files")
+  func aServerMayBeginWithAnObjectStoreLater() async throws {
     let process = try ObjectStoreProcess()
     let folder = try TemporaryFolder()
     let old = try TestServer(in: folder)
@@ -300,7 +309,8 @@ struct PresignedTests {
   }
 
   /// Abandoned uploads and contents of forgotten records are removed, also after the store was unreachable.
-  @Test func objectsGoWhenNothingNeedsThem() async throws {
+  @Test("Abandoned and unused objects are removed, also after the store was unreachable")
+  func objectsGoWhenNothingNeedsThem() async throws {
     let process = try ObjectStoreProcess()
     let folder = try TemporaryFolder()
     let account = AccountName(name: "one", folder: "00000000000000000000000000000001")
@@ -361,7 +371,7 @@ struct PresignedTests {
   }
 
   /// Two devices of an account send the same content; one is first, and the bytes of the other go.
-  @Test func theFirstOfTwoWins() async throws {
+  @Test("The first of two uploads of a content wins") func theFirstOfTwoWins() async throws {
     let process = try ObjectStoreProcess()
     let server = try server(process)
     let (ada, bo) = (try server.client("ada"), try server.client("bo"))

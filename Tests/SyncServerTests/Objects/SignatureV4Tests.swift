@@ -27,7 +27,7 @@ import Testing
       ] + headers, payload: payload ?? nothing)
   }
 
-  @Test func theExamplesOfTheReferenceOfS3() throws {
+  @Test("Signatures equal the examples of the S3 reference") func theExamplesOfTheReferenceOfS3() throws {
     let s3 = try s3()
     let get = signed("GET", "/test.txt", [], [("Range", "bytes=0-9")])
     #expect(
@@ -57,7 +57,9 @@ import Testing
   }
 
   /// "Authenticating Requests: Using Query Parameters", its worked example.
-  @Test func thePresignedAddressOfTheReferenceOfS3() throws {
+  @Test("A presigned address equals the example of the S3 reference") func thePresignedAddressOfTheReferenceOfS3()
+    throws
+  {
     #expect(
       try s3().query(presigning: "GET", "/test.txt", headers: [("host", host)], seconds: 86_400, at: day)
         == "X-Amz-Algorithm=AWS4-HMAC-SHA256"
@@ -68,6 +70,7 @@ import Testing
 
   /// Cases of the "Signature Version 4 Test Suite".
   @Test(
+    "Signatures equal those of the Signature Version 4 test suite",
     arguments: [
       ("GET", "/", [], [], "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
       (
@@ -95,7 +98,7 @@ import Testing
   }
 
   /// RFC 4231, cases 1 and 6: a key of usual length, and one that is longer than a block.
-  @Test func hmac() {
+  @Test("HMAC-SHA-256 equals the examples of RFC 4231") func hmac() {
     func code(_ key: [UInt8], _ text: String) -> String {
       HMAC.hexadecimal(key.withUnsafeBytes { HMAC.sha256(text, keyed: $0) })
     }
