@@ -195,6 +195,12 @@ let package = Package(
       path: "Tests/Demo"),
 
     // Tests.
+    .target(
+      name: "StoreSupport", dependencies: ["RestorationModel", "VaultStore", "CipherSQL"], path: "Tests/StoreSupport"),
+    .target(
+      name: "ServerSupport",
+      dependencies: ["TestSupport", "SyncServer", "FileServer", "SQLCipherStorage", "CipherSQL"],
+      path: "Tests/ServerSupport"),
     .testTarget(name: "PlatformTests", dependencies: ["Platform"]),
     .testTarget(name: "CipherSQLTests", dependencies: ["TestSupport", "CipherSQL"]),
     .testTarget(name: "SchemaCompilerTests", dependencies: ["TestSupport", "SchemaCompiler", "CipherSQL"]),
@@ -202,9 +208,28 @@ let package = Package(
     .testTarget(name: "SealedFilesTests", dependencies: ["TestSupport", "Platform", "SealedFiles", "VaultKeys"]),
     .testTarget(name: "PicturesTests", dependencies: ["TestSupport", "Pictures"]),
     .testTarget(
+      name: "RecordStoreTests",
+      dependencies: [
+        "TestSupport", "StoreSupport", "VaultStore", "RecordStore", "SchemaModel", "CipherSQL", "SyncModel",
+        "RestorationModel",
+      ]),
+    .testTarget(
+      name: "OutboxTests",
+      dependencies: [
+        "TestSupport", "StoreSupport", "VaultStore", "RecordStore", "SchemaModel", "CipherSQL", "SyncModel",
+        "RestorationModel", "Outbox", "CSQLCipher",
+      ]),
+    .testTarget(
+      name: "AttachmentsTests",
+      dependencies: [
+        "TestSupport", "StoreSupport", "VaultStore", "RecordStore", "SchemaModel", "CipherSQL", "SyncModel",
+        "RestorationModel", "Outbox", "Attachments", "SealedFiles", "VaultKeys", "Platform",
+      ]),
+    .testTarget(
       name: "VaultStoreTests",
       dependencies: [
-        "TestSupport", "SchemaModel", "RecordStore", "Platform", "VaultStore", "CipherSQL", "SyncModel", "VaultKeys",
+        "StoreSupport", "TestSupport", "SchemaModel", "RecordStore", "Platform", "VaultStore", "CipherSQL", "SyncModel",
+        "VaultKeys",
         "RestorationModel", "DrawnSchema",
       ]),
     .testTarget(name: "RestorationModelTests", dependencies: ["RestorationModel", "CipherSQL", "VaultStore"]),
@@ -215,7 +240,9 @@ let package = Package(
       ]),
     .testTarget(name: "ReceiptsModelTests", dependencies: ["TestSupport", "ReceiptsModel", "CipherSQL", "VaultStore"]),
     .testTarget(name: "SyncModelTests", dependencies: ["TestSupport", "SyncModel"]),
-    .target(name: "RawNetwork", dependencies: ["HTTPClient", "SyncModel", "CipherSQL"], path: "Tests/RawNetwork"),
+    .target(
+      name: "RawNetwork", dependencies: ["TestSupport", "HTTPClient", "SyncModel", "CipherSQL"],
+      path: "Tests/RawNetwork"),
     .testTarget(
       name: "HTTPClientTests", dependencies: ["TestSupport", "HTTPClient", "RawNetwork", "SyncModel", "CipherSQL"]),
     .testTarget(
@@ -229,10 +256,24 @@ let package = Package(
         "TestSupport", "Platform", "SyncEngine", "VaultStore", "Outbox", "HTTPClient", "RawNetwork", "SyncModel",
         "CipherSQL",
       ]),
+    .testTarget(name: "HTTPServerTests", dependencies: ["TestSupport", "HTTPServer"]),
+    .testTarget(
+      name: "SQLCipherStorageTests",
+      dependencies: [
+        "TestSupport", "ServerSupport", "SQLCipherStorage", "ServerStorage", "SyncModel", "CipherSQL",
+        "RestorationModel",
+      ]),
+    .testTarget(
+      name: "FileServerTests",
+      dependencies: [
+        "TestSupport", "ServerSupport", "SyncServer", "FileServer", "SQLCipherStorage", "ServerStorage", "SyncModel",
+        "CipherSQL",
+      ]),
     .testTarget(
       name: "SyncServerTests",
       dependencies: [
-        "TestSupport", "SchemaModel", "RecordStore", "Platform", "FieldVaultServerCommand", "SyncServer", "HTTPClient",
+        "ServerSupport", "TestSupport", "SchemaModel", "RecordStore", "Platform", "FieldVaultServerCommand",
+        "SyncServer", "HTTPClient",
         "RawNetwork",
         "SyncModel", "VaultStore", "CipherSQL", "SealedFiles", "RestorationModel", "CommandLineKit", "CPlatform",
         "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "ShippedSchemas",
@@ -306,6 +347,7 @@ if Context.environment["FIELDVAULT_FUZZ"] != nil {
       "Requests",
       [
         "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "SyncServer", "SyncModel", "CipherSQL",
+        "Platform",
         "FuzzStore",
       ]
     ),

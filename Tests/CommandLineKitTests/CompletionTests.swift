@@ -6,7 +6,7 @@ import Testing
 @Suite("Completions")
 struct CompletionTests {
   @Test(
-    "are scripts that the shell itself accepts",
+    "Each shell accepts its completion script",
     arguments: [
       (Shell.bash, ["-n"]), (.zsh, ["-n"]), (.fish, ["--no-execute"]),
     ])
@@ -20,7 +20,7 @@ struct CompletionTests {
   }
 
   @Test(
-    "in bash are what may stand at the cursor",
+    "Completions in bash are the words allowed at the cursor",
     arguments: [
       (["l"], ["list"]),
       (["he"], ["help"]),
@@ -68,7 +68,7 @@ struct CompletionTests {
   }
 
   @Test(
-    "in fish are what may stand at the cursor",
+    "Completions in fish are the words allowed at the cursor",
     arguments: [
       ("l", ["list"]), ("key ", ["add", "list", "remove"]), ("key add pass", ["passphrase"]),
       ("--vault list key re", ["remove"]), ("ls --format=c", ["--format=csv"]), ("ls --format c", ["csv"]),

@@ -5,7 +5,7 @@ import Testing
 @Suite("Edit distance")
 struct EditDistanceTests {
   @Test(
-    "counts insertions, deletions, replacements and swaps",
+    "The edit distance counts insertions, deletions, replacements and swaps",
     arguments: [
       ("", "", 0), ("", "abc", 3), ("list", "list", 0), ("list", "lst", 1), ("list", "lsit", 1), ("list", "last", 1),
       ("kitten", "sitting", 3), ("ca", "abc", 2), ("naïve", "naive", 1), ("漢字", "字漢", 1),

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Help")
 struct HelpTests {
-  @Test("fits the width", arguments: [50, 80, 100])
+  @Test("Help fits the width of the terminal", arguments: [50, 80, 100])
   func width(columns: Int) {
     for text in [Program.sample.manual(terminal: Terminal(isTerminal: true, width: columns))] {
       for line in text.split(separator: "\n") where !line.hasPrefix("  $ ") {

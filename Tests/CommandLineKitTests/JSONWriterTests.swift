@@ -90,7 +90,7 @@ struct JSONWriterTests {
     #expect(try text { try $0.value(number) } == json)
   }
 
-  @Test("There is no JSON for a number that is none", arguments: [Double.nan, .infinity, -.infinity])
+  @Test("NaN and infinity have no JSON", arguments: [Double.nan, .infinity, -.infinity])
   func noNumber(number: Double) {
     var json = JSONWriter()
     #expect(throws: JSONNumberError.self) { try json.value(number) }

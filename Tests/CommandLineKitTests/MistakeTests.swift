@@ -1,10 +1,10 @@
 import CommandLineKit
 import Testing
 
-@Suite("A mistake is answered with what is wrong, help for that argument, and the usage line")
+@Suite("Mistakes in command lines")
 struct MistakeTests {
   @Test(
-    "No message repeats what could be a secret or a field value",
+    "No message repeats a possible secret or a field value",
     arguments: [
       "list Room hunter2", "key add passphrase hunter2", "put Room --passphrase=hunter2", "put Room --json=hunter2",
       "list --passphrase hunter2", "key add passphrase --pin hunter2 --pin hunter2", "sync hunter2",

@@ -1,10 +1,10 @@
 import CommandLineKit
 import Testing
 
-@Suite("A command line is understood")
+@Suite("Parsing of command lines")
 struct ParserTests {
   @Test(
-    "in every spelling of an option",
+    "Each spelling of an option is accepted",
     arguments: [
       "list Room --limit 5", "list Room --limit=5", "list Room -n 5", "list Room -n5", "ls --limit 5 Room",
       "ls -n5 -- Room",
@@ -25,7 +25,7 @@ struct ParserTests {
   }
 
   @Test(
-    "with global options before and after the command",
+    "Global options are accepted before and after the command",
     arguments: [
       "--vault job.vault --json list Room", "list Room --vault job.vault --json", "--json list --vault=job.vault Room",
     ])
@@ -84,7 +84,7 @@ struct ParserTests {
   }
 
   @Test(
-    "as a question for help",
+    "A request for help is recognized in each form",
     arguments: [
       ("--help", []), ("-h", []), ("help", []), ("list --help", ["list"]), ("--help ls", ["list"]),
       ("help key add", ["key", "add"]), ("key help", ["key"]), ("key add -h", ["key", "add"]),

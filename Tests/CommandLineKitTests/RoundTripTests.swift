@@ -2,7 +2,7 @@ import CommandLineKit
 import TestSupport
 import Testing
 
-@Suite("Whatever can be given can be written as a command line")
+@Suite("Command lines that round-trip")
 struct RoundTripTests {
   @Test("A random command line parses to the values that generated the line")
   func aRandomLineParsesBackToWhatItWasMadeFrom() throws {

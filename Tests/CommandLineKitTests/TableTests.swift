@@ -2,7 +2,7 @@ import CommandLineKit
 import TestSupport
 import Testing
 
-@Suite("A table")
+@Suite("Tables")
 struct TableTests {
   private var outbox: TextTable {
     var table = TextTable(["id", "entity", "message"])

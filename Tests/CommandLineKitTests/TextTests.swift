@@ -3,7 +3,7 @@ import Testing
 
 @testable import CommandLineKit
 
-@Suite("Text for people")
+@Suite("Text for a terminal")
 struct TextTests {
   @Test(
     "Data cannot drive the terminal",
@@ -121,7 +121,7 @@ struct TextTests {
   }
 
   @Test(
-    "Amounts read as people say them",
+    "Amounts are formatted with units",
     arguments: [
       (byteText(0), "0 B"), (byteText(999), "999 B"), (byteText(1000), "1.0 kB"), (byteText(12_345_678), "12.3 MB"),
       (byteText(999_960), "1.0 MB"), (byteText(-2_000_000), "-2.0 MB"), (byteText(.max), "9.2 EB"),

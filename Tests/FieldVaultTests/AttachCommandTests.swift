@@ -6,8 +6,7 @@ import Testing
 @Suite
 struct AttachCommandTests {
   private let shop: Workshop
-  private static let data = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .appendingPathComponent("Data").path
+  private static let data = packagePath("Tests/Data")
 
   init() throws {
     shop = try Workshop()

@@ -155,7 +155,8 @@ struct BadInputTests {
       BadCase(["query", "DELETE FROM OfflineProject"], 10, "this statement changes the vault", "add --write"),
       BadCase(["query", "CREATE TABLE Own (x)"], 10, "this statement changes the vault"),
       BadCase(
-        ["query", "DROP TABLE OfflineRoom"], 10, "the table OfflineRoom belongs to a schema", "add a file NNNN_name.sql"),
+        ["query", "DROP TABLE OfflineRoom"], 10, "the table OfflineRoom belongs to a schema", "add a file NNNN_name.sql"
+      ),
       BadCase(["query", "SELECT 1; DELETE FROM OfflineProject"], 10, "a second statement"),
       BadCase(["query", "SELECT 1; DELETE FROM OfflineProject", "--write"], 10, "a second statement"),
       BadCase(["query", "PRAGMA query_only = 0"], 10, "PRAGMA query_only must not be given a value"),

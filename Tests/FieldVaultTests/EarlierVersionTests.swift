@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Vaults and a server folder of earlier versions, opened, migrated and synced with this one.
@@ -7,9 +8,9 @@ import Testing
 
   @Test("Every stored version is tested")
   func everyVersionIsTested() throws {
-    let folders = try FileManager.default.contentsOfDirectory(atPath: EarlierVersion.folder.path)
+    let folders = try FileManager.default.contentsOfDirectory(atPath: packagePath("Tests/Data"))
     let stored = folders.filter {
-      FileManager.default.fileExists(atPath: EarlierVersion.folder.appendingPathComponent("\($0)/store.tar").path)
+      FileManager.default.fileExists(atPath: packagePath("Tests/Data/\($0)/store.tar"))
     }
     #expect(stored.sorted() == EarlierVersion.all.map(\.name))
   }

@@ -120,7 +120,7 @@ struct GuardedVaultTests {
     #expect(kept.map { $0["journal_mode"] as? String } == ["wal"])
   }
 
-  @Test("The shell works as always otherwise")
+  @Test("Other shell commands behave as in the plain sqlcipher shell")
   func conveniences() throws {
     let shop = try Workshop()
     try shop.write("a,b\n1,2\n3,4\n", to: "own.csv")

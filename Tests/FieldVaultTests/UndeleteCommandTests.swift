@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `undelete` with a server, as a user types it.
@@ -94,7 +95,7 @@ import Testing
   func existingAPI() throws {
     let shop = try Workshop(vault: false)
     try shop.done("init", "--schema", "range", "--quiet")
-    let routes = URL(filePath: #filePath).deletingLastPathComponent().path + "/../../Schema/range/routes.json"
+    let routes = packagePath("Schema/range/routes.json")
     try shop.done(
       "remote", "set", "http://127.0.0.1:9", "--routes", routes, "--token-file", "-", "--no-check", "-q",
       input: "fv_token\n")

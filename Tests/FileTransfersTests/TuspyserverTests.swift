@@ -145,10 +145,8 @@ private final class Tuspyserver {
     self.port = port ?? free.port
     free.close()
     let python = try #require(ProcessInfo.processInfo.environment["TUSPYSERVER_PYTHON"])
-    let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .appendingPathComponent("../Tus/tuspyserver_serve.py")
     process.executableURL = URL(fileURLWithPath: python)
-    process.arguments = [script.standardized.path, String(self.port), folder.path]
+    process.arguments = [packagePath("Tests/Tus/tuspyserver_serve.py"), String(self.port), folder.path]
     let output = Pipe()
     process.standardOutput = output
     try process.run()

@@ -1,3 +1,5 @@
+import TestSupport
+
 #if os(Linux)
   import Foundation
   import Testing
@@ -17,7 +19,7 @@
 
     @Test("They agree with the headers of the library")
     func agreement() throws {
-      let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/CPixbuf").path
+      let sources = packagePath("Sources/CPixbuf")
       #expect(try compile(Self.check, sources) == "")
       // A declaration that differs does not compile.
       let wrong = Self.check + "long gdk_pixbuf_get_width(const GdkPixbuf *pixbuf);\n"

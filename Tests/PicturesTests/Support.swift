@@ -1,11 +1,11 @@
 import Foundation
+import TestSupport
 
 @testable import Pictures
 
 /// A real photo of `Tests/Data`.
 func photo(_ name: String) throws -> [UInt8] {
-  let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../Data")
-  return [UInt8](try Data(contentsOf: folder.appendingPathComponent(name)))
+  [UInt8](try Data(contentsOf: URL(fileURLWithPath: packagePath("Tests/Data/\(name)"))))
 }
 
 /// What a file says that comes in pieces of a size.

@@ -5,7 +5,7 @@ import Testing
 
 /// The thread sanitizer runs these tests.
 @Suite struct LockedTests {
-  @Test("A lock protects what its threads change beside it")
+  @Test("A lock protects the variables that its threads change")
   func protectsVariables() {
     // Changed under the lock only.
     final class Counter: @unchecked Sendable {

@@ -1,6 +1,7 @@
 import Foundation
 import SyncModel
 import HTTPClient
+import TestSupport
 
 #if canImport(Glibc)
   import Glibc
@@ -24,10 +25,9 @@ package final class ObjectStoreProcess: Sendable {
 
   package init(isPlain: Bool = false, port: UInt16 = 0) throws {
     guard let python = Self.python else { throw POSIXError(.ENOENT) }
-    let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../S3/serve.py")
     process.executableURL = URL(fileURLWithPath: python)
     process.arguments =
-      [script.standardized.path, String(port), Self.bucket, Self.accessKeyId, Self.secret, Self.region]
+      [packagePath("Tests/S3/serve.py"), String(port), Self.bucket, Self.accessKeyId, Self.secret, Self.region]
       + (isPlain ? ["--plain"] : [])
     let output = Pipe()
     process.standardOutput = output

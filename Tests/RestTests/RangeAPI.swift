@@ -18,10 +18,8 @@ final class RangeAPI: Sendable {
   private let process: Process
   private let control: HTTPTransport
 
-  static let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .appendingPathComponent("RangeAPI/server.py").path
-  static let routes = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appendingPathComponent("Schema/range/routes.json").path
+  static let source = packagePath("Tests/RangeAPI/server.py")
+  static let routes = packagePath("Schema/range/routes.json")
 
   init(pageSize: Int = 50) throws {
     folder = try TemporaryFolder()

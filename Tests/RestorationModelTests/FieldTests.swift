@@ -31,7 +31,7 @@ import Testing
   private static let project = "projectId: integer -> OfflineProject cascade"
 
   @Test(
-    "An entity has the fields that are required of it",
+    "An entity has its required fields",
     arguments: [
       (
         "Project",

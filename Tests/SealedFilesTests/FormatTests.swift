@@ -11,8 +11,7 @@ import Testing
 
   init() throws {
     folder = try TemporaryFolder()
-    let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .appendingPathComponent("../../Sources/SealedFiles/SealedFileFormat.md")
+    let page = URL(fileURLWithPath: packagePath("Sources/SealedFiles/SealedFileFormat.md"))
     let parts = try String(contentsOf: page, encoding: .utf8).components(separatedBy: "```\n")
     blocks = parts.indices.filter { $0 % 2 == 1 }.map { parts[$0] }
     try #require(blocks.count == 4)

@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import ServerSupport
 import SyncModel
 import TestSupport
 import Testing
@@ -22,7 +23,7 @@ import Testing
     let added = try await RunningServer.run(["user", "add", "ada", "--data", data, "--quiet"], in: folder)
     let token = added.output.trimmingCharacters(in: .newlines)
     let operations = (0..<600).map { number in
-      Operation.create("Project", Operation.newUuid(), ["title": .text("\(number)")])
+      Operation.create("Project", newUuid(), ["title": .text("\(number)")])
     }
     let batches = stride(from: 0, to: operations.count, by: 5).map { Array(operations[$0..<$0 + 5]) }
     var server = try RunningServer(

@@ -1,4 +1,5 @@
 import Foundation
+import ServerSupport
 import SyncModel
 import Testing
 
@@ -14,7 +15,7 @@ import Testing
   }
 
   private func makeProjects(_ count: Int, with client: TestClient? = nil) async throws -> [String] {
-    let uuids = (0..<count).map { _ in Operation.newUuid() }
+    let uuids = (0..<count).map { _ in newUuid() }
     for start in stride(from: 0, to: count, by: 25) {
       let part = uuids[start..<min(start + 25, count)]
       let words = try await (client ?? self.client).results(
@@ -46,7 +47,7 @@ import Testing
 
   @Test("A pull can be limited to projects") func projectsNarrowWhatIsPulled() async throws {
     let uuids = try await makeProjects(2)
-    let (room, note, material) = (Operation.newUuid(), Operation.newUuid(), Operation.newUuid())
+    let (room, note, material) = (newUuid(), newUuid(), newUuid())
     _ = try await client.push([
       Operation.create("Room", room, ["title": "Hall", "projectId": .text(uuids[0])]),
       Operation.create("Note", note, ["body": "wet", "projectId": .text(uuids[1])]),
@@ -78,7 +79,7 @@ import Testing
     #expect(try await other.pull().changes.isEmpty)
     #expect(
       try await other.results([
-        Operation.create("Room", Operation.newUuid(), ["title": "Hall", "projectId": .text(uuids[0])]),
+        Operation.create("Room", newUuid(), ["title": "Hall", "projectId": .text(uuids[0])]),
         Operation.update("Project", uuids[0], ["title": "Mine"], version: 1),
       ]) == ["conflict parent_missing projectId", "rejected 404"])
     let answer = try await other.request(
@@ -146,7 +147,7 @@ import Testing
       for _ in 0..<pushers {
         group.addTask {
           for _ in 0..<each {
-            _ = try await client.results([Operation.create("Project", Operation.newUuid(), ["title": "x"])])
+            _ = try await client.results([Operation.create("Project", newUuid(), ["title": "x"])])
           }
         }
       }

@@ -1,4 +1,5 @@
 import Foundation
+import ServerSupport
 import SyncModel
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
 @Suite struct PushTests {
   private let server: TestServer
   private let client: TestClient
-  private let project = Operation.newUuid()
+  private let project = newUuid()
 
   init() async throws {
     server = try TestServer()
@@ -28,7 +29,7 @@ import Testing
 
   @Test("A batch of a parent, its child and an update is applied in order") func batchOfParentAndChildren() async throws
   {
-    let room = Operation.newUuid()
+    let room = newUuid()
     let answer = try await client.push([
       Operation.create("Project", project, ["title": "Elm"]),
       Operation.create(
@@ -47,7 +48,7 @@ import Testing
 
   @Test("A record whose deletion came before it is stored only when it is restored")
   func deletionBeforeRecord() async throws {
-    let (room, other) = (Operation.newUuid(), Operation.newUuid())
+    let (room, other) = (newUuid(), newUuid())
     try await makeProject()
     let fields: SyncObject = ["title": "Hall", "projectId": .text(project)]
     #expect(
@@ -59,7 +60,7 @@ import Testing
     #expect(
       try await client.results([
         Operation.update("Room", room, ["title": "Hall"], version: 0),
-        Operation.update("Room", Operation.newUuid(), fields, version: 0, isDeleted: false),
+        Operation.update("Room", newUuid(), fields, version: 0, isDeleted: false),
       ]) == ["rejected 404", "rejected 404"])
     #expect(
       try await client.results([Operation.update("Room", room, fields, version: 0, isDeleted: false)]) == ["accepted"])
@@ -101,11 +102,11 @@ import Testing
 
   @Test("A refused operation blocks only its dependents") func oneBadOperationDoesNotStopTheOthers() async throws {
     try await makeProject()
-    let (bad, good) = (Operation.newUuid(), Operation.newUuid())
+    let (bad, good) = (newUuid(), newUuid())
     let words = try await client.results([
       Operation.create("Room", bad, ["title": "", "projectId": .text(project)], id: "op-bad"),
       Operation.create("Room", good, ["title": "Hall", "projectId": .text(project)]),
-      Operation.create("Damage", Operation.newUuid(), ["roomId": .text(bad), "projectId": .text(project)]),
+      Operation.create("Damage", newUuid(), ["roomId": .text(bad), "projectId": .text(project)]),
       Operation.update("Room", bad, ["title": "x"], version: 1),
     ])
     #expect(words == ["rejected 422 title", "accepted", "waiting op-bad", "waiting op-bad"])
@@ -116,7 +117,7 @@ import Testing
     func create(_ fields: SyncObject, _ type: String = "Room") -> SyncValue {
       var fields = fields
       if type == "Room" { fields["projectId"] = fields["projectId"] ?? .text(project) }
-      return Operation.create(type, Operation.newUuid(), fields)
+      return Operation.create(type, newUuid(), fields)
     }
     let words = try await client.results([
       create(["title": "a"], "Spaceship"),
@@ -127,10 +128,10 @@ import Testing
       create(["title": "a", "isAccessible": "yes"]),
       create([:]),
       create(["title": "a", "projectId": "not a uuid"]),
-      create(["title": "a", "projectId": .text(Operation.newUuid())]),
+      create(["title": "a", "projectId": .text(newUuid())]),
       Operation.create("Room", "NOT-A-UUID", ["title": "a"]),
-      Operation.update("Room", Operation.newUuid(), ["title": "a"], version: 3),
-      Operation.delete("Room", Operation.newUuid(), version: 3),
+      Operation.update("Room", newUuid(), ["title": "a"], version: 3),
+      Operation.delete("Room", newUuid(), version: 3),
       [
         "operationId": "odd", "idempotencyKey": "odd", "operationType": "explode", "entityType": "Room",
         "entityUuid": "x",
@@ -149,7 +150,7 @@ import Testing
   @Test("Fields that two devices changed differently are merged by policy")
   func fieldsThatTwoChangedDifferentlyAreMergedByPolicy() async throws {
     try await makeProject()
-    let room = Operation.newUuid()
+    let room = newUuid()
     _ = try await client.push([Operation.create("Room", room, ["title": "Hall", "projectId": .text(project)])])
     let other = try server.client("bob")
     _ = try await other.push([
@@ -206,7 +207,7 @@ import Testing
   @Test("A deletion cascades, and edits of deleted records are conflicts")
   func deletionTakesAlongAndEditsOfWhatIsGoneAreConflicts() async throws {
     try await makeProject()
-    let (room, log) = (Operation.newUuid(), Operation.newUuid())
+    let (room, log) = (newUuid(), newUuid())
     _ = try await client.push([
       Operation.create("Room", room, ["title": "Hall", "projectId": .text(project)]),
       Operation.create("Note", log, ["projectId": .text(project), "roomId": .text(room), "body": "wet"]),
@@ -219,7 +220,7 @@ import Testing
     #expect(changes.count == 3 && changes.allSatisfy { $0["isDeleted"] == true && $0["version"] == 2 })
     #expect(
       try await client.results([
-        Operation.create("Room", Operation.newUuid(), ["title": "New", "projectId": .text(project)]),
+        Operation.create("Room", newUuid(), ["title": "New", "projectId": .text(project)]),
         // The later edit would win over the deletion, and the room then be without its project.
         Operation.update(
           "Room", room, ["title": "Edited"], base: ["title": "Hall"], version: 1, id: "edit", at: Self.soon),
@@ -241,11 +242,11 @@ import Testing
     async throws
   {
     try await makeProject()
-    let room = Operation.newUuid()
+    let room = newUuid()
     _ = try await client.push([Operation.create("Room", room, ["title": "Hall", "projectId": .text(project)])])
     var deletion = Operation.delete("Room", room, version: 1)
     if case .object(var object) = deletion {
-      object["fields"] = ["title": "", "locationId": .text(Operation.newUuid())]
+      object["fields"] = ["title": "", "locationId": .text(newUuid())]
       deletion = .object(object)
     }
     #expect(try await client.results([deletion]) == ["accepted"])
@@ -257,13 +258,13 @@ import Testing
   @Test("The deletion of a record that was moved below one which is not there has a version of its own")
   func deletedBelowWhatIsNotThere() async throws {
     try await makeProject()
-    let location = Operation.newUuid()
+    let location = newUuid()
     _ = try await client.push([
       Operation.create("Location", location, ["title": "Hall", "type": "unit", "projectId": .text(project)])
     ])
     var deletion = Operation.delete("Location", location, version: 1)
     if case .object(var object) = deletion {
-      object["fields"] = ["parentLocationId": .text(Operation.newUuid())]
+      object["fields"] = ["parentLocationId": .text(newUuid())]
       deletion = .object(object)
     }
     let cursor = try await client.pull().cursor
@@ -274,13 +275,13 @@ import Testing
 
   @Test("A duplicate of a unique value is a conflict") func uniqueValuesAreAConflict() async throws {
     try await makeProject()
-    let user = Operation.newUuid()
+    let user = newUuid()
     let fields: SyncObject = ["projectId": .text(project), "userId": .text(user)]
     _ = try await client.push([
       Operation.create("User", user, ["email": "ada@example.org"]),
-      Operation.create("ProjectCrew", Operation.newUuid(), fields),
+      Operation.create("ProjectCrew", newUuid(), fields),
     ])
-    let twin = Operation.newUuid()
+    let twin = newUuid()
     let words = try await client.results([
       Operation.create("ProjectCrew", twin, fields, id: "twin"), Operation.delete("ProjectCrew", twin, version: 0),
     ])
@@ -294,7 +295,7 @@ import Testing
     let cursor = own.text("cursor")
     #expect(!cursor.isEmpty)
     #expect(try await client.pull(after: cursor).changes.isEmpty)
-    _ = try await server.client("bob").push([Operation.create("Project", Operation.newUuid(), ["title": "Other"])])
+    _ = try await server.client("bob").push([Operation.create("Project", newUuid(), ["title": "Other"])])
     let late = try await client.push(
       [Operation.update("Project", project, ["title": "Oak"], version: 1)], cursor: cursor)
     #expect(late["cursor"] == nil && late.list("results").map(\.word) == ["accepted"])
@@ -316,7 +317,7 @@ import Testing
   @Test("A record of 5 MiB is accepted and returned") func recordOfFiveMegabytes() async throws {
     try await makeProject()
     let text = String(repeating: "é", count: 5 << 19)
-    let note = Operation.newUuid()
+    let note = newUuid()
     let words = try await client.results([
       Operation.create("Note", note, ["projectId": .text(project), "body": .text(text)])
     ])

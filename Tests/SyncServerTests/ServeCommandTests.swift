@@ -1,4 +1,5 @@
 import Foundation
+import ServerSupport
 import SyncModel
 import TestSupport
 import Testing
@@ -61,7 +62,7 @@ import Testing
     let token = try await run("user", "add", "ada", "--data", data, "--quiet").output.trimmingCharacters(in: .newlines)
     let first = try serve("--schema", "restoration")
     let client = TestClient(url: try await first.url(), token: token)
-    let uuid = Operation.newUuid()
+    let uuid = newUuid()
     let operation = Operation.create("Project", uuid, ["title": "Elm"])
     let result = try await client.push([operation]).list("results")
     let (_, cursor) = try await client.pull()

@@ -9,7 +9,7 @@ import Foundation
   import Darwin
 #endif
 
-/// A process that inherits no signal mask and no descriptor, and that is killed with this value.
+/// A process that inherits no descriptor and no blocked or ignored signal, and that is killed with this value.
 package final class ChildProcess {
   /// The end of a standard stream.
   package enum Stream: Sendable {
@@ -33,14 +33,19 @@ package final class ChildProcess {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    // The threads of the tests block signals, and a child would inherit that: a service would ignore SIGTERM.
+    // The threads of the tests block signals, and a shell's background job ignores SIGINT and SIGQUIT. A child would inherit
+    // both, and a service would not end.
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
     var noSignals = sigset_t()
     sigemptyset(&noSignals)
     posix_spawnattr_setsigmask(&attributes, &noSignals)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    var ignored = noSignals
+    sigaddset(&ignored, SIGINT)
+    sigaddset(&ignored, SIGQUIT)
+    posix_spawnattr_setsigdefault(&attributes, &ignored)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
     for (number, stream) in [(Int32(0), input), (1, output), (2, errors)] {
       let reading = number == 0
       switch stream {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import VaultKeys
@@ -12,8 +13,7 @@ import Testing
   private let recoveryText: String
 
   init() throws {
-    let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .appendingPathComponent("../../Sources/VaultKeys/KeyringFormat.md")
+    let page = URL(fileURLWithPath: packagePath("Sources/VaultKeys/KeyringFormat.md"))
     let text = try String(contentsOf: page, encoding: .utf8)
     let block = text.components(separatedBy: "```json\n").last?.components(separatedBy: "```").first
     documented = try #require(block)

@@ -67,8 +67,14 @@
       var attributes = posix_spawnattr_t()
       posix_spawnattr_init(&attributes)
       defer { posix_spawnattr_destroy(&attributes) }
+      // A shell's background job ignores these signals, and a child would inherit that.
+      var ignored = sigset_t()
+      sigemptyset(&ignored)
+      sigaddset(&ignored, SIGINT)
+      sigaddset(&ignored, SIGQUIT)
+      posix_spawnattr_setsigdefault(&attributes, &ignored)
       // POSIX_SPAWN_SETSID, which the headers hide from Swift.
-      posix_spawnattr_setflags(&attributes, 0x80)
+      posix_spawnattr_setflags(&attributes, 0x80 | Int16(POSIX_SPAWN_SETSIGDEF))
 
       let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
       let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? program

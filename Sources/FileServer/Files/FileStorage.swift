@@ -18,7 +18,7 @@ import ServerStorage
 /// - Files never take the last space of a disk: the writes that remove files have a reserve.
 /// - The space of a user's files and uploads is counted in the same transaction in which they appear and disappear.
 ///
-/// `Tests/SyncServerTests/Conformance` checks an engine.
+/// `Tests/FileServerTests/FileConformance.swift` checks an engine.
 public protocol FileStorage: Sendable {
   /// Begins an upload.
   /// - Throws: ``FileRefusal`` with `exists` if the content exists and is not refuted, `overQuota` or `noSpace`.

@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test("The cache forgets what was asked for longest ago")
+  @Test("The cache evicts the least recently used entry")
   func leastRecentlyUsedGoes() {
     let cache = CatalogCache(limit: 2)
     let catalog = Catalog(tables: [])

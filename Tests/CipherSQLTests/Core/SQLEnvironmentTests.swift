@@ -110,7 +110,7 @@ import Testing
     #expect(found[0] == found[1])
   }
 
-  @Test("randomblob() of no length has one byte, and of too much is refused")
+  @Test("randomblob() without a length returns one byte, and refuses too large a length")
   func lengths() throws {
     let database = try Database.inMemory(configuration: World().configuration)
     #expect(

@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "A statement of a caller does not change what belongs to a schema",
+    "A caller's statement cannot change an object of a schema",
     arguments: [
       ("DROP TABLE item", "the table item belongs to a schema"), ("drop table main.ITEM", "the table item belongs"),
       ("DROP TABLE IF EXISTS \"odd name\"", "the table odd name belongs"),
@@ -119,7 +119,7 @@ import Testing
     #expect(try content(database) == before)
   }
 
-  @Test("A schema file changes what schema files made")
+  @Test("A schema file can change the objects of schema files")
   func migrationsChange() throws {
     let second = """
       ALTER TABLE item ADD COLUMN colour; ALTER TABLE item RENAME COLUMN price TO cost; DROP TRIGGER noted;
@@ -151,7 +151,7 @@ import Testing
     #expect(throws: SQLError.self) { try database.write { try $0.execute(sql) } }
   }
 
-  @Test("A trigger of a caller does not write for it")
+  @Test("A caller's trigger cannot change an object of a schema")
   func triggersOfCallers() throws {
     try database.write { db in
       try db.execute("CREATE TEMP TRIGGER t AFTER UPDATE ON item BEGIN DELETE FROM SchemaMigration; END")
@@ -162,7 +162,7 @@ import Testing
   }
 
   @Test(
-    "The names follow what a file makes, renames and drops",
+    "The protected names follow the objects that a file creates, renames and drops",
     arguments: [
       ("CREATE TABLE a (b); CREATE INDEX IF NOT EXISTS c ON a (b)", ["a", "c"]),
       ("create unique index [x y] on a (b); CREATE VIEW \"q\"\"q\" AS SELECT 1", ["q\"q", "x y"]),

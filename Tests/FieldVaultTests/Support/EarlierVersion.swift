@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A store in `Tests/Data`, and the state that this version has to find in it.
@@ -64,10 +65,6 @@ struct EarlierVersion: Sendable, CustomTestStringConvertible {
       deletedNote: "01a20000-0000-7000-8000-00000000ce11"),
   ]
 
-  /// The folder with a folder for each version.
-  static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appendingPathComponent("Data")
-
   /// The store.
-  var archive: String { Self.folder.appendingPathComponent("\(name)/store.tar").path }
+  var archive: String { packagePath("Tests/Data/\(name)/store.tar") }
 }

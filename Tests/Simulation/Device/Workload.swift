@@ -32,8 +32,7 @@ struct Workload: Sendable {
     folder = Self.schemas.appending(path: name).path
   }
 
-  private static let schemas = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .appending(path: "Schemas")
+  private static let schemas = URL(filePath: packagePath("Tests/Simulation/Schemas"))
 
   /// The schema as a vault takes it.
   func schema() throws -> (source: SchemaSource, schema: Schema) {

@@ -4,8 +4,7 @@ import TestSupport
 /// Files that people take in, each known by its number: random bytes of many sizes, and every fourth a real picture with
 /// something behind it. Each holds a text that must not be readable anywhere.
 enum PhotoContent {
-  private static let picture = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appending(path: "Data/rocket.jpg")
+  private static let picture = URL(filePath: packagePath("Tests/Data/rocket.jpg"))
 
   static func bytes(_ number: UInt64) throws -> Data {
     var random = Seeded(number)

@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test(
-    "Only a request of one operation charges it with an attempt",
+    "Only a request of a single operation counts as an attempt",
     arguments: [ResponseClass.attempt, .tooLarge, .refused])
   func charging(answer: ResponseClass) {
     let round = driven([["a", "b"], ["a"], ["b"]], capabilities: RemoteCapabilities(batch: 2)) { script in
@@ -141,7 +141,7 @@ import Testing
     #expect(epoch.steps.contains(.reconcile))
   }
 
-  @Test("A busy server is asked again after the time that it names")
+  @Test("A busy server is asked again after its Retry-After time")
   func waiting() {
     let round = driven([["a"]]) { script in
       var pushes = 0

@@ -1,6 +1,7 @@
 import CipherSQL
 import Foundation
 import SealedFiles
+import ServerSupport
 import SyncModel
 import TestSupport
 import Testing
@@ -16,7 +17,7 @@ import Testing
   private let bo: FileClient
   private let records: TestClient
   private let key = [UInt8](repeating: 7, count: 32)
-  private let content = Operation.newUuid()
+  private let content = newUuid()
 
   private static let schema = Schema(
     name: "pictures",
@@ -59,7 +60,7 @@ import Testing
       "contentUuid": .text(content), "contentKey": .text(Data(key ?? self.key).base64EncodedString()),
       "contentDigest": .text(Self.sha256(bytes)), "thumbnailDigest": thumbnail.map { .text(Self.sha256($0)) } ?? .null,
     ]
-    #expect(try await records.results([Operation.create("Picture", Operation.newUuid(), fields)]) == ["accepted"])
+    #expect(try await records.results([Operation.create("Picture", newUuid(), fields)]) == ["accepted"])
   }
 
   /// Sends bytes under the name of the content, and returns the status and the type of the last answer.
@@ -79,7 +80,7 @@ import Testing
   }
 
   private func sealed(_ bytes: [UInt8], key: [UInt8]? = nil) throws -> [UInt8] {
-    let path = folder.path + "/" + Operation.newUuid()
+    let path = folder.path + "/" + newUuid()
     var key = key ?? self.key
     let writer = try SealedFileWriter(
       creating: path, key: try SealingKey(wiping: &key),
@@ -122,7 +123,7 @@ import Testing
     await server.stop()
   }
 
-  @Test("A later record of another member cannot change what a content is")
+  @Test("A later record of another member cannot change a content")
   func laterRecords() async throws {
     try await name([1, 2, 3, 4])
     try await name([9, 9, 9], key: .init(repeating: 8, count: 32))

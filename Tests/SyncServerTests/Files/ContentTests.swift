@@ -1,4 +1,5 @@
 import Foundation
+import ServerSupport
 import SyncModel
 import Testing
 
@@ -7,36 +8,10 @@ import Testing
 
 /// Finished contents, whole and in parts.
 @Suite struct ContentTests {
-  @Test(
-    "A Range header is read as RFC 9110 defines",
-    arguments: [
-      ("bytes=0-0", "0-0"), ("bytes=0-", "0-999"), ("bytes=10-19", "10-19"), ("bytes=-1", "999-999"),
-      ("bytes=-1000", "0-999"), ("bytes=-5000", "0-999"), ("bytes=999-", "999-999"), ("bytes=500-99999", "500-999"),
-      ("BYTES=1-2", "1-2"), ("bytes=0-9223372036854775807", "0-999"), ("bytes=5-99999999999999999999999", "5-999"),
-      ("bytes=1000-", "none"), ("bytes=-0", "none"), ("bytes=99999999999999999999-", "none"),
-      ("bytes=0-1,5-6", "whole"), ("bytes=", "whole"), ("bytes=-", "whole"), ("bytes=5-4", "whole"),
-      ("bytes=a-b", "whole"), ("bytes=--5", "whole"), ("bytes= 1-2", "whole"), ("lines=1-2", "whole"), ("", "whole"),
-      ("bytes=1-2-3", "whole"), ("bytes", "whole"),
-    ])
-  func ranges(_ text: String, _ meant: String) {
-    let expected: ByteRange =
-      switch meant {
-      case "whole": .whole
-      case "none": .unsatisfiable
-      default:
-        {
-          let bounds = meant.split(separator: "-").compactMap { Int64($0) }
-          return .part(bounds[0]..<bounds[1] + 1)
-        }()
-      }
-    #expect(ByteRange(text, of: 1_000) == expected)
-    if meant != "whole" { #expect(ByteRange(text, of: 0) == .unsatisfiable) }
-  }
-
   @Test("The server lists the missing files of a request") func whatIsMissingIsTold() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
-    let content = Operation.newUuid()
+    let content = newUuid()
     try await client.upload(bytes(1_000), as: content)
     func missing(_ files: String) async throws -> (status: Int, body: String) {
       let answer = try await client.request(
@@ -44,7 +19,7 @@ import Testing
         body: Array("{\"files\": [\(files)]}".utf8))
       return (answer.status, String(decoding: answer.body, as: UTF8.self))
     }
-    let other = Operation.newUuid()
+    let other = newUuid()
     let asked = try await missing("\"\(content)/full\", \"\(content)/thumbnail\", \"\(other)/full\"")
     #expect(asked.status == 200)
     #expect(try SyncValue(parsing: asked.body) == ["missing": [.text("\(content)/thumbnail"), .text("\(other)/full")]])
@@ -65,7 +40,7 @@ import Testing
   @Test("A content is served whole, in ranges and by entity tag") func partsOverTheWire() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
-    let content = Operation.newUuid()
+    let content = newUuid()
     let all = bytes(500_000)
     try await client.upload(all, as: content)
     let whole = try await client.fetch(content)
@@ -100,7 +75,7 @@ import Testing
   @Test("A content that was removed and sent again has another entity tag") func tagsTellContentsApart() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
-    let content = Operation.newUuid()
+    let content = newUuid()
     var tags: Set<String> = []
     for _ in 0..<2 {
       let begun = try await client.begin(1, as: content)
@@ -116,7 +91,7 @@ import Testing
   @Test("Stalled downloads do not block other downloads") func readersThatStopReading() async throws {
     let server = try TestServer { $0.http.idleSeconds = 2 }
     let client = try server.fileClient("ada")
-    let content = Operation.newUuid()
+    let content = newUuid()
     let all = bytes(8_000_000)
     try await client.upload(all, as: content)
     let stalled = try (0..<8).map { _ in
@@ -139,7 +114,7 @@ import Testing
     let records = try server.client("ada")
     let client = FileClient(records)
     var statuses: Set<Int> = []
-    for _ in 0..<8 { statuses.insert(try await client.fetch(Operation.newUuid()).status) }
+    for _ in 0..<8 { statuses.insert(try await client.fetch(newUuid()).status) }
     #expect(statuses == [404, 429])
     #expect(try await records.get("/v1/account").status == 200)
     await server.server.stop()
@@ -148,7 +123,7 @@ import Testing
   @Test("The log contains no user data") func logHasNoDataOfUsers() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
-    let content = Operation.newUuid()
+    let content = newUuid()
     let metadata = FileClient.metadata(["content": content, "filename": "secret"])
     let begun = try await client.request("POST", "/v1/files", ["Upload-Length": "3", "Upload-Metadata": metadata])
     _ = try await client.patch(begun.location, at: 0, [1, 2, 3])

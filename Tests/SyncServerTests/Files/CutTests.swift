@@ -1,4 +1,5 @@
 import Foundation
+import ServerSupport
 import SyncModel
 import TestSupport
 import Testing

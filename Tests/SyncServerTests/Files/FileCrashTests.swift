@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import ServerSupport
 import SyncModel
 import TestSupport
 import Testing

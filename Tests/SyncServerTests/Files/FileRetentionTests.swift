@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import ServerSupport
 import SyncModel
 import TestSupport
 import Testing
@@ -50,7 +51,7 @@ import Testing
     var begun: [(account: AccountName, upload: String, content: ContentName)] = []
     for account in accounts.dropFirst() {
       func begin(_ length: Int64, expiry: Int64) async throws -> StoredUpload {
-        let name = ContentName(content: Operation.newUuid(), variant: .full)
+        let name = ContentName(content: newUuid(), variant: .full)
         return try await disk.begin(
           account, NewUpload(userId: 1, name: name, length: length, metadata: "", expiry: expiry), quota: 1 << 40, at: 0
         )
@@ -83,13 +84,13 @@ import Testing
     let token = try directory.addUser("ada", account: nil).token
     let records = TestClient(url: server.url, token: token)
     let files = FileClient(records)
-    let (content, other) = (Operation.newUuid(), Operation.newUuid())
+    let (content, other) = (newUuid(), newUuid())
     for uuid in [content, other] {
       try await files.upload([1, 2, 3], as: uuid)
       try await files.upload([1], as: uuid, "thumbnail")
     }
     // Two records of one content, as when a photo was taken in twice.
-    let pictures = [Operation.newUuid(), Operation.newUuid()]
+    let pictures = [newUuid(), newUuid()]
     let fields: SyncObject = ["contentUuid": .text(content), "contentKey": .text("AAAA"), "contentDigest": .null]
     #expect(
       try await records.results(pictures.map { Operation.create("Picture", $0, fields) }) == ["accepted", "accepted"])

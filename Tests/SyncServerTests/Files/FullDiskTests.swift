@@ -1,5 +1,6 @@
 import CipherSQL
 import Foundation
+import ServerSupport
 import Testing
 
 @testable import FileServer

@@ -1,4 +1,5 @@
 import Foundation
+import ServerSupport
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import Foundation
+import ServerSupport
 import SyncModel
 import Testing
 
@@ -107,7 +108,7 @@ import Testing
     let ada = try server.fileClient("ada")
     let bo = try server.fileClient("bo")
     let eve = try server.fileClient("eve", account: "fire")
-    let content = Operation.newUuid()
+    let content = newUuid()
     let all = bytes(10_000)
     try await ada.upload(all, as: content)
     let path = try await ada.begin(1_000).location
@@ -139,7 +140,7 @@ import Testing
   @Test("Invalid file paths are refused") func pathsThatAreNone() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
-    let content = Operation.newUuid()
+    let content = newUuid()
     try await client.upload([1], as: content)
     for path in [
       "\(content)/Full", "\(content)/full%20", "\(content.uppercased())/full",
@@ -165,7 +166,7 @@ import Testing
       limits.files.fileBytes = 90_000
     }
     let ada = try server.fileClient("ada")
-    let content = Operation.newUuid()
+    let content = newUuid()
     try await ada.upload(bytes(50_000), as: content)
     let over = try await ada.begin(45_000)
     #expect(over.status == 507 && over.type == "urn:fieldvault:quota-exceeded")

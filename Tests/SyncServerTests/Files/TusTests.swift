@@ -1,5 +1,6 @@
 import Foundation
 import SealedFiles
+import ServerSupport
 import SyncModel
 import Testing
 
@@ -34,7 +35,7 @@ import Testing
   @Test("An upload in parts becomes a content with its last byte") func uploadInParts() async throws {
     let server = try TestServer()
     let client = try server.fileClient("ada")
-    let content = Operation.newUuid()
+    let content = newUuid()
     let all = bytes(700_000)
     let metadata = FileClient.metadata(["filename": "../../etc/passwd\n", "content": content, "variant": "thumbnail"])
     let begun = try await client.request(
@@ -157,7 +158,7 @@ import Testing
     for method in ["HEAD", "DELETE"] { #expect(try await client.request(method, begun.location).status == 404) }
     #expect(try await client.patch(begun.location, at: 500, bytes(500)).status == 404)
     // Of a finished one the content goes with it.
-    let content = Operation.newUuid()
+    let content = newUuid()
     let other = try await client.begin(3, as: content)
     #expect(try await client.patch(other.location, at: 0, [1, 2, 3]).status == 204)
     #expect(try await client.request("DELETE", other.location).status == 204)

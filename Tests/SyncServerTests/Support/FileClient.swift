@@ -113,12 +113,6 @@ struct FileClient: Sendable {
   }
 }
 
-/// Bytes that are the same for the same seed.
-func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
-  var random = Seeded(seed)
-  return random.bytes(count)
-}
-
 extension TestServer {
   func fileClient(_ user: String, account: String = "water") throws -> FileClient {
     FileClient(try client(user, account: account))

@@ -1,11 +1,10 @@
 import CipherSQL
 import Foundation
+import ServerSupport
 import SyncModel
 
 /// Operations as a device sends them.
 enum Operation {
-  static func newUuid() -> String { UUID.version7().uuidString.lowercased() }
-
   static func create(
     _ type: String, _ uuid: String, _ fields: SyncObject, base: SyncObject = [:], id: String = newUuid(),
     at time: String = "2026-03-01T08:00:00.000Z"

@@ -1,4 +1,5 @@
 import Foundation
+import ServerSupport
 import SyncModel
 import TestSupport
 
@@ -81,7 +82,7 @@ struct TestClient: Sendable {
       operations[index] = .object(members)
     }
     var body: SyncObject = [
-      "deviceId": .text(Operation.newUuid()), "deviceCounter": 1, "operations": .array(operations),
+      "deviceId": .text(newUuid()), "deviceCounter": 1, "operations": .array(operations),
     ]
     if let cursor { body["cursor"] = .text(cursor) }
     return try await request("POST", "/v1/push", .object(body))

@@ -48,11 +48,3 @@ final class TestServer: Sendable {
     return try body(directory)
   }
 }
-
-/// A new folder of a server with accounts that have no user.
-func serverFolder(_ path: String, accounts: [String]) throws -> ServerFolder {
-  let folder = try ServerFolder(path, isCreating: true)
-  try ServerDirectory(in: folder).close()
-  for account in accounts { try folder.makeAccount(account) }
-  return folder
-}

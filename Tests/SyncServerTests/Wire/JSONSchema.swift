@@ -1,4 +1,5 @@
 import SyncModel
+import TestSupport
 
 /// The schemas of the OpenAPI document: validates values and generates instances.
 ///

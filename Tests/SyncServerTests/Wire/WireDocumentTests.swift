@@ -1,3 +1,4 @@
+import ServerSupport
 import SyncModel
 import Testing
 
@@ -68,22 +69,22 @@ import Testing
   func responses() async throws {
     let server = try TestServer()
     let client = try server.client("ada")
-    let room = Operation.newUuid()
+    let room = newUuid()
     let create = Operation.create("Project", room, ["title": "Dam", "status": "active"])
     _ = try await check(client, "POST", "/v1/push", "PushResponse", push([create]))
     let first = Operation.update("Project", room, ["title": "Dam 2"], base: ["title": "Dam"], version: 1)
     let late = Operation.update(
       "Project", room, ["title": "Dam 3", "notes": "wet"], base: ["title": "Dam", "notes": .null], version: 1)
-    let bad = Operation.create("Project", Operation.newUuid(), ["title": .null], id: "bad")
-    let orphan = Operation.create("Room", Operation.newUuid(), ["title": "Kitchen"])
-    let unknown = Operation.delete("Nothing", Operation.newUuid(), version: 1)
+    let bad = Operation.create("Project", newUuid(), ["title": .null], id: "bad")
+    let orphan = Operation.create("Room", newUuid(), ["title": "Kitchen"])
+    let unknown = Operation.delete("Nothing", newUuid(), version: 1)
     _ = try await check(client, "POST", "/v1/push", "PushResponse", push([first, late, bad, orphan, unknown]))
     let changes = try await check(client, "GET", "/v1/changes", "Changes")
     _ = try await check(client, "GET", "/v1/watch?timeout=1&cursor=\(changes.text("cursor"))", "Watch")
     _ = try await check(client, "GET", "/v1/digests", "EntityDigests")
     _ = try await check(client, "GET", "/v1/digests/Project", "BucketDigests")
     _ = try await check(client, "GET", "/v1/digests/Project/\(room.suffix(2))", "RecordDigests")
-    let records = RecordsRequest(entityType: "Project", uuids: [room, Operation.newUuid()])
+    let records = RecordsRequest(entityType: "Project", uuids: [room, newUuid()])
     _ = try await check(client, "POST", "/v1/records", "Records", records.wire)
     let files = MissingFilesRequest(files: ["\(room)/full"])
     _ = try await check(client, "POST", "/v1/files/missing", "MissingFiles", files.wire)
@@ -96,7 +97,7 @@ import Testing
   }
 
   private func push(_ operations: [SyncValue]) -> SyncValue {
-    ["deviceId": .text(Operation.newUuid()), "deviceCounter": 1, "operations": .array(operations)]
+    ["deviceId": .text(newUuid()), "deviceCounter": 1, "operations": .array(operations)]
   }
 
   /// Checks that a response follows its schema, and that its wire type parses it without losing a member.

@@ -4,6 +4,7 @@ import ReceiptsModel
 import SyncModel
 import HTTPServer
 import SyncServer
+import TestSupport
 import Testing
 
 @testable import VaultStore
@@ -11,7 +12,7 @@ import Testing
 
 /// Receipts under realistic conditions of devices, network and server.
 @Suite struct ReceiptScenarioTests {
-  private static let photo = URL(filePath: #filePath).deletingLastPathComponent().path + "/../../Data/rocket.jpg"
+  private static let photo = packagePath("Tests/Data/rocket.jpg")
 
   private func makeReceipts(_ count: Int, on device: Device, named name: String = "shop") async throws {
     try await device.write { db in

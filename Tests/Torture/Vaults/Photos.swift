@@ -8,8 +8,7 @@ import VaultKeys
 /// Files that are taken in, each known by its number: every third is a real picture with something behind it, the others
 /// are random bytes of many sizes.
 enum Photos {
-  private static let picture = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appending(path: "Data/rocket.jpg")
+  private static let picture = URL(filePath: packagePath("Tests/Data/rocket.jpg"))
 
   static func content(_ number: Int) throws -> Data {
     var random = Seeded(UInt64(number))

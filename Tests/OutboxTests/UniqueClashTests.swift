@@ -1,0 +1,124 @@
+import CipherSQL
+import Foundation
+import SyncModel
+import TestSupport
+import Testing
+import VaultStore
+
+@testable import Outbox
+
+/// Versions whose UNIQUE values move between records come in any order, and again.
+@Suite struct UniqueClashTests {
+  private static let schema = Schema(
+    name: "things",
+    migrations: [
+      MigrationFile(
+        version: 1, name: "things",
+        sql: """
+          CREATE TABLE OfflineThing (
+            thingId INTEGER PRIMARY KEY, serverId INTEGER, uuid TEXT NOT NULL UNIQUE,
+            code TEXT UNIQUE, number INTEGER NOT NULL UNIQUE, place TEXT, shelf INTEGER,
+            createdAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) CHECK (createdAt IS strftime('%Y-%m-%dT%H:%M:%fZ', createdAt)),
+            updatedAt TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) CHECK (updatedAt IS strftime('%Y-%m-%dT%H:%M:%fZ', updatedAt)),
+            lastSyncedAt TEXT, syncStatus TEXT NOT NULL DEFAULT 'pending', syncVersion INTEGER NOT NULL DEFAULT 0,
+            isDirty INTEGER NOT NULL DEFAULT 1, isDeleted INTEGER NOT NULL DEFAULT 0, UNIQUE (place, shelf)
+          ) STRICT;
+          INSERT INTO SyncedEntity (entityType, tableName, schemaName) VALUES ('Thing', 'OfflineThing', 'things');
+          """)
+    ])
+
+  private let database: Database
+  private let catalog: SyncCatalog
+
+  init() throws {
+    database = try Database.inMemory()
+    try Vault.migrator(for: [Self.schema]).apply(to: database)
+    catalog = SyncCatalog(try database.read { try Entities.read(from: $0) })
+  }
+
+  private func sync(_ body: (SyncTransaction, inout ApplyCounts) throws -> Void) throws {
+    try database.write { connection in
+      try SyncTransaction.run(on: connection, catalog, now: Clock.system.now()) { transaction in
+        var counts = ApplyCounts()
+        try body(transaction, &counts)
+      }
+    }
+  }
+
+  private func rows() throws -> [String] {
+    try database.read { db in
+      try db.fetch(
+        "SELECT uuid || ' ' || syncVersion || ' ' || code || number || place || shelf FROM OfflineThing ORDER BY uuid",
+        as: String.self)
+    }
+  }
+
+  /// A version of a record with the values of a place.
+  private static func thing(_ record: Int, _ version: Int64, _ place: Int) -> RemoteRecord {
+    RemoteRecord(
+      entityType: "Thing", entityUuid: "thing-\(record)", serverId: .integer(Int64(record)), createdAt: 0,
+      state: RecordState(
+        fields: [
+          "code": .text("c\(place)"), "number": .integer(Int64(place)), "place": "p", "shelf": .integer(Int64(place)),
+        ], syncVersion: version, updatedAt: version))
+  }
+
+  @Test("A version that waited and has come once more keeps its UNIQUE values")
+  func waitingVersionComesAgain() throws {
+    try sync { try $0.changes.apply([Self.thing(1, 1, 1), Self.thing(2, 1, 2)], counts: &$1) }
+    // It waits for the value that the other record has.
+    try sync { try $0.changes.apply([Self.thing(1, 2, 2)], counts: &$1) }
+    try sync { transaction, counts in
+      try transaction.changes.apply(Self.thing(2, 2, 3), counts: &counts)
+      try transaction.changes.apply(Self.thing(1, 2, 2), counts: &counts)
+    }
+    try sync { try $0.changes.endPull(counts: &$1) }
+    #expect(try rows() == ["thing-1 2 c22p2", "thing-2 2 c33p3"])
+  }
+
+  @Test("Versions in any order, alone or in sets, once or again, end with the newest ones")
+  func anyOrder() throws {
+    let seed = UInt64.random(in: 0...999_999)
+    var random = Seeded(seed)
+    for _ in 0..<40 {
+      try sync { transaction, _ in
+        try transaction.connection.execute("DELETE FROM SyncInbox")
+        _ = try WriteMode.purge(on: transaction.connection) {
+          try transaction.connection.execute("DELETE FROM OfflineThing")
+        }
+      }
+      let places = (1...4).map { _ in Array(1...4).shuffled(using: &random) }
+      var history = places.enumerated().flatMap { step, order in
+        order.enumerated().map { Self.thing($0 + 1, Int64(step + 1), $1) }
+      }
+      let newest = Array(history.suffix(4))
+      history.shuffle(using: &random)
+      while !history.isEmpty {
+        let count = min(history.count, Int.random(in: 1...4, using: &random))
+        let set = Array(history.prefix(count))
+        history.removeFirst(count)
+        if Bool.random(using: &random), let again = set.first { history.append(again) }
+        switch Int.random(in: 0...2, using: &random) {
+        case 0:
+          try sync { transaction, counts in for one in set { try transaction.changes.apply(one, counts: &counts) } }
+        case 1: try sync { try $0.changes.apply(set, counts: &$1) }
+        default:
+          try sync { transaction, counts in
+            try transaction.changes.apply(set, counts: &counts)
+            try transaction.changes.endPull(counts: &counts)
+          }
+        }
+      }
+      try sync { transaction, counts in
+        try transaction.changes.apply(newest, counts: &counts)
+        try transaction.changes.endPull(counts: &counts)
+      }
+      let expected = newest.map { thing in
+        let place = thing.state.fields["number"].map { $0.json } ?? ""
+        return "\(thing.entityUuid) 4 c\(place)\(place)p\(place)"
+      }
+      #expect(try rows() == expected, "seed \(seed)")
+      #expect(try database.read { try $0.fetch("SELECT reason FROM SyncInbox", as: String.self) } == [], "seed \(seed)")
+    }
+  }
+}

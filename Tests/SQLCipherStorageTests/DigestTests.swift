@@ -1,0 +1,138 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import ServerSupport
+import SyncModel
+import TestSupport
+import Testing
+
+@testable import SQLCipherStorage
+@testable import ServerStorage
+
+/// Digests that each write keeps up to date.
+@Suite struct DigestTests {
+  // A member, because a folder goes with the last reference to it.
+  private let folder: TemporaryFolder
+  private let account = AccountName(name: "one", folder: "00000000000000000000000000000001")
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func storage() throws -> EmbeddedStorage {
+    try EmbeddedStorage(
+      in: try serverFolder(folder.path + "/data", accounts: [account.folder]), schemas: [RestorationSchema.schema],
+      accounts: [])
+  }
+
+  /// The digests of a kind, from the digests of all its records.
+  private func summed(_ type: String, _ projects: Set<String>?, in data: any RecordReading) throws -> DigestSummary {
+    var sum = DigestSum()
+    for bucket in 0..<256 {
+      let digits = String(bucket, radix: 16)
+      let name = digits.utf8.count == 1 ? "0" + digits : digits
+      for record in try data.recordDigests(of: type, bucket: name, projects: projects) { sum.add(record) }
+    }
+    return sum.summary
+  }
+
+  // With seed 7001839 a project is left without rooms.
+  @Test(
+    "After any writes the digests of buckets are the sums of those of their records, per project and in all",
+    arguments: [7_001_839, UInt64.random(in: 0...9_999_999)])
+  func areKeptByWrites(seed: UInt64) async throws {
+    let storage = try self.storage()
+    defer { storage.close() }
+    print("SyncServerTests areKeptByWrites: seed \(seed)")
+    let houses = (0..<3).map { _ in newUuid() }
+    try await storage.write(account) { data in
+      var generator = Seeded(seed)
+      func random(_ count: Int) -> Int { generator.number(0..<count) }
+      var rooms: [String] = []
+      for house in houses {
+        let fields: SyncObject = ["title": "Elm"]
+        _ = try data.store(
+          NewVersion(
+            name: RecordName("Project", house), previous: nil, state: RecordState(fields: fields, updatedAt: 1),
+            createdAt: 1), at: 1)
+      }
+      for time in 2..<Int64(60) {
+        let house = SyncValue.text(houses[random(3)])
+        guard rooms.count > 3, random(3) > 0 else {
+          rooms.append(newUuid())
+          let fields: SyncObject = ["title": "Hall", "projectId": house]
+          _ = try data.store(
+            NewVersion(
+              name: RecordName("Room", rooms[rooms.count - 1]), previous: nil,
+              state: RecordState(fields: fields, updatedAt: time), createdAt: time), at: time)
+          continue
+        }
+        let before = try #require(try data.record(RecordName("Room", rooms[random(rooms.count)])))
+        let patch =
+          random(3) == 0
+          ? RecordPatch(isDeleted: !before.state.isDeleted, updatedAt: time)
+          : RecordPatch(fields: ["title": .text("T\(time)"), "projectId": house], updatedAt: time)
+        _ = try data.store(
+          NewVersion(name: before.name, previous: before, state: before.state.applying(patch), createdAt: 1), at: time)
+      }
+    }
+    try await storage.read(account) { data in
+      for projects in [nil, Set(houses.prefix(1)), Set(houses.prefix(2))] {
+        let digests = try data.entityDigests(projects: projects)
+        for type in ["Project", "Room"] {
+          let expected = try summed(type, projects, in: data)
+          // An entity without records in the projects has no summary.
+          #expect(digests[type] == (expected.count == 0 ? nil : expected), "seed \(seed), \(type)")
+          var buckets = DigestSum()
+          for bucket in try data.bucketDigests(of: type, projects: projects).values {
+            buckets.add(try #require(DigestSum(bucket)))
+          }
+          #expect(buckets.summary == expected)
+        }
+      }
+    }
+  }
+
+  @Test("The digests of an account are computed again when it was stored by version 0.1")
+  func areFilledByAMigration() async throws {
+    let first = try self.storage()
+    try await first.write(account) { data in
+      for number in 0..<40 {
+        let fields: SyncObject = ["title": .text("House \(number)")]
+        _ = try data.store(
+          NewVersion(
+            name: RecordName("Project", newUuid()), previous: nil,
+            state: RecordState(fields: fields, updatedAt: 1), createdAt: 1), at: 1)
+      }
+    }
+    let expected = try await first.read(account) { try $0.entityDigests(projects: nil) }
+    try await first.write(account) { data in
+      let connection = try #require(data as? EmbeddedWriter).connection
+      try connection.execute("DELETE FROM ServerBucket")
+      try connection.execute("UPDATE ServerRecord SET digest = 'old'")
+      try connection.execute("UPDATE ServerState SET digestSchemas = NULL, pendingSchemas = NULL, digestSequence = 0")
+    }
+    first.close()
+    let second = try self.storage()
+    defer { second.close() }
+    #expect(try await second.read(account) { try $0.entityDigests(projects: nil) } == expected)
+  }
+
+  @Test("No query for digests reads a whole table")
+  func areLookedUp() async throws {
+    let storage = try self.storage()
+    defer { storage.close() }
+    let plans = try await storage.read(account) { data -> [String] in
+      let connection = try #require(data as? EmbeddedReader).connection
+      return try [
+        """
+        EXPLAIN QUERY PLAN SELECT entityUuid, syncVersion, digest FROM ServerRecord
+        JOIN OfflineRoom AS record ON record.uuid = entityUuid
+        WHERE entityType = 'Room' AND ServerRecord.isDeleted = 0 AND substr(entityUuid, -2) = 'ab'
+        """,
+        "EXPLAIN QUERY PLAN SELECT bucket FROM ServerBucket WHERE entityType = 'Room' AND project IN ('', 'a')",
+      ].flatMap { (sql: SQL) in
+        try connection.fetchRows(sql, as: Int.self, Int.self, Int.self, String.self).map { $0.3 }
+      }
+    }
+    #expect(plans.allSatisfy { !$0.hasPrefix("SCAN") }, "\(plans)")
+  }
+}

@@ -1,0 +1,25 @@
+import CipherSQL
+import Foundation
+import RestorationModel
+import ServerSupport
+import TestSupport
+import Testing
+
+@testable import SQLCipherStorage
+
+@Suite struct EmbeddedStorageTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  @Test("The embedded storage keeps each guarantee of record storage", arguments: StorageConformance.names)
+  func keeps(_ name: String) async throws {
+    let conformance = StorageConformance {
+      try EmbeddedStorage(
+        in: try serverFolder(
+          folder.file(UUID().uuidString), accounts: ["1", "2"].map { String(repeating: "0", count: 31) + $0 }),
+        schemas: [RestorationSchema.schema], accounts: [])
+    }
+    try await #require(conformance.all.first { $0.name == name }).check()
+  }
+}

@@ -1,0 +1,22 @@
+import CipherSQL
+import Foundation
+import SQLCipherStorage
+import SyncServer
+import TestSupport
+
+/// Returns a new folder of a server with accounts that have no user.
+package func serverFolder(_ path: String, accounts: [String]) throws -> ServerFolder {
+  let folder = try ServerFolder(path, isCreating: true)
+  try ServerDirectory(in: folder).close()
+  for account in accounts { try folder.makeAccount(account) }
+  return folder
+}
+
+/// Returns a new UUID as the wire format writes it.
+package func newUuid() -> String { UUID.version7().uuidString.lowercased() }
+
+/// Returns bytes that are the same for the same seed.
+package func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
+  var random = Seeded(seed)
+  return random.bytes(count)
+}
