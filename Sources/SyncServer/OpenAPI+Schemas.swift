@@ -49,7 +49,7 @@ extension OpenAPI {
     """
       "Operation": {"oneOf": [\(operation(["create", "delete"])), \(operation(["update"], #","isDeleted": {"const": false}"#))]},
       "PushRequest": {"type": "object", "required": ["deviceId", "deviceCounter", "operations"], "properties": {
-        "deviceId": {"type": "string", "minLength": 1, "maxLength": \(IncomingOperation.greatestIdLength)},
+        "deviceId": {"type": "string", "minLength": 1, "maxLength": \(PushId.greatestLength)},
         "deviceCounter": {"type": "integer", "minimum": 0}, "cursor": {"type": "string"},
         "operations": {"type": "array", "maxItems": \(limits.pushOperations),
           "items": {"$ref": "#/components/schemas/Operation"}}}},
@@ -89,8 +89,8 @@ extension OpenAPI {
     {"type": "object", "required": ["operationId", "idempotencyKey", "operationType", "entityType", "entityUuid",
         "baseVersion", "schemaVersion", "updatedAt"],
       "properties": {
-        "operationId": {"type": "string", "minLength": 1, "maxLength": \(IncomingOperation.greatestIdLength)},
-        "idempotencyKey": {"type": "string", "minLength": 1, "maxLength": \(IncomingOperation.greatestIdLength)},
+        "operationId": {"type": "string", "minLength": 1, "maxLength": \(PushId.greatestLength)},
+        "idempotencyKey": {"type": "string", "minLength": 1, "maxLength": \(PushId.greatestLength)},
         "baseEpoch": {"$ref": "#/components/schemas/Epoch"},
         "operationType": {"enum": [\(quoted(kinds))]}, "entityType": {"type": "string"},
         "entityUuid": {"$ref": "#/components/schemas/Uuid"}, "baseVersion": {"type": "integer", "minimum": 0},

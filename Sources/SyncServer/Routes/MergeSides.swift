@@ -13,7 +13,7 @@ struct MergeSides {
 
   /// - Parameter trustedBase: the version up to which the operation's base is known to be the server's; nil when only
   ///   the values that the device sent as base are known. A creation needs none: it is based on version 0.
-  init(_ operation: IncomingOperation, _ existing: ServerRecord, trustedBase: Int64?) {
+  init(_ operation: PushOperation, _ existing: ServerRecord, trustedBase: Int64?) {
     let known = operation.kind == .create ? 0 : trustedBase
     func hasChanged(_ field: String) -> Bool { known.map { existing.hasChanged(field, after: $0) } ?? true }
     var fields = SyncObject()
@@ -37,7 +37,7 @@ struct MergeSides {
 
   /// A device deletes an existing record and restores a deleted one. Otherwise the server's own last change decides.
   private static func wasDeleted(
-    _ operation: IncomingOperation, _ existing: ServerRecord, hasChanged: Bool
+    _ operation: PushOperation, _ existing: ServerRecord, hasChanged: Bool
   ) -> Bool {
     if operation.kind == .create { return false }
     if let change = operation.patch.isDeleted { return !change }

@@ -54,9 +54,9 @@ struct PushBatch {
   }
 
   private mutating func attempt(_ sent: SentOperation, in storage: any RecordWriting) throws -> PushOutcome {
-    let operation: IncomingOperation
+    let operation: PushOperation
     do throws(HTTPProblem) {
-      operation = try IncomingOperation(.object(sent.members), now: now)
+      operation = try PushOperation(checking: sent.members, now: now)
     } catch {
       if let name = sent.name { notStored[name] = sent.id }
       return try keep(.rejected(error), sent, in: storage)
@@ -101,7 +101,7 @@ struct PushBatch {
   }
 
   /// The operation before this one that was not stored and that it needs.
-  private func dependency(of operation: IncomingOperation) -> String? {
+  private func dependency(of operation: PushOperation) -> String? {
     if let own = notStored[operation.name] { return own }
     guard !notStored.isEmpty, let entity = entities[operation.name.entityType] else { return nil }
     for member in operation.patch.fields.members {
@@ -132,9 +132,9 @@ struct PushBatch {
     // The operation was not stored, so the device tells its user and no edit is lost.
     case .conflict, .rejected, .waiting: return true
     }
-    let operation: IncomingOperation
+    let operation: PushOperation
     do throws(HTTPProblem) {
-      operation = try IncomingOperation(.object(sent.members), now: now)
+      operation = try PushOperation(checking: sent.members, now: now)
     } catch {
       return false
     }
@@ -159,8 +159,8 @@ struct SentOperation: Sendable {
       throw .badRequest("every operation is an object", field: "operations")
     }
     self.members = members
-    id = try IncomingOperation.id("operationId", of: members)
-    content = OperationContent(key: try IncomingOperation.id("idempotencyKey", of: members), operation: members)
+    id = try PushId.read("operationId", of: members)
+    content = OperationContent(key: try PushId.read("idempotencyKey", of: members), operation: members)
   }
 
   /// The record that the operation names; nil when it names none.

@@ -4,7 +4,7 @@ import SyncModel
 extension PushHandler {
   /// Returns the conflict of an operation that references a missing or deleted record.
   func conflict(
-    ofReferences operation: IncomingOperation, _ entity: EntityDescription, _ existing: ServerRecord?
+    ofReferences operation: PushOperation, _ entity: EntityDescription, _ existing: ServerRecord?
   ) throws -> PushOutcome? {
     var missing: [String] = []
     var deleted: [String] = []

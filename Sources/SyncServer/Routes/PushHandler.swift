@@ -15,7 +15,7 @@ struct PushHandler {
   let storedAt: Int64
 
   /// Returns the outcome of an operation, and the number of other records that were deleted or restored with it.
-  func judge(_ operation: IncomingOperation) throws -> (outcome: PushOutcome, taken: Int) {
+  func judge(_ operation: PushOperation) throws -> (outcome: PushOutcome, taken: Int) {
     let judged = try judgeWhole(operation)
     // Edits before a deletion are kept, and are no reason to refuse the deletion.
     guard operation.kind == .delete, !operation.patch.fields.isEmpty, judged.outcome.isBrokenRule else { return judged }
@@ -24,7 +24,7 @@ struct PushHandler {
     return try judgeWhole(deletion)
   }
 
-  private func judgeWhole(_ operation: IncomingOperation) throws -> (outcome: PushOutcome, taken: Int) {
+  private func judgeWhole(_ operation: PushOperation) throws -> (outcome: PushOutcome, taken: Int) {
     guard let entity = entities[operation.name.entityType] else {
       return (.rejected(.invalid("there is no such kind of record", field: "entityType")), 0)
     }
@@ -55,7 +55,7 @@ struct PushHandler {
   ///
   /// The deletion of such a record is stored, because another device may have the record: after a restore of the
   /// server, or because an earlier deletion is forgotten. A deleted record can only be restored by an undeletion.
-  private func judgeUnknown(_ operation: IncomingOperation) throws -> PushOutcome? {
+  private func judgeUnknown(_ operation: PushOperation) throws -> PushOutcome? {
     switch operation.kind {
     case .delete:
       try storage.keepTombstone(of: operation.name, at: storedAt)
@@ -68,7 +68,7 @@ struct PushHandler {
     }
   }
 
-  private func validate(_ operation: IncomingOperation, _ entity: EntityDescription) -> HTTPProblem? {
+  private func validate(_ operation: PushOperation, _ entity: EntityDescription) -> HTTPProblem? {
     for member in operation.patch.fields.members {
       guard let message = entity.problem(member.name, member.value) else { continue }
       return .invalid("\(member.name) \(message)", field: member.name)
@@ -77,7 +77,7 @@ struct PushHandler {
   }
 
   private func decide(
-    _ operation: IncomingOperation, _ entity: EntityDescription, _ existing: ServerRecord?
+    _ operation: PushOperation, _ entity: EntityDescription, _ existing: ServerRecord?
   ) throws -> (PushOutcome, Int) {
     var operation = operation
     let admitted = writers(entity).admitted(
@@ -105,7 +105,7 @@ struct PushHandler {
 
   /// Nothing has changed since the device's version.
   private func apply(
-    _ operation: IncomingOperation, _ entity: EntityDescription, to existing: ServerRecord
+    _ operation: PushOperation, _ entity: EntityDescription, to existing: ServerRecord
   ) throws -> (PushOutcome, Int) {
     var patch = operation.patch
     // A field that is marked as edited stays marked.
@@ -117,7 +117,7 @@ struct PushHandler {
   }
 
   private func merge(
-    _ operation: IncomingOperation, _ sides: MergeSides, _ entity: EntityDescription, with existing: ServerRecord
+    _ operation: PushOperation, _ sides: MergeSides, _ entity: EntityDescription, with existing: ServerRecord
   ) throws -> (PushOutcome, Int) {
     let result = SyncModel.merge(
       base: sides.base, local: sides.local, remote: existing.state, rules: entity.rules,
@@ -134,7 +134,7 @@ struct PushHandler {
 
   /// Stores a state if it differs. Dependents are deleted and restored with it.
   private func store(
-    _ operation: IncomingOperation, _ state: RecordState, _ entity: EntityDescription, changing existing: ServerRecord,
+    _ operation: PushOperation, _ state: RecordState, _ entity: EntityDescription, changing existing: ServerRecord,
     computing: [String] = []
   ) throws -> (ServerRecord, Int) {
     if state.hasContent(of: existing.state) {
@@ -148,14 +148,14 @@ struct PushHandler {
   }
 
   private func store(
-    _ operation: IncomingOperation, _ state: RecordState, _ entity: EntityDescription, over existing: ServerRecord?,
+    _ operation: PushOperation, _ state: RecordState, _ entity: EntityDescription, over existing: ServerRecord?,
     computing: [String] = []
   ) throws -> ServerRecord {
     let changed = state.fields.members.filter { existing?.state.fields[$0.name] ?? .null != $0.value }.map(\.name)
     return try storage.store(
       NewVersion(
         name: operation.name, previous: existing, state: state,
-        createdAt: existing?.createdAt ?? operation.createdAt, computing: computing,
+        createdAt: existing?.createdAt ?? operation.createdAt ?? operation.patch.updatedAt, computing: computing,
         serviceFields: writers(entity).serviceFields(before: existing?.serviceFields ?? [], changed: changed)),
       at: storedAt)
   }

@@ -11,7 +11,7 @@ extension SyncService {
     }
     let sent = try request.operations.map { operation throws(HTTPProblem) in try SentOperation(operation) }
     try checkSchemas(of: sent)
-    try IncomingOperation.check(request.deviceId, "deviceId")
+    try PushId.check(request.deviceId, "deviceId")
     let (device, cursor) = (request.deviceId, request.cursor)
     let mark = DeviceCounter(counter: request.deviceCounter, operations: sent.map(\.content))
     // A client that disconnects cancels its request. The work continues, and the repeated request finds the stored
