@@ -107,7 +107,7 @@ extension RemoteChanges {
       let record = try table.find(remote.entityUuid, in: connection), !record.state.isDeleted, !record.isDirty
     else { return }
     do {
-      try sync.asUser {
+      _ = try sync.asUser {
         try connection.execute(
           """
           UPDATE \(identifier: table.entity.table.name) SET isDeleted = 1, updatedAt = \(time)

@@ -11,6 +11,6 @@ func age(of type: String, in vault: Vault) throws -> String {
     return "cached data of \(try vault.fetched(try vault.entities.entity(type)).fetchedAt)"
   } catch let error as VaultError {
     guard error.code == .notFetched else { throw error }
-    return error.message  // never fetched, which is not an empty list
+    return "\(error.message): \(error.hint ?? "")"  // never fetched, which is not an empty list
   }
 }
