@@ -23,7 +23,7 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
 
   /// An intermediary answered that the server does not respond: 502 and 504.
   package static func unreachable(status: Int) -> TransportFailure {
-    .noConnection(detail: "somebody on the way answers that it is not there (status \(status))")
+    .noConnection(detail: "a proxy reports that the server is unreachable (status \(status))")
   }
 
   /// The failure, for the user.

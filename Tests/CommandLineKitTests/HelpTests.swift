@@ -61,8 +61,8 @@ struct HelpTests {
           unlock: wrong or missing passphrase or key; 4 no such vault, entity or record;
           5 damaged: the file is not what was written; 6 busy: another process holds
           what is needed; 7 offline, or the server cannot be reached; 8 done, but
-          conflicts or failed operations wait for a person; 9 no space left; 10 refused
-          by a rule of the data: a constraint, a bad value; 11 the server refused the
+          conflicts or failed operations need a decision; 9 no space left; 10 refused by
+          a rule of the data: a constraint, a bad value; 11 the server refused the
           credentials; 130 interrupted
 
         See 'fieldvault help COMMAND' for a command.

@@ -105,7 +105,7 @@ import Testing
     server.close()
     let transport = try transport(server)
     let failure = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
-    #expect(failure == .noConnection(detail: "nobody takes the connection"))
+    #expect(failure == .noConnection(detail: "the server refuses the connection"))
   }
 
   @Test("An unknown host name is reported as no connection or a timeout") func aNameThatNobodyKnows() async throws {

@@ -35,7 +35,7 @@ import Testing
     let id = try await conflict()
     let vault = device.vault
     try await Task.detached {
-      try Self.now { try vault.resolveConflict(id, takesLocal: takesLocal, choices: choices, person: "ada") }
+      try Self.now { try vault.resolveConflict(id, takesLocal: takesLocal, choices: choices, user: "ada") }
     }.value
   }
 

@@ -82,7 +82,7 @@ import Testing
     _ = try await device.worker.sync()
     let vault = device.vault
     try await Task.detached {
-      try Self.now { try vault.resolveConflict(id, takesLocal: true, person: "ada") }
+      try Self.now { try vault.resolveConflict(id, takesLocal: true, user: "ada") }
     }.value
     try await device.syncUntilQuiet()
     #expect(try await api.count("sessions") == "[[1]]")

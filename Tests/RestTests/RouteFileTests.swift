@@ -62,7 +62,7 @@ import VaultKeys
       (#""Session": {"create": "PUSH /sessions"}"#, "entities.Session.create: 'PUSH /sessions' is no call"),
       (#""Session": {"create": "POST sessions"}"#, "entities.Session.create: 'sessions' is no path"),
       (#""Session": {"create": "POST /s/{rifle"}"#, "entities.Session.create: '/s/{rifle' has a { without its }"),
-      (#""Session": {"crate": "POST /sessions"}"#, "entities.Session.crate: nobody knows 'crate'"),
+      (#""Session": {"crate": "POST /sessions"}"#, "entities.Session.crate: unknown member 'crate'"),
       (
         #""Session": {"fields": {"noets": "notes"}, "list": {"request": "GET /s"}}"#,
         "entities.Session.fields.noets: Session has no shared field 'noets'"

@@ -34,7 +34,7 @@ public struct ExitCode: Sendable, Hashable {
   /// No network, or no response.
   public static let offline = ExitCode(7, "offline, or the server cannot be reached")
   /// Done, and the user has to decide something.
-  public static let attention = ExitCode(8, "done, but conflicts or failed operations wait for a person")
+  public static let attention = ExitCode(8, "done, but conflicts or failed operations need a decision")
   /// The disk is full.
   public static let noSpace = ExitCode(9, "no space left")
   /// The data forbid it.

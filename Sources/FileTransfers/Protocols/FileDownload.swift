@@ -94,7 +94,7 @@ struct FileDownload: Sendable {
 
   /// An HTML page comes from an intermediary, such as a captive portal, and says nothing about the file.
   static func stranger(_ answer: HTTPResponse) -> TransportFailure? {
-    answer.contentType == "text/html" ? .notTheServer(detail: "it answers with a page for people") : nil
+    answer.contentType == "text/html" ? .notTheServer(detail: "it returned an HTML page") : nil
   }
 }
 

@@ -68,7 +68,7 @@ extension PresignedUpload {
     return (nil, json)
   }
 
-  private static let page = TransportFailure.notTheServer(detail: "it answers with a page for people")
+  private static let page = TransportFailure.notTheServer(detail: "it returned an HTML page")
 
   private static func json(_ answer: HTTPResponse) -> SyncValue? {
     do throws(SyncModelError) {

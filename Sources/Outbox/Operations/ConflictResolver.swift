@@ -11,10 +11,10 @@ package struct ConflictDecision: Sendable {
   package var fields: [String: FieldChoice]
   package var note: String?
   /// The name of the user.
-  package var person: String
+  package var user: String
 
-  package init(side: MergeSide, fields: [String: FieldChoice] = [:], note: String? = nil, person: String) {
-    (self.side, self.fields, self.note, self.person) = (side, fields, note, person)
+  package init(side: MergeSide, fields: [String: FieldChoice] = [:], note: String? = nil, user: String) {
+    (self.side, self.fields, self.note, self.user) = (side, fields, note, user)
   }
 }
 
@@ -122,7 +122,7 @@ package struct ConflictResolver: SyncComponent {
           return (name, .text(choice.word))
         }))
     try conflicts.close(
-      of: record, table, resolution: resolution, by: decision.person, note: decision.note, choices: choices)
+      of: record, table, resolution: resolution, by: decision.user, note: decision.note, choices: choices)
   }
 
   /// Merges two versions of a record with the user's choices.

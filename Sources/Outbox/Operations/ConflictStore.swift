@@ -71,15 +71,15 @@ struct ConflictStore: SyncComponent {
   /// discarded values.
   /// - Parameters:
   ///   - record: the record before the resolution changes it.
-  ///   - person: the user who decided; `nil` for a discarded operation, `policy` if no user decided.
+  ///   - user: the user who decided; `nil` for a discarded operation, `policy` if no user decided.
   func close(
-    of record: StoredRecord, _ table: RecordTable, resolution: String, by person: String?, note: String?,
+    of record: StoredRecord, _ table: RecordTable, resolution: String, by user: String?, note: String?,
     choices: SyncObject? = nil
   ) throws {
     try connection.execute(
       """
       UPDATE OfflineConflictResolution SET resolvedAt = \(WireTime.text(now)), resolution = \(resolution),
-        resolvedBy = \(person.sqlArgument), notes = \(note.sqlArgument),
+        resolvedBy = \(user.sqlArgument), notes = \(note.sqlArgument),
         choices = \(choices.map { SyncValue.object($0).json }.sqlArgument), localVersion = \(RecordVersion.json(record.state))
       WHERE entityId = \(record.key) AND entityType = \(table.entity.type) AND resolvedAt IS NULL
       """)

@@ -56,6 +56,6 @@ package struct SyncTransaction {
 
   /// Performs writes as those of a user: stamped, queued and with cascades.
   func asUser<Result>(_ body: () throws -> Result) throws -> Result {
-    try WriteMode.person(on: connection, body)
+    try WriteMode.user(on: connection, body)
   }
 }

@@ -28,7 +28,7 @@ extension RouteFile {
     if reader.integer("format", in: Self.format...Self.format) == nil, !reader.has("format") {
       reader.wrong("format", "it is missing", hint: "\"format\": \(Self.format)")
     }
-    service = reader.required("service", hint: "what the API calls itself, for people") ?? ""
+    service = reader.required("service", hint: "a display name for the API") ?? ""
     base = reader.text("base") ?? ""
     if !base.isEmpty {
       if base.hasSuffix("/") || base.contains(where: { "{}?".contains($0) }) {

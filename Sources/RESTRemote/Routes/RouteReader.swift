@@ -28,7 +28,7 @@ struct RouteReader {
   /// Reports members other than these. A name that begins with an underscore is a comment.
   func onlyHas(_ names: [String]) {
     for name in object.names where !names.contains(name) && !name.hasPrefix("_") {
-      wrong(name, "nobody knows '\(name)'", hint: "what may stand here: \(names.joined(separator: ", "))")
+      wrong(name, "unknown member '\(name)'", hint: "allowed: \(names.joined(separator: ", "))")
     }
   }
 

@@ -3,7 +3,7 @@ import CipherSQL
 /// The author of a write, as the derived triggers see it: the word that `char()` returns on the connection. It is
 /// valid during one closure. It is not part of the database and SQL cannot set it, so no write can leave it behind.
 package enum WriteMode: Sendable {
-  case person, `import`, sync, purge
+  case user, `import`, sync, purge
 
   /// Stores versions from the server unchanged.
   package static func sync<Result>(on connection: WriteConnection, _ body: () throws -> Result) throws -> Result {
@@ -16,8 +16,8 @@ package enum WriteMode: Sendable {
   }
 
   /// Performs writes as those of a user: stamped, queued and with cascades.
-  package static func person<Result>(on connection: WriteConnection, _ body: () throws -> Result) throws -> Result {
-    try WriteMode.person.run(on: connection, body)
+  package static func user<Result>(on connection: WriteConnection, _ body: () throws -> Result) throws -> Result {
+    try WriteMode.user.run(on: connection, body)
   }
 
   /// The condition of a trigger for writes by a user. Without a mode, as in the sqlcipher shell, a user writes.
@@ -29,7 +29,7 @@ package enum WriteMode: Sendable {
 
   private var word: StaticString? {
     switch self {
-    case .person: nil
+    case .user: nil
     case .import: "import"
     case .sync: "sync"
     case .purge: "purge"

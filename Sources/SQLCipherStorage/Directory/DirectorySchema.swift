@@ -30,7 +30,7 @@ enum DirectorySchema {
             createdAt TEXT NOT NULL
           ) STRICT;
 
-          -- A person or a device of an account.
+          -- A user or a device of an account.
           CREATE TABLE Member (
             userId INTEGER PRIMARY KEY,
             accountId INTEGER NOT NULL REFERENCES Account (accountId),

@@ -118,11 +118,11 @@ extension Vault {
   /// - Parameters:
   ///   - takesLocal: whether the local values count for fields without a choice.
   ///   - choices: the choices for single fields.
-  ///   - person: the name of the deciding user.
+  ///   - user: the name of the deciding user.
   /// - Throws: ``VaultError`` with `noSuchRecord`, `noSuchField`, `badValue` or `refused`. Nothing is changed in this
   ///   case.
   public func resolveConflict(
-    _ id: String, takesLocal: Bool, choices: [String: ConflictChoice] = [:], note: String? = nil, person: String
+    _ id: String, takesLocal: Bool, choices: [String: ConflictChoice] = [:], note: String? = nil, user: String
   ) throws {
     let catalog = syncCatalog
     try database.write { connection in
@@ -138,7 +138,7 @@ extension Vault {
       }
       try SyncTransaction.run(on: connection, catalog, now: connection.environment.now) { transaction in
         try transaction.resolver.resolve(
-          id, ConflictDecision(side: takesLocal ? .local : .remote, fields: fields, note: note, person: person))
+          id, ConflictDecision(side: takesLocal ? .local : .remote, fields: fields, note: note, user: user))
       }
     }
   }

@@ -51,7 +51,7 @@ struct Decisions {
     for way in ways {
       do {
         try vault.resolveConflict(
-          conflict.conflictId, takesLocal: way.takesLocal, choices: way.choices, person: name)
+          conflict.conflictId, takesLocal: way.takesLocal, choices: way.choices, user: name)
         journal.acknowledge(transaction)
         return true
       } catch let error as VaultError {

@@ -99,7 +99,7 @@ import Testing
     case .remoteTaken: try two.resolve(conflict.conflictId, takesLocal: false)
     case .otherValueTaken:
       try two.vault.resolveConflict(
-        conflict.conflictId, takesLocal: true, choices: ["title": .value("Cellar")], person: "ben")
+        conflict.conflictId, takesLocal: true, choices: ["title": .value("Cellar")], user: "ben")
     case .discarded: try two.discardAll()
     case .merged:
       try await one.write { _ = try $0.execute("UPDATE OfflineProject SET title = 'House'") }

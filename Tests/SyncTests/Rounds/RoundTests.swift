@@ -326,7 +326,7 @@ extension Device {
   func conflicts(resolved: Bool = false) throws -> [ConflictEntry] { try vault.conflicts(resolved: resolved) }
 
   func resolve(_ id: String, takesLocal: Bool, choices: [String: Vault.ConflictChoice] = [:]) throws {
-    try vault.resolveConflict(id, takesLocal: takesLocal, choices: choices, person: "ben")
+    try vault.resolveConflict(id, takesLocal: takesLocal, choices: choices, user: "ben")
   }
 
   func discardAll() throws { try discard { _ in true } }

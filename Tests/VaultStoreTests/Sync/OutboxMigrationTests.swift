@@ -248,7 +248,7 @@ import VaultKeys
     #expect(try row(change.colour, as: String.self) == "blue")
     if stage == .conflicted {
       let id = try #require(try newer.conflicts().first?.conflictId)
-      try newer.resolveConflict(id, takesLocal: true, person: "ada")
+      try newer.resolveConflict(id, takesLocal: true, user: "ada")
     }
     var counts = PushCounts()
     if stage == .sealed, change == .undeclaredRebuild {

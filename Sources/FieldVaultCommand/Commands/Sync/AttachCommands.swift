@@ -156,7 +156,7 @@ enum AttachRemoveCommand: ProgramCommand {
       and nothing opens the file any more.
       """,
     arguments: [.oneOrMore("UUID", "the attachments")],
-    examples: [Example("fieldvault attach remove 0193...", "the photo that nobody wants")],
+    examples: [Example("fieldvault attach remove 0193...", "remove a photo")],
     exitCodes: usual + [.refused])
 
   static func run(_ context: CommandContext) throws {

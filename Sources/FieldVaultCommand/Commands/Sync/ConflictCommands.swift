@@ -91,9 +91,9 @@ enum ConflictResolveCommand: ProgramCommand {
       }
     }
     let vault = try context.openVault()
-    let person = try vault.remote()?.user ?? Terminal.variable("USER") ?? "somebody"
+    let user = try vault.remote()?.user ?? Terminal.variable("USER") ?? "unknown user"
     try vault.resolveConflict(
-      id, takesLocal: takesLocal, choices: choices, note: context.arguments.value("note"), person: person)
+      id, takesLocal: takesLocal, choices: choices, note: context.arguments.value("note"), user: user)
     let entry = try vault.conflict(id)
     if context.isJSON { return try context.writeJSON { try ConflictFormat.write(entry, &$0) } }
     let how =

@@ -72,7 +72,7 @@ enum HistoryCommand: ProgramCommand {
 
 enum TraceCommand: ProgramCommand {
   static let description = CommandDescription(
-    "trace", group: "Sync", summary: "what sync did and what waits, as JSON for somebody who is to help",
+    "trace", group: "Sync", summary: "sync activity and pending work as JSON, for support",
     discussion: """
       Kinds of record, counts, states and times. No value of a record is in it, no name, no address and no message of a \
       server; records are numbered.
@@ -84,6 +84,6 @@ enum TraceCommand: ProgramCommand {
   static func run(_ context: CommandContext) throws {
     let rounds = try context.arguments.integer("limit", in: 1...) ?? 200
     try context.output.line(try context.openVault().trace(rounds: rounds))
-    context.hint("No value of a record, no name and no address is in it; look before you send it to somebody.")
+    context.hint("The report contains no record values, names or addresses. Review it before you share it.")
   }
 }

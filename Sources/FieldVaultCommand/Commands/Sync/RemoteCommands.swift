@@ -9,7 +9,7 @@ enum RemoteSetCommand: ProgramCommand {
     "set", summary: "set the server and the token",
     discussion: """
       The token is the first line of --token-file, or is asked for on a terminal; it is kept in the encrypted \
-      database and shown to nobody. A token is for one address: with another address a new one is needed. http:// \
+      database and never shown. A token is valid for one address; a new address requires a new token. http:// \
       is for servers on this machine; elsewhere everybody on the way could read the token and the records. With \
       --routes the server is an API that exists already: the file says how it takes and gives each kind of record. \
       What it has no way to take is refused from then on when it is written. The file is checked and kept in the vault. \

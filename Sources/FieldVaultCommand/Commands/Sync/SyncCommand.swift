@@ -12,7 +12,7 @@ enum SyncCommand: ProgramCommand {
       is stopped, and does a round whenever something is written here or there, or the network is back. Where such a \
       process runs already, 'sync' asks it for a round and waits for the end of it. A comparison that would delete more \
       than 20 records and more than 5 % of all is held: it deletes nothing until --accept-deletions. Ends with 8 when \
-      conflicts or failed operations wait for a person, new ones or old, and when a comparison is held.
+      conflicts or failed operations, new or old, need a decision, and when a comparison is held.
       """,
     options: [
       .flag("watch", short: "w", "go on until stopped"),

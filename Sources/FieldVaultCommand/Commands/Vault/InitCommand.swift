@@ -42,6 +42,6 @@ enum InitCommand: ProgramCommand {
     try context.tell(
       "Made \(path) with \(entities.count) \(entities.count == 1 ? "kind" : "kinds") of record: \(entities.joined(separator: ", "))."
     )
-    context.hint("Keep the passphrase safe: without it nobody can read the vault, and nobody can help.")
+    context.hint("Keep the passphrase safe: without it the vault cannot be read or recovered.")
   }
 }

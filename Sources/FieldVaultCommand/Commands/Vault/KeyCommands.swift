@@ -147,7 +147,7 @@ enum KeyPassphraseCommand: ProgramCommand {
   static let description = CommandDescription(
     "passphrase", summary: "change a passphrase",
     discussion: """
-      Rewrites one slot, at once. It does not help against somebody who has a copy of the vault and knew the \
+      Rewrites one slot, at once. It does not protect against an attacker who has a copy of the vault and knew the \
       old passphrase: for that there is 'key rotate'.
       """,
     options: [newPassphraseOption, .value("slot", "SLOT", "which slot; the one that opens the vault by itself")],

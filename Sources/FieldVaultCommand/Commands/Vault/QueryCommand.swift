@@ -13,7 +13,7 @@ enum QueryCommand: ProgramCommand {
     ],
     examples: [
       Example("fieldvault query 'SELECT title FROM OfflineRoom WHERE level = :level' --param level=2", ""),
-      Example("fieldvault query 'SELECT * FROM entities' --json", "a view for people, as JSON"),
+      Example("fieldvault query 'SELECT * FROM entities' --json", "a readable view, as JSON"),
     ],
     exitCodes: usual + [.refused])
 

@@ -95,7 +95,7 @@ enum ShellCommand: ProgramCommand {
       lines.append(".bail off")
       if isatty(STDIN_FILENO) == 1, !context.isQuiet {
         lines.append(
-          ".print \"Tables begin with Offline. To see the views for people: SELECT name FROM sqlite_schema WHERE type = 'view';\""
+          ".print \"Tables begin with Offline. To list the readable views: SELECT name FROM sqlite_schema WHERE type = 'view';\""
         )
       }
     }
