@@ -155,7 +155,7 @@ let package = Package(
         "HTTPServer", "FileServer", "SQLCipherStorage", "ServerStorage", "SchemaModel", "RecordStore", "SyncModel",
         "CipherSQL", "Platform", "CPlatform",
       ], exclude: ["README.md", "BackupFormat.md"]),
-    .target(name: "CommandLineKit", dependencies: ["CPlatform"]),
+    .target(name: "CommandLineKit", dependencies: ["Platform", "CPlatform"]),
     .executableTarget(
       name: "FieldVaultCommand",
       dependencies: [
@@ -202,7 +202,7 @@ let package = Package(
       dependencies: ["TestSupport", "SyncServer", "FileServer", "SQLCipherStorage", "CipherSQL"],
       path: "Tests/ServerSupport"),
     .testTarget(name: "PlatformTests", dependencies: ["Platform"]),
-    .testTarget(name: "CipherSQLTests", dependencies: ["TestSupport", "CipherSQL"]),
+    .testTarget(name: "CipherSQLTests", dependencies: ["TestSupport", "CipherSQL", "Platform"]),
     .testTarget(name: "SchemaCompilerTests", dependencies: ["TestSupport", "SchemaCompiler", "CipherSQL"]),
     .testTarget(name: "VaultKeysTests", dependencies: ["TestSupport", "VaultKeys", "Platform"]),
     .testTarget(name: "SealedFilesTests", dependencies: ["TestSupport", "Platform", "SealedFiles", "VaultKeys"]),
@@ -297,7 +297,7 @@ let package = Package(
         "VaultStore",
         "CipherSQL", "VaultKeys", "RangeModel",
       ]),
-    .testTarget(name: "CommandLineKitTests", dependencies: ["TestSupport", "CommandLineKit"]),
+    .testTarget(name: "CommandLineKitTests", dependencies: ["TestSupport", "CommandLineKit", "Platform"]),
     .testTarget(
       name: "FieldVaultTests",
       dependencies: ["TestSupport", "FieldVaultCommand", "FieldVaultServerCommand", "CommandLineKit", "CPlatform"]),
@@ -315,7 +315,7 @@ let package = Package(
     .target(name: "WriteTimes", path: "Tests/WriteTimes"),
     .executableTarget(
       name: "fieldvault-torture",
-      dependencies: ["TestSupport", "CipherSQL", "VaultStore", "VaultKeys", "RestorationModel"],
+      dependencies: ["TestSupport", "CipherSQL", "VaultStore", "VaultKeys", "RestorationModel", "Platform"],
       path: "Tests/Torture", exclude: ["RESULTS.md"]),
 
     // Devices, a server and a bad network.

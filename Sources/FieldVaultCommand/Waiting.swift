@@ -1,6 +1,6 @@
 import CommandLineKit
 import Dispatch
-import Synchronization
+import Platform
 
 /// Runs asynchronous work for a synchronous command: the thread of the command waits and processes its events.
 enum Waiting {
@@ -47,7 +47,7 @@ private final class Box<News: Sendable, Value: Sendable>: Sendable {
     case ended(Result<Value, any Error>)
   }
 
-  private let contents = Mutex<[Content]>([])
+  private let contents = Locked<[Content]>([])
   private let arrived = DispatchSemaphore(value: 0)
 
   func put(_ content: Content) {

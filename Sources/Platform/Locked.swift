@@ -41,7 +41,7 @@ package final class Locked<State: Sendable>: @unchecked Sendable {
 
   /// Runs a body with the value, to the exclusion of all other threads. Must not be nested.
   @inlinable
-  package func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
+  package func withLock<Result, Failure>(_ body: (inout State) throws(Failure) -> Result) throws(Failure) -> Result {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
     return try body(&content.value)

@@ -1,11 +1,11 @@
-import Synchronization
+import Platform
 import Testing
 
 @testable import CommandLineKit
 
 /// A clock that is set by hand, and what was drawn.
 private final class Screen: Sendable {
-  private let state = Mutex((now: ContinuousClock.now, drawn: [String]()))
+  private let state = Locked((now: ContinuousClock.now, drawn: [String]()))
   var drawn: [String] { state.withLock { $0.drawn } }
   func pass(milliseconds: Int) { state.withLock { $0.now += .milliseconds(milliseconds) } }
 

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import Testing
 
 @testable import Platform
@@ -20,7 +19,7 @@ import Testing
 
   @Test("Values ascend within a thread and are unique across threads")
   func valuesAscendWithinAThreadAndAreUniqueAcrossThreads() {
-    let all = Mutex<[UUID]>([])
+    let all = Locked<[UUID]>([])
     DispatchQueue.concurrentPerform(iterations: 8) { _ in
       let own = (0..<5000).map { _ in UUID.version7() }
       let texts = own.map { UUIDText.text($0) }

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Platform
 
 @testable import VaultKeys
 
@@ -54,7 +54,7 @@ final class PseudoTerminal: Sendable {
 
 /// A blocking call on a thread of its own, so that a test can play the person meanwhile.
 final class Background<Value: Sendable>: Sendable {
-  private let result = Mutex<Result<Value, KeyError>?>(nil)
+  private let result = Locked<Result<Value, KeyError>?>(nil)
   private let done = DispatchSemaphore(value: 0)
 
   init(_ body: @escaping @Sendable () throws(KeyError) -> Value) {

@@ -1,6 +1,5 @@
 import Foundation
 import Platform
-import Synchronization
 import Testing
 
 @testable import VaultKeys
@@ -35,7 +34,7 @@ extension KeyringSettings {
 
   /// The lowest cost, random bytes 00, 01, 02 ... and a clock that stands at 2026-03-01T07:05:09.004Z.
   static func fixed() -> KeyringSettings {
-    let next = Mutex<UInt8>(0)
+    let next = Locked<UInt8>(0)
     return KeyringSettings(
       derivation: .smallest,
       randomness: RandomSource { bytes in

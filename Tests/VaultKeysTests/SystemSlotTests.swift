@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Platform
 import Testing
 
 @testable import VaultKeys
@@ -13,7 +13,7 @@ private final class FakeStore: SystemSecretStore {
   }
   enum Trouble { case none, refuses, forgets, garbles }
 
-  let content = Mutex(Content())
+  let content = Locked(Content())
   let trouble: Trouble
 
   init(_ trouble: Trouble = .none) { self.trouble = trouble }

@@ -1,4 +1,4 @@
-import Synchronization
+import Platform
 
 #if canImport(Glibc)
   import Glibc
@@ -19,7 +19,7 @@ public final class Output: Sendable {
   public let descriptor: Int32
   /// The kind of the destination.
   public let terminal: Terminal
-  private let buffer: Mutex<[UInt8]>
+  private let buffer: Locked<[UInt8]>
   private let limit: Int
 
   /// A writer to an open descriptor, which it does not close.
@@ -28,7 +28,7 @@ public final class Output: Sendable {
     self.descriptor = descriptor
     self.terminal = terminal
     self.limit = terminal.isTerminal ? 0 : limit
-    buffer = Mutex([])
+    buffer = Locked([])
   }
 
   /// Writes text for users. Characters that would control a terminal or are invisible are escaped, wherever the text

@@ -1,3 +1,4 @@
+import Platform
 import Synchronization
 
 /// A progress line on standard error.
@@ -35,7 +36,7 @@ public final class ProgressLine: Sendable {
   private let total: Atomic<Int>
   /// Nanoseconds after the start at which the line is drawn again; the thread that moves it draws.
   private let due: Atomic<Int64>
-  private let line = Mutex(Line.cleared)
+  private let line = Locked(Line.cleared)
 
   private enum Line { case cleared, drawn, finished }
   private static let interval: Int64 = 100_000_000

@@ -1,6 +1,5 @@
 import CPlatform
 import Platform
-import Synchronization
 
 #if canImport(Darwin)
   import Darwin
@@ -18,7 +17,7 @@ struct TerminalPrompt: ~Copyable {
   private let terminal: Descriptor
 
   /// One question at a time in the whole process: the echo and the signals belong to all of it.
-  private static let lock = Mutex<Void>(())
+  private static let lock = Locked<Void>(())
 
   /// The terminal of the process.
   init() throws(KeyError) {

@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import Synchronization
 
 /// A number that tasks and threads count up.
@@ -12,7 +13,7 @@ final class Counter: Sendable {
 
 /// The notes of tasks and threads, in the order in which they were made.
 final class Notes<Value: Sendable>: Sendable {
-  private let values = Mutex<[Value]>([])
+  private let values = Locked<[Value]>([])
   var all: [Value] { values.withLock { $0 } }
 
   func add(_ value: Value) { values.withLock { $0.append(value) } }
@@ -21,7 +22,7 @@ final class Notes<Value: Sendable>: Sendable {
 /// Runs a body on another thread and waits for it.
 func onAnotherThread(_ body: @escaping @Sendable () throws -> Void) throws {
   let done = DispatchSemaphore(value: 0)
-  let result = Mutex<Result<Void, any Error>>(.success(()))
+  let result = Locked<Result<Void, any Error>>(.success(()))
   Thread.detachNewThread {
     let outcome = Result { try body() }
     result.withLock { $0 = outcome }

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Platform
 import TestSupport
 
 /// All runs of a scenario, by several workers.
@@ -38,8 +38,8 @@ struct Campaign: Sendable {
     }
     result.operations = measure.operations
     let total = options.runs ?? scenario.runCount(isSmall: options.isSmall)
-    let next = Mutex(options.from)
-    let shared = Mutex(result)
+    let next = Locked(options.from)
+    let shared = Locked(result)
     DispatchQueue.concurrentPerform(iterations: options.workers) { _ in
       while true {
         let index = next.withLock { value in
@@ -86,7 +86,7 @@ struct Campaign: Sendable {
 /// The vaults to copy, each made when it is first needed.
 final class Templates: Sendable {
   private let folder: String
-  private let made = Mutex<[String: Template]>([:])
+  private let made = Locked<[String: Template]>([:])
 
   init(folder: String) { self.folder = folder }
 

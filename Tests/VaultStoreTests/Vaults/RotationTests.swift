@@ -1,8 +1,8 @@
 import CipherSQL
 import Foundation
+import Platform
 import Synchronization
 import RestorationModel
-import Synchronization
 import TestSupport
 import Testing
 import VaultKeys
@@ -222,7 +222,7 @@ import VaultKeys
 
 /// A store of the system's kind, in memory.
 private final class OneSecret: SystemSecretStore {
-  let kept = Mutex<[String: SecureBytes]>([:])
+  let kept = Locked<[String: SecureBytes]>([:])
 
   func store(_ secret: SecureBytes, vaultID: String, slotID: String, label: String) throws(KeyError) {
     kept.withLock { $0[slotID] = secret }

@@ -1,6 +1,6 @@
 import CommandLineKit
+import Platform
 import VaultStore
-import Synchronization
 import VaultKeys
 
 enum DoctorCommand: ProgramCommand {
@@ -174,7 +174,7 @@ enum DoctorCommand: ProgramCommand {
 private final class StepLine: Sendable {
   private let terminal: Terminal
   private let isQuiet: Bool
-  private let line = Mutex<(what: String, line: ProgressLine)?>(nil)
+  private let line = Locked<(what: String, line: ProgressLine)?>(nil)
 
   init(_ context: CommandContext) {
     (terminal, isQuiet) = (context.people.terminal, context.isQuiet)
