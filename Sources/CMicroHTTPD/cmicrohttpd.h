@@ -178,8 +178,8 @@ static inline int cmicrohttpd_socket(struct MHD_Connection *connection) {
   return info ? info->connect_fd : -1;
 }
 
-// Whether the other side of a socket has closed it, whatever it sent before and nobody has read yet: under TLS a
-// client that ends in order says so with a last message. Takes nothing from what has come.
+// Returns whether the peer has closed a socket, also when received bytes are still unread: under TLS an orderly client
+// ends with a closing message. Consumes no received bytes.
 static inline int cmicrohttpd_is_closed(int socket) {
 #if defined(__linux__)
   // In the headers of the system it is for those alone who define _GNU_SOURCE before the first of them.

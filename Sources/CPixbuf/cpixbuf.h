@@ -58,7 +58,7 @@ static inline GdkPixbuf *cpixbuf_end(cpixbuf_decoder *decoder, int is_whole) {
 
 static inline void cpixbuf_release(GdkPixbuf *picture) { g_object_unref(picture); }
 
-// The picture as a person sees it whose EXIF orientation is 1 to 8. A new reference.
+// Returns the picture turned upright, for an EXIF orientation of 1 to 8. The caller owns the new reference.
 static inline GdkPixbuf *cpixbuf_upright(GdkPixbuf *picture, int orientation) {
   static const GdkPixbufRotation rotations[9] = {
       CPIXBUF_UNTURNED,    CPIXBUF_UNTURNED,  CPIXBUF_UNTURNED,  CPIXBUF_UPSIDE_DOWN,

@@ -185,7 +185,7 @@ static inline void cplatform_secret_take_error(
   call->library.error_free(error);
 }
 
-// Nothing was found: there is nothing, or it is behind a lock that nobody opened.
+// Explains an empty result: the store has no such secret, or a collection stayed locked.
 static inline void cplatform_secret_explain_nothing(
     struct cplatform_secret_call *call, const struct cplatform_secret_schema *schema, void *attributes) {
   struct cplatform_g_error *error = 0;
@@ -301,9 +301,9 @@ static inline int cplatform_secret_wait(
   return 1;
 }
 
-// Does what the call says. The bus has to answer within `bus_seconds`, the store, which may ask the person to unlock
-// it, within `store_seconds` after that. The call belongs to the caller again, unless `*is_lost` is set: then it must
-// not be touched any more.
+// Performs the call. The bus must respond within `bus_seconds`. The store, which may ask the user to unlock it, must
+// respond within `store_seconds` after that. The caller owns the call again, unless `*is_lost` is set: then the caller
+// must not touch it.
 static inline enum cplatform_secret_result cplatform_secret_run(
     struct cplatform_secret_call *call, int bus_seconds, int store_seconds, int *is_lost) {
   *is_lost = 0;

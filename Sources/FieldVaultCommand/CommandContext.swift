@@ -18,7 +18,8 @@ import VaultKeys
 final class CommandContext {
   let arguments: ParsedArguments
   let output: Output
-  let people: Output
+  /// Messages, hints and progress, on standard error.
+  let messages: Output
   let isJSON: Bool
   let isQuiet: Bool
   /// The exit code without an error.
@@ -31,7 +32,7 @@ final class CommandContext {
     isQuiet = arguments.flag("quiet")
     let noColor = arguments.flag("no-color")
     output = Output(descriptor: STDOUT_FILENO, terminal: Terminal(descriptor: STDOUT_FILENO, noColor: noColor))
-    people = Output(descriptor: STDERR_FILENO, terminal: Terminal(descriptor: STDERR_FILENO, noColor: noColor))
+    messages = Output(descriptor: STDERR_FILENO, terminal: Terminal(descriptor: STDERR_FILENO, noColor: noColor))
   }
 
   /// The schemas that this program carries.
@@ -167,8 +168,8 @@ final class CommandContext {
   func note(_ text: String) {
     guard !isQuiet else { return }
     // With a closed standard error the text has no reader.
-    try? people.line(people.terminal.styled(escaped(text), .dim))
-    try? people.flush()
+    try? messages.line(messages.terminal.styled(escaped(text), .dim))
+    try? messages.flush()
   }
 
   /// Brings the result out, and then the hints.
@@ -192,8 +193,8 @@ final class CommandContext {
       // Output before the error is written before it. If the reader has closed the pipe, the exit code reports the
       // error.
       try? finish()
-      try? people.line(report.text(for: people.terminal))
-      try? people.flush()
+      try? messages.line(report.text(for: messages.terminal))
+      try? messages.flush()
     }
     exit(report.exitCode.rawValue)
   }

@@ -12,12 +12,12 @@ import VaultStore
 
 extension CommandContext {
   /// Whether a user can read a question at the terminal and answer it.
-  var canAsk: Bool { people.terminal.isTerminal && isatty(STDIN_FILENO) == 1 }
+  var canAsk: Bool { messages.terminal.isTerminal && isatty(STDIN_FILENO) == 1 }
 
   /// Asks a question. Every input except yes means no.
   func confirms(_ question: String) throws -> Bool {
-    try people.write("\(question) [y/N] ")
-    try people.flush()
+    try messages.write("\(question) [y/N] ")
+    try messages.flush()
     let answer = readLine()?.lowercased() ?? ""
     return answer == "y" || answer == "yes"
   }

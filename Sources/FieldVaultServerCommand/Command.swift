@@ -22,10 +22,10 @@ enum Command {
       context = CommandContext(arguments)
     } catch {
       let terminal = Terminal(descriptor: STDERR_FILENO, noColor: words.contains("--no-color"))
-      let people = Output(descriptor: STDERR_FILENO)
+      let messages = Output(descriptor: STDERR_FILENO)
       // Where standard error is closed, the exit code still tells.
-      try? people.write(error.text(for: terminal))
-      try? people.flush()
+      try? messages.write(error.text(for: terminal))
+      try? messages.flush()
       exit(error.exitCode.rawValue)
     }
     // A core dump of this process would hold keys and records.

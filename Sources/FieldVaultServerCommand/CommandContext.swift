@@ -14,13 +14,14 @@ import SyncServer
 struct CommandContext: Sendable {
   let arguments: ParsedArguments
   let output: Output
-  let people: Output
+  /// Messages, hints and progress, on standard error.
+  let messages: Output
 
   init(_ arguments: ParsedArguments) {
     self.arguments = arguments
     let noColor = arguments.flag("no-color")
     output = Output(descriptor: STDOUT_FILENO, terminal: Terminal(descriptor: STDOUT_FILENO, noColor: noColor))
-    people = Output(descriptor: STDERR_FILENO, terminal: Terminal(descriptor: STDERR_FILENO, noColor: noColor))
+    messages = Output(descriptor: STDERR_FILENO, terminal: Terminal(descriptor: STDERR_FILENO, noColor: noColor))
   }
 
   var isJSON: Bool { arguments.flag("json") }
@@ -42,21 +43,21 @@ struct CommandContext: Sendable {
   /// Writes additional information for the user.
   func note(_ text: String) {
     guard !arguments.flag("quiet") else { return }
-    line(people.terminal.styled(text, .dim))
+    line(messages.terminal.styled(text, .dim))
   }
 
   /// Writes a line to standard error at once.
   func line(_ text: String) {
     // With a closed standard error the text has no reader.
-    try? people.line(text)
-    try? people.flush()
+    try? messages.line(text)
+    try? messages.flush()
   }
 
   /// Reports an error and ends.
   func report(_ error: any Error) -> Never {
     let report = ErrorReport(error)
     try? output.flush()
-    line(report.text(for: people.terminal))
+    line(report.text(for: messages.terminal))
     exit(report.exitCode.rawValue)
   }
 }

@@ -106,7 +106,7 @@ import Testing
     }
   }
 
-  /// The view for people computes the same in SQL.
+  /// The SQL view computes the same.
   @Test("The SQL view computes the same statistics as Swift") func theViewAgrees() throws {
     let bench = try RangeBench()
     let recorded = try bench.record()

@@ -56,8 +56,8 @@ package final class UploadSessions: Sendable {
     }
   }
 
-  /// Takes an upload away from the request that has it, once its bytes are safe: its connection may be dead without
-  /// anybody having noticed.
+  /// Ends the request that holds an upload, after its bytes are flushed. The connection of that request may be dead
+  /// without the server having noticed.
   func end(_ id: String) async {
     while let holder = state.withLock({ $0.holders[id] }) {
       if let session = holder.session.withLock({ $0 }) {

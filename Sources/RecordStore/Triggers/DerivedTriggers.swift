@@ -56,7 +56,8 @@ package enum DerivedTriggers {
       """, as: Int.self)
     // FieldVault's own tables come before all others, so no record is written without its triggers.
     guard known == 3 else { return }
-    // A file may have tried to set a write mode. Its writes had no triggers anyway.
+    // A file may have tried to set a write mode. Its writes had no triggers anyway. The stored value of a user's write
+    // stays 'person', because applied SQL never changes.
     try connection.execute("UPDATE WriteContext SET mode = 'person' WHERE mode <> 'person'")
     let entities = try Entities.read(from: connection)
     try ReplaceTriggers.check(entities)

@@ -135,7 +135,7 @@ struct Quiet {
 }
 
 extension Vault {
-  /// The open conflicts, for people.
+  /// A readable list of the open conflicts.
   fileprivate func conflictNames() throws -> String {
     try conflicts(resolved: false).map { "\($0.conflictType) \($0.fields): \($0.entityType) \($0.entityUuid)" }
       .joined(separator: ", ")

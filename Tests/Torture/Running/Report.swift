@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// What was found, for people.
+/// A readable report of the findings.
 enum Report {
   static func line(_ result: Campaign.Result) -> String {
     let name = result.scenario.name.padding(toLength: 20, withPad: " ", startingAt: 0)

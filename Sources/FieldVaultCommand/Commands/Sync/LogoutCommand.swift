@@ -26,7 +26,7 @@ enum LogoutCommand: ProgramCommand {
           .refused, "not sent: \(names)",
           hint: "fieldvault sync, or log out with --yes: they stay here, and are sent after the next login")
       }
-      try context.people.line("Not sent: \(names). They stay here, and are sent after the next login.")
+      try context.messages.line("Not sent: \(names). They stay here, and are sent after the next login.")
       guard try context.confirms("Log out?") else {
         context.exitCode = .failed
         return context.hint("Still logged in.")

@@ -53,7 +53,7 @@ enum OutboxDiscardCommand: ProgramCommand {
     let entries = try ids.map { try vault.operation($0).entry }
     if context.canAsk, !context.arguments.flag("yes") {
       for entry in entries {
-        try context.people.line("  \(entry.operationType) \(entry.entityType) \(entry.entityUuid)")
+        try context.messages.line("  \(entry.operationType) \(entry.entityType) \(entry.entityUuid)")
       }
       let undone =
         entries.count == 1

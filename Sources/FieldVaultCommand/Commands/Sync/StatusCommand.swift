@@ -65,7 +65,7 @@ enum StatusCommand: ProgramCommand {
     }
   }
 
-  // MARK: For people
+  // MARK: Readable text
 
   private static func tell(
     _ status: StoreStatus, _ files: AttachmentUsage, _ network: NetworkState?, _ context: CommandContext

@@ -94,7 +94,7 @@ final class SyncLine {
   private var done = 0
 
   init(_ context: CommandContext) {
-    line = ProgressLine("Syncing", terminal: context.people.terminal, isQuiet: context.isQuiet)
+    line = ProgressLine("Syncing", terminal: context.messages.terminal, isQuiet: context.isQuiet)
   }
 
   func show(_ news: SyncUpdate, _ context: CommandContext) {

@@ -75,7 +75,7 @@ final class ByteProgressLine {
   private var done = 0
 
   init(_ what: String, _ context: CommandContext) {
-    line = ProgressLine(what, unit: .bytes, terminal: context.people.terminal, isQuiet: context.isQuiet)
+    line = ProgressLine(what, unit: .bytes, terminal: context.messages.terminal, isQuiet: context.isQuiet)
   }
 
   func show(_ done: Int, of total: Int) {

@@ -5,15 +5,15 @@ import VaultKeys
 
 enum DoctorCommand: ProgramCommand {
   static let description = CommandDescription(
-    "doctor", group: "Vault", summary: "check the vault, and mend what can be mended",
+    "doctor", group: "Vault", summary: "check the vault, and repair it where possible",
     discussion: """
       Checks the keyring, every page of the database, its tables, indexes, references and full-text search, its \
       schema, and the files around it. It works on a vault that cannot be opened as well, and others may go on using \
-      the vault. Each finding says what it means and what to do next. Ends with 0 when all is well, with 5 when a \
-      file is damaged, with 1 when something else needs a person. --repair removes leftovers of interrupted work and \
-      mends permissions, indexes, full-text search and derived triggers, in the database only after it has worked on \
-      a copy. Where pages are damaged it saves every record that can be read into a new vault, NAME.salvaged.vault, \
-      and leaves the damaged one as it is.
+      the vault. Each finding says what it means and what to do next. Exits with 0 if there are no findings, \
+      with 5 if a file is damaged, and with 1 if another finding needs a manual repair. --repair removes leftovers of \
+      interrupted work and repairs permissions, indexes, full-text search and derived triggers; it changes the database \
+      only after a successful repair of a copy. If pages are damaged, it saves every readable record to a new vault, \
+      NAME.salvaged.vault, and leaves the damaged vault unchanged.
       """,
     options: [.flag("repair", "mend what can be mended without losing anything")],
     examples: [
@@ -53,7 +53,7 @@ enum DoctorCommand: ProgramCommand {
     }
   }
 
-  // MARK: For people
+  // MARK: Readable text
 
   private static func tell(_ diagnosis: Diagnosis, _ context: CommandContext) throws {
     let terminal = context.output.terminal
@@ -177,7 +177,7 @@ private final class StepLine: Sendable {
   private let line = Locked<(what: String, line: ProgressLine)?>(nil)
 
   init(_ context: CommandContext) {
-    (terminal, isQuiet) = (context.people.terminal, context.isQuiet)
+    (terminal, isQuiet) = (context.messages.terminal, context.isQuiet)
     guard terminal.canRedraw, !isQuiet else { return }
     // Redraws the line until the command ends.
     Task.detached { [weak self] in

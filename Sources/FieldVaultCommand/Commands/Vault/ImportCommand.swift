@@ -49,7 +49,7 @@ enum ImportCommand: ProgramCommand {
     let vault = try context.openVault()
     let entity = try vault.entities.entity(try context.arguments.required("ENTITY"))
     let progress = ProgressLine(
-      "Importing \(entity.type)", total: source.size ?? 0, unit: .bytes, terminal: context.people.terminal,
+      "Importing \(entity.type)", total: source.size ?? 0, unit: .bytes, terminal: context.messages.terminal,
       isQuiet: context.isQuiet)
     let start = CPUTime.now()
     var reported = 0

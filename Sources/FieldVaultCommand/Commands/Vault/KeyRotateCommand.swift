@@ -126,7 +126,7 @@ private final class RotationLine {
     case .comparing(let rows):
       let line =
         comparing
-        ?? ProgressLine("Comparing rows", terminal: context.people.terminal, isQuiet: context.isQuiet)
+        ?? ProgressLine("Comparing rows", terminal: context.messages.terminal, isQuiet: context.isQuiet)
       comparing = line
       line.advance(by: rows - self.rows)
       self.rows = rows
