@@ -33,18 +33,17 @@ package final class ChildProcess {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    // The threads of the tests block signals, and a shell's background job ignores SIGINT and SIGQUIT. A child would inherit
-    // both, and a service would not end.
+    // The threads of the tests block signals, a background job of a shell ignores SIGINT and SIGQUIT, and `nohup` ignores
+    // SIGHUP. A child would inherit all of that, and a service would not end.
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
     var noSignals = sigset_t()
     sigemptyset(&noSignals)
     posix_spawnattr_setsigmask(&attributes, &noSignals)
-    var ignored = noSignals
-    sigaddset(&ignored, SIGINT)
-    sigaddset(&ignored, SIGQUIT)
-    posix_spawnattr_setsigdefault(&attributes, &ignored)
+    var restored = noSignals
+    for signal in [SIGINT, SIGQUIT, SIGHUP, SIGTERM] { sigaddset(&restored, signal) }
+    posix_spawnattr_setsigdefault(&attributes, &restored)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
     for (number, stream) in [(Int32(0), input), (1, output), (2, errors)] {
       let reading = number == 0
