@@ -21,7 +21,10 @@ public enum TransportFailure: Error, Equatable, Sendable, CustomStringConvertibl
   /// The token has characters that no token has: white space or control characters.
   case badToken
 
-  /// An intermediary answered that the server does not respond: 502 and 504.
+  /// An HTML page instead of the server's response. It comes from an intermediary, such as a captive portal.
+  package static let htmlPage = TransportFailure.notTheServer(detail: "it returned an HTML page")
+
+  /// A proxy reported that the server does not respond: 502 and 504.
   package static func unreachable(status: Int) -> TransportFailure {
     .noConnection(detail: "a proxy reports that the server is unreachable (status \(status))")
   }

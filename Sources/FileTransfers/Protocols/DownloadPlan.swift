@@ -90,7 +90,7 @@ public struct DownloadPlan: Equatable, Sendable {
     case 416: bytes > 0 && length == bytes ? .verify : beginAnew()
     // A part that was not asked for.
     case 206: beginAnew()
-    case 200..<300: .stop(.transport(.notTheServer(detail: "it returned an HTML page")))
+    case 200..<300: .stop(.transport(.htmlPage))
     case 401, 403: .stop(.credentials)
     case 404, 410: .stop(.absent)
     case 429, 503, 507: .stop(.later(seconds: retryAfter))

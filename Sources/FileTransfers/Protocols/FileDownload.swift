@@ -92,9 +92,9 @@ struct FileDownload: Sendable {
     }
   }
 
-  /// An HTML page comes from an intermediary, such as a captive portal, and says nothing about the file.
+  /// Returns a failure for an HTML page, which says nothing about the file.
   static func stranger(_ answer: HTTPResponse) -> TransportFailure? {
-    answer.contentType == "text/html" ? .notTheServer(detail: "it returned an HTML page") : nil
+    answer.contentType == "text/html" ? .htmlPage : nil
   }
 }
 

@@ -49,7 +49,7 @@ extension PresignedUpload {
       return (.failed(error), nil)
     }
     // The response comes from an intermediary and says nothing about the file.
-    if answer.contentType == "text/html" { return (.failed(Self.page), nil) }
+    if answer.contentType == "text/html" { return (.failed(.htmlPage), nil) }
     let json = Self.json(answer)
     let problem = ServerProblem(answer)
     guard (200..<300).contains(answer.status) else {
@@ -67,8 +67,6 @@ extension PresignedUpload {
     }
     return (nil, json)
   }
-
-  private static let page = TransportFailure.notTheServer(detail: "it returned an HTML page")
 
   private static func json(_ answer: HTTPResponse) -> SyncValue? {
     do throws(SyncModelError) {
@@ -107,7 +105,7 @@ extension PresignedUpload {
     case .failure(.bodyFailed): throw .unreadable
     case .failure(let failure): return .failed(failure)
     case .success(let answer):
-      if answer.contentType == "text/html" { return .failed(Self.page) }
+      if answer.contentType == "text/html" { return .failed(.htmlPage) }
       guard (200..<300).contains(answer.status) else {
         return .storeRefused(
           status: answer.status, retryAfterSeconds: answer.retryAfterSeconds, code: ObjectStoreError.read(answer.body))
