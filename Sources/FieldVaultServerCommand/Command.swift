@@ -9,8 +9,7 @@ import VaultKeys
   import Darwin
 #endif
 
-/// The command line of the server: reads the arguments, runs the command, and ends with the exit code that belongs to
-/// what came of it.
+/// The command line of the server: reads the arguments, runs the command, and exits with the code of its result.
 @main
 enum Command {
   static func main() async {
@@ -23,7 +22,7 @@ enum Command {
     } catch {
       let terminal = Terminal(descriptor: STDERR_FILENO, noColor: words.contains("--no-color"))
       let messages = Output(descriptor: STDERR_FILENO)
-      // Where standard error is closed, the exit code still tells.
+      // With a closed standard error only the exit code reports the error.
       try? messages.write(error.text(for: terminal))
       try? messages.flush()
       exit(error.exitCode.rawValue)

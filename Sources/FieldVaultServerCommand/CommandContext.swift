@@ -14,7 +14,7 @@ import SyncServer
 struct CommandContext: Sendable {
   let arguments: ParsedArguments
   let output: Output
-  /// Messages, hints and progress, on standard error.
+  /// Messages, hints and the log of requests, on standard error.
   let messages: Output
 
   init(_ arguments: ParsedArguments) {

@@ -54,7 +54,7 @@ package enum RestResponse: Equatable, Sendable {
       self = .invalid(status: answer.status, detail: detail)
     // An HTML page of a firewall, or for a wrong path. It concerns this request, which is tried again.
     case 400..<500:
-      self = .attempt(status: answer.status, detail: "a proxy in front of the API returned an HTML page")
+      self = .attempt(status: answer.status, detail: "it returned an HTML page")
     default: self = .notThere(.notTheServer(detail: "it answers with the status \(answer.status)"))
     }
   }

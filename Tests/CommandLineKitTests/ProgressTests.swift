@@ -3,7 +3,7 @@ import Testing
 
 @testable import CommandLineKit
 
-/// A clock that is set by hand, and what was drawn.
+/// A manual clock, and the drawn texts.
 private final class Screen: Sendable {
   private let state = Locked((now: ContinuousClock.now, drawn: [String]()))
   var drawn: [String] { state.withLock { $0.drawn } }

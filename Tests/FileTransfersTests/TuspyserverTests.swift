@@ -101,7 +101,7 @@ struct TuspyserverTests {
     server.stop()
     let dead = await (try client(port)).upload(
       source(content), metadata: metadata, address: first.address, remember: { _ in Issue.record("it is forgotten") })
-    #expect(dead.problem == .transport(.noConnection(detail: "the server refuses the connection")))
+    #expect(dead.problem == .transport(.noConnection(detail: "no connection could be established")))
     server = try await Tuspyserver(folder, port: port)
     defer { server.stop() }
     let (result, _) = try await upload(try client(port), source(content), from: address.withLock { $0 })

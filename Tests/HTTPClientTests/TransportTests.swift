@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPClient
 
-/// A transport against servers that do what they should not.
+/// A transport against servers that violate the protocol.
 @Suite struct TransportTests {
   @Test("A request carries the token, the encoded query and the JSON body") func aRequestCarriesTokenAndBody()
     async throws
@@ -88,7 +88,7 @@ import Testing
   @Test("A response with an error status is returned with its body and Retry-After")
   func anAnswerOfOtherStatusIsAnAnswer() async throws {
     for status in [400, 401, 403, 404, 409, 410, 413, 422, 429, 500, 503] {
-      // What asks for a password of the browser's kind must not make the system ask for one.
+      // A Basic challenge must not make the system ask for a password.
       let server = try RawServer(
         answering: problem(status, headers: ["WWW-Authenticate: Basic realm=\"x\"", "Retry-After: 7"]))
       defer { server.close() }
@@ -105,7 +105,7 @@ import Testing
     server.close()
     let transport = try transport(server)
     let failure = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
-    #expect(failure == .noConnection(detail: "the server refuses the connection"))
+    #expect(failure == .noConnection(detail: "no connection could be established"))
   }
 
   @Test("An unknown host name is reported as no connection or a timeout") func aNameThatNobodyKnows() async throws {
@@ -114,7 +114,7 @@ import Testing
     let transport = HTTPTransport(
       address: try ServerAddress("https://fieldvault.invalid"), limits: limits, token: { nil })
     let found = await failure { () throws(TransportFailure) in try await transport.send(HTTPRequest("/v1/health")) }
-    // Where no name server answers, nobody says that there is no such name.
+    // Without a responding name server the request times out instead.
     #expect(found == .noConnection(detail: "its name is not known here") || found == .timedOut(seconds: 2))
   }
 

@@ -31,13 +31,13 @@ final class PseudoTerminal: Sendable {
     return tcgetattr(slave, &attributes) == 0 && attributes.c_lflag & tcflag_t(ECHO) != 0
   }
 
-  /// What the keyboard sends.
+  /// Sends a text as the keyboard does.
   func type(_ text: String) {
     let bytes = Array(text.utf8)
     _ = write(master, bytes, bytes.count)
   }
 
-  /// What the screen shows, up to and with `end`; what came until then when nothing comes for ten seconds.
+  /// Returns the output up to and including `end`; the output so far after ten seconds without any.
   func screen(until end: String) -> String {
     // Bytes, because CR LF is one character of a String.
     var shown: [UInt8] = []
@@ -52,7 +52,7 @@ final class PseudoTerminal: Sendable {
   }
 }
 
-/// A blocking call on a thread of its own, so that a test can play the person meanwhile.
+/// A blocking call on a thread of its own, so that the test can act as the user.
 final class Background<Value: Sendable>: Sendable {
   private let result = Locked<Result<Value, KeyError>?>(nil)
   private let done = DispatchSemaphore(value: 0)

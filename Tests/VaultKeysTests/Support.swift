@@ -16,7 +16,7 @@ func secure(bytes: [UInt8]) -> SecureBytes {
   }
 }
 
-/// What is in it; only tests look.
+/// Returns the content of guarded memory, for comparisons in tests.
 func plain(_ bytes: SecureBytes) -> [UInt8] { bytes.withUnsafeBytes { Array($0) } }
 
 func text(_ bytes: SecureBytes) -> String { String(decoding: plain(bytes), as: UTF8.self) }

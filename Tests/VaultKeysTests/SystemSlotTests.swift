@@ -148,8 +148,8 @@ private final class FakeStore: SystemSecretStore {
 }
 
 #if os(Linux)
-  /// The way to libsecret in this process. What belongs to the user is not touched: the tests with a store run only
-  /// where a variable says that the session is one for tests.
+  /// Calls of libsecret in this process. The user's own secrets are safe: the tests with a store run only if a variable
+  /// declares a test session.
   @Suite(.serialized) struct SecretServiceTests {
     private static let variables = ProcessInfo.processInfo.environment
     private static let hasTestStore = variables["FIELDVAULT_TEST_SECRET_STORE"] == "1"

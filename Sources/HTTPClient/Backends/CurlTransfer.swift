@@ -120,7 +120,7 @@
       case CURLE_OK: nil
       case CURLE_COULDNT_RESOLVE_HOST: .noConnection(detail: "its name is not known here")
       case CURLE_COULDNT_RESOLVE_PROXY: .noConnection(detail: "the name of the proxy is not known here")
-      case CURLE_COULDNT_CONNECT: .noConnection(detail: "the server refuses the connection")
+      case CURLE_COULDNT_CONNECT: .noConnection(detail: "no connection could be established")
       case CURLE_OPERATION_TIMEDOUT: .timedOut(seconds: connectSeconds)
       case CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE:
         .noConnection(detail: "the connection was lost")

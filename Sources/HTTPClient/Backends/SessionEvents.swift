@@ -59,7 +59,7 @@
         switch code {
         case .cancelled: .cancelled
         case .cannotFindHost, .dnsLookupFailed: .noConnection(detail: "its name is not known here")
-        case .cannotConnectToHost: .noConnection(detail: "the server refuses the connection")
+        case .cannotConnectToHost: .noConnection(detail: "no connection could be established")
         case .networkConnectionLost: .noConnection(detail: "the connection was lost")
         case .notConnectedToInternet: .noConnection(detail: "there is no network")
         case .timedOut: .noConnection(detail: "it took too long to connect")

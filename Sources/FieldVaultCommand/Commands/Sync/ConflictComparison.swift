@@ -37,7 +37,7 @@ struct ConflictComparison {
     if let resolved = entry.resolvedAt {
       let outcome = (entry.resolution ?? "").replacing("_", with: " ")
       try context.output.line(
-        "Resolved \(RelativeTime.ago(resolved)) by \(escaped(entry.resolvedBy ?? "an unknown user")): \(outcome)"
+        "Resolved \(RelativeTime.ago(resolved))\(entry.resolvedBy.map { " by \(escaped($0))" } ?? ""): \(outcome)"
           + (entry.notes.map { "; \(escaped($0))" } ?? ""))
     } else {
       try context.output.line("Found \(RelativeTime.ago(entry.detectedAt))")

@@ -120,7 +120,7 @@ final class SyncLine {
 }
 
 extension RemoteFailure {
-  /// The server would only respond that it has none.
+  /// The failure of a sync without a stored token, which the server would refuse.
   static func noToken(for url: String) -> RemoteFailure {
     RemoteFailure(
       .pauseCredentials, message: "there is no token for \(url)",

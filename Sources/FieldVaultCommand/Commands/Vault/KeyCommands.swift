@@ -77,7 +77,7 @@ enum KeyAddCommand: ProgramCommand {
     }
   }
 
-  /// An existing key file, or a new one where there is none.
+  /// Returns the content of the key file; creates a missing file.
   private static func keyFile(_ context: CommandContext) throws -> SecureBytes {
     guard let path = context.arguments.value("new-key-file") else {
       throw context.arguments.mistake(
